@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UCT_HA_H_
+#define UCT_HA_H_
+
+/*
+ * The only public header of libuct_ha.so. Everything else reaches the library
+ * through UCX. Resolve the function with dlsym() when the library was loaded
+ * with dlopen(); link against it only in tests.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Totals of this process since it loaded the library. Fields are only ever
+ * added at the end. Counts unless a unit is given. */
+struct uct_ha_stats {
+    uint64_t failovers;         /* an endpoint pair moved to another rail */
+    uint64_t replayed;          /* operations posted again after a failover */
+    uint64_t retired;           /* operations completed by the peer's proof */
+    uint64_t false_alarms;      /* lanes fenced on suspicion whose rail was well */
+    uint64_t ep_errors;         /* endpoints that ended with an error */
+    uint64_t outage_ns_total;   /* sum over failovers: lane lost -> work resumes */
+    uint64_t outage_ns_last;    /* of the latest failover */
+    uint64_t rails_up;          /* rails this process has open whose port is ACTIVE, now */
+    uint64_t rails_down;        /* ... whose port is not, now */
+    uint64_t ctl_tx;            /* control packets sent */
+    uint64_t ctl_rx;            /* control packets received and accepted */
+    uint64_t ctl_dropped;       /* stray, stale, short or forged control packets */
+    uint64_t heartbeats_missed; /* pings without an answer in time */
+};
+
+/* Copy at most `size` bytes of the totals to `stats`; bytes of a newer, larger
+ * structure of the caller that this library does not know are set to zero.
+ * Returns 0, or -EINVAL when stats is NULL. Thread-safe, never blocks. */
+int uct_ha_stats_get(struct uct_ha_stats *stats, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HA_RAIL_H_
+#define HA_RAIL_H_
+
+/*
+ * A rail: one port of one RDMA device, opened once per process and shared by
+ * everybody who names it (reference counted): memory domains, interfaces,
+ * workers. It holds the device context, the protection domain and the chosen
+ * GID. This folder is the only door to libibverbs: no other file includes it.
+ *
+ * Threads: list/open/close take a process-wide lock. An open rail's identity
+ * (name, device limits) never changes; its `addr` and `up` do, see
+ * ha_rail_refresh(). Memory registration is safe from any thread.
+ *
+ * Errors are negative errno values everywhere in this folder.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define HA_RAIL_NAME_MAX 32 /* UCX limits a device name to 32 bytes */
+#define HA_RAILS_MAX     16 /* ports one process looks at */
+
+struct ha_rail;
+struct ha_mr;
+
+/* What a peer must know to send to this rail; 24 bytes on the wire. */
+struct ha_rail_addr {
+    uint8_t  gid[16];    /* zero on InfiniBand without global routing */
+    uint16_t lid;        /* InfiniBand only */
+    uint8_t  link_layer; /* enum ha_link_layer */
+    uint8_t  prefix_len; /* of the GID's IPv4/IPv6 network, 0 = unknown (link-local) */
+    uint16_t mtu;        /* active path MTU in bytes */
+    uint8_t  port;       /* own port number; informative */
+    uint8_t  reserved;
+};
+
+enum ha_link_layer { HA_LINK_NONE, HA_LINK_IB, HA_LINK_ETHERNET };
+
+/* Constant facts of an open rail. */
+struct ha_rail_limits {
+    uint32_t max_qp;
+    uint32_t max_qp_wr;
+    uint32_t max_sge;
+    uint32_t max_cqe;
+    uint32_t max_rd_atomic;  /* outstanding READs a QP may answer and ask */
+    uint64_t max_msg_size;
+    uint64_t max_mr_size;
+    double   bandwidth;      /* bytes per second of the link */
+    double   latency;        /* seconds, rough: for UCX's cost model only */
+    int      numa_node;      /* -1 = unknown */
+    uint64_t node_guid;      /* shared by the ports of one card: shared fate */
+    int      retry7_forever; /* retry_cnt 7 never gives up (Soft-RoCE) */
+    int      has_ud;
+};
+
+/* Choices that the user may make for every rail. */
+struct ha_rail_opts {
+    int      gid_index;      /* -1 = choose: RoCE v2 IPv4, IPv6 global, link-local */
+    unsigned pkey_index;
+    unsigned sl;
+    unsigned traffic_class;
+    unsigned hop_limit;
+    unsigned mtu;            /* upper bound in bytes, 0 = the port's */
+};
+
+enum ha_rail_event_kind {
+    HA_RAIL_EVENT_NONE,
+    HA_RAIL_EVENT_PORT_DOWN,    /* the port is not ACTIVE any more */
+    HA_RAIL_EVENT_PORT_UP,
+    HA_RAIL_EVENT_ADDR_CHANGE,  /* GID, LID or partition table moved */
+    HA_RAIL_EVENT_QP_FATAL,     /* qpn is dead */
+    HA_RAIL_EVENT_DEVICE_FATAL, /* the device is gone: nothing will answer */
+};
+
+struct ha_rail_event {
+    enum ha_rail_event_kind kind;
+    uint32_t                qpn;
+};
+
+#define HA_ACCESS_REMOTE_PUT    0x1u
+#define HA_ACCESS_REMOTE_GET    0x2u
+#define HA_ACCESS_REMOTE_ATOMIC 0x4u
+
+/* Names ("device:port") of all ports with a usable link layer, in the order of
+ * the device list, whatever their state. Returns how many were written (at
+ * most max); 0 without any RDMA device. Never an error: no device is no rail. */
+int ha_rail_list(char (*names)[HA_RAIL_NAME_MAX], int max);
+
+/* -ENODEV: no such device or port; -EADDRNOTAVAIL: no usable GID at the
+ * requested index; else what the device answered. `opts` of the first opener
+ * win. A rail whose port is down opens: it may come up later. */
+int  ha_rail_open(const char *name, const struct ha_rail_opts *opts,
+                  struct ha_rail **rail_p);
+void ha_rail_close(struct ha_rail *rail);
+
+const char                  *ha_rail_name(const struct ha_rail *rail);
+const struct ha_rail_limits *ha_rail_limits(const struct ha_rail *rail);
+
+/* Ask the device for port state, MTU and GID anew (the index may have moved).
+ * Returns 1 when the port is ACTIVE and has an address, 0 when not, or an error. */
+int ha_rail_refresh(struct ha_rail *rail);
+
+/* As last refreshed. A copy, taken under the rail's lock. */
+struct ha_rail_addr ha_rail_addr(struct ha_rail *rail);
+int                 ha_rail_up(const struct ha_rail *rail);
+
+/* Non-blocking file descriptor of the device's asynchronous events. The caller
+ * polls it; ha_rail_event_get() takes one event (already acknowledged) for
+ * this port, returns 1, 0 when there is none, or -EIO when the device is gone. */
+int ha_rail_event_fd(const struct ha_rail *rail);
+int ha_rail_event_get(struct ha_rail *rail, struct ha_rail_event *event);
+
+/* Register memory on this rail. `access` = HA_ACCESS_*; local write is always
+ * included when the mapping allows. The region belongs to the caller until
+ * ha_mr_dereg(). */
+int      ha_mr_reg(struct ha_rail *rail, void *addr, size_t length,
+                   unsigned access, struct ha_mr **mr_p);
+void     ha_mr_dereg(struct ha_mr *mr);
+uint32_t ha_mr_lkey(const struct ha_mr *mr);
+uint32_t ha_mr_rkey(const struct ha_mr *mr);
+
+#endif
