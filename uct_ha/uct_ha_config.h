@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UCT_HA_CONFIG_H_
+#define UCT_HA_CONFIG_H_
+
+/*
+ * Every knob of the transport: UCX_HA_RC_<name>, in UCX's own configuration
+ * system. What a rail needs when it is opened belongs to the memory domain's
+ * table, everything else to the interface's. Times are in seconds.
+ */
+
+#include "abi/uct_ha_abi.h"
+#include "verbs/ha_rail.h"
+
+#define UCT_HA_CONFIG_PREFIX "HA_RC_"
+
+struct uct_ha_md_config {
+    uct_md_config_t super;
+    char           *rails;     /* RAILS: pairing groups, "" = by topology */
+    int             gid_index; /* GID_INDEX: -1 = choose */
+    unsigned        pkey_index;
+    unsigned        sl;
+    unsigned        traffic_class;
+    unsigned        hop_limit;
+    unsigned        path_mtu;      /* bytes, 0 = the port's */
+    int             enable_backup; /* n: no standby, plain single rail */
+};
+
+enum uct_ha_failback {
+    UCT_HA_FAILBACK_NEVER,
+    UCT_HA_FAILBACK_LAST
+};
+
+struct uct_ha_iface_config {
+    uct_iface_config_t super;
+
+    /* queues and messages */
+    unsigned tx_queue_len;
+    unsigned rx_queue_len;
+    unsigned ctl_queue_len;
+    size_t   seg_size;
+    unsigned max_inline;
+    unsigned max_sge;
+
+    /* hardware retransmission of a lane */
+    unsigned timeout;     /* local ACK timeout exponent: 4.096 us * 2^timeout */
+    unsigned retry_count;
+    unsigned rnr_retry_count;
+    unsigned min_rnr_timer; /* index into the verbs table, never 0 */
+
+    /* failover (ENABLE_BACKUP=n: the domain's rail[1] is NULL) */
+    double   rto;
+    double   rto_max;
+    double   heartbeat; /* 0 = off */
+    unsigned heartbeat_misses;
+    double   dead_peer; /* a failover that takes longer ends the endpoint */
+    double   connect_timeout;
+    unsigned failback; /* enum uct_ha_failback */
+    int      trace;
+};
+
+extern ucs_config_field_t uct_ha_md_config_table[];
+extern ucs_config_field_t uct_ha_iface_config_table[];
+
+/* Check ranges that the parser cannot know. Logs one error that names variable,
+ * value and range, and returns UCS_ERR_INVALID_PARAM. */
+ucs_status_t uct_ha_md_config_check(const struct uct_ha_md_config *config);
+ucs_status_t uct_ha_iface_config_check(const struct uct_ha_iface_config *config);
+
+struct ha_rail_opts uct_ha_rail_opts(const struct uct_ha_md_config *config);
+
+#endif
