@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HA_LOG_H_
+#define HA_LOG_H_
+
+/*
+ * The operation log of one endpoint: one ordered ring of everything the user
+ * asked for and that has not ended yet. It knows no buffers and no devices:
+ * the glue keeps what is needed to post an operation again in a parallel array
+ * indexed by `index & log->mask`.
+ *
+ *             append            post             success on its lane
+ *   (free) ──────────▶ WAIT ──────────▶ POSTED ─────────────────────▶ DONE ──▶ retired (free)
+ *                       ▲                 │  └── resolve: executed ────▲
+ *                       └── resolve: not ─┘
+ *
+ * WAIT    not on any lane now. Either new, or put back by resolve at its old place.
+ * POSTED  on lane (slot, gen), at packet numbers [psn_first, psn_first + npsn).
+ * DONE    ended with `result`; leaves the ring when everything before it has left.
+ *
+ * "New work queues behind the replay" follows from posting always taking the
+ * first WAIT entry of the one order.
+ *
+ * Owned by progress alone: no lock. Pure: no allocation, clock or callback.
+ */
+
+#include <stdint.h>
+
+#include "ha_psn.h"
+
+enum ha_op_kind {
+    HA_OP_SEND,   /* consumes a receive at the peer; counted */
+    HA_OP_WRITE,
+    HA_OP_READ,   /* may be repeated: its answer is what may be lost */
+    HA_OP_ATOMIC, /* result not fetched */
+    HA_OP_FETCH,  /* fetching atomic: unknowable when its answer was lost */
+};
+
+enum ha_op_state { HA_OP_FREE, HA_OP_WAIT, HA_OP_POSTED, HA_OP_DONE };
+
+/* How an operation ended. */
+enum ha_op_result {
+    HA_RESULT_NONE,
+    HA_RESULT_OK,       /* success completion */
+    HA_RESULT_PROVEN,   /* executed by the peer's proof: success */
+    HA_RESULT_UNKNOWN,  /* fetching atomic in doubt: error, never repeated */
+    HA_RESULT_REJECTED, /* the program's own fault, reported by the device */
+    HA_RESULT_CANCELED, /* the endpoint ended */
+};
+
+#define HA_OP_FLAG_FENCE 0x1u /* starts only when earlier READs and atomics are done; kept on replay */
+
+struct ha_op {
+    uint64_t length;
+    uint32_t gen;       /* lane generation of the latest posting */
+    uint32_t psn_first;
+    uint32_t npsn;
+    uint8_t  kind;
+    uint8_t  state;
+    uint8_t  slot;
+    uint8_t  flags;
+    uint8_t  result;
+    uint8_t  posts;     /* times posted, saturating: > 1 means replayed */
+    uint8_t  pad[2];
+};
+
+/* Per slot, for its current lane generation. */
+struct ha_log_lane {
+    uint32_t gen;
+    uint32_t una;   /* oldest packet number without success */
+    uint32_t nxt;   /* next packet number to be sent */
+    uint32_t sends; /* SENDs known executed on this generation */
+};
+
+struct ha_log {
+    uint32_t           mask; /* capacity - 1 */
+    uint32_t           head; /* oldest entry not retired; indices run freely */
+    uint32_t           post; /* no WAIT entry lies before this one */
+    uint32_t           tail; /* next free */
+    struct ha_log_lane lane[2];
+    struct ha_op      *ops;  /* the caller's array of mask + 1 entries */
+};
+
+/* What ha_log_resolve() found. */
+struct ha_resolution {
+    uint32_t k;        /* SENDs the peer received on this lane generation */
+    uint32_t retired;  /* operations completed by proof */
+    uint32_t replayed; /* operations put back to WAIT */
+    uint32_t unknown;  /* fetching atomics ended with HA_RESULT_UNKNOWN */
+};
+
+/* Errors of ha_log_resolve(); all end the endpoint. */
+#define HA_EPROOF_WINDOW  (-1) /* proof outside [acknowledged, posted] */
+#define HA_EPROOF_ACKED   (-2) /* proof below something acknowledged */
+
+/* `capacity`: a power of two; `ops`: that many entries, owned by the caller
+ * until the log is no longer used. */
+void ha_log_init(struct ha_log *log, struct ha_op *ops, uint32_t capacity);
+
+static inline uint32_t ha_log_used(const struct ha_log *log)
+{
+    return log->tail - log->head;
+}
+
+static inline uint32_t ha_log_room(const struct ha_log *log)
+{
+    return log->mask + 1 - ha_log_used(log);
+}
+
+static inline struct ha_op *ha_log_op(const struct ha_log *log, uint32_t index)
+{
+    return &log->ops[index & log->mask];
+}
+
+/* 1 when nothing waits to be posted: a new operation may go straight out. */
+static inline int ha_log_no_backlog(const struct ha_log *log)
+{
+    return log->post == log->tail;
+}
+
+/* A new lane generation on `slot` starts sending at `psn`. Nothing of the
+ * slot's earlier generation may be POSTED any more. */
+void ha_log_lane_start(struct ha_log *log, int slot, uint32_t gen, uint32_t psn);
+
+/* Append as WAIT; returns its index. The caller checked ha_log_room(). */
+uint32_t ha_log_append(struct ha_log *log, enum ha_op_kind kind, unsigned flags,
+                       uint64_t length);
+
+/* First WAIT entry, or log->tail when there is none; moves log->post there. */
+uint32_t ha_log_next_wait(struct ha_log *log);
+
+/* 1 if `npsn` more packets fit in the window of the slot (else post later). */
+int ha_log_psn_room(const struct ha_log *log, int slot, uint32_t npsn);
+
+/* The entry at log->post (which must be WAIT) goes out on `slot` at path MTU
+ * `mtu`. The caller checked ha_log_psn_room() with the same count. */
+void ha_log_post(struct ha_log *log, int slot, uint32_t mtu);
+
+/* A success completion for entry `index` on (slot, gen): it and, because a
+ * lane completes in order, every earlier entry POSTED there are DONE/OK.
+ * Stale generations are ignored. */
+void ha_log_success(struct ha_log *log, uint32_t index, int slot, uint32_t gen);
+
+/* Entry `index` ends by the program's own fault. */
+void ha_log_reject(struct ha_log *log, uint32_t index);
+
+/*
+ * Lane (slot, gen) is fenced on both sides and its send completions were all
+ * counted. `empty`: the peer proves that it never accepted anything on it;
+ * else `proof` is its expected packet number. Every entry POSTED there becomes
+ * DONE (executed) or WAIT (not executed, or a READ); see the table in
+ * docs/failover.md. Returns 0 and fills `res`, or HA_EPROOF_* and changes nothing.
+ */
+int ha_log_resolve(struct ha_log *log, int slot, uint32_t gen, int empty,
+                   uint32_t proof, struct ha_resolution *res);
+
+/* The oldest entry if it is DONE: retires it, sets *index and *result and
+ * returns 1. Returns 0 when there is none. */
+int ha_log_retire(struct ha_log *log, uint32_t *index, enum ha_op_result *result);
+
+/* The endpoint ends: every entry not DONE becomes DONE/CANCELED. */
+void ha_log_cancel(struct ha_log *log);
+
+/* 1 when some entry is POSTED on this lane generation. */
+int ha_log_posted_on(const struct ha_log *log, int slot, uint32_t gen);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HA_PACKET_H_
+#define HA_PACKET_H_
+
+/*
+ * The control packets on the wire: one datagram, big endian, a fixed header
+ * and up to HA_PACKET_RECORDS_MAX records. The layout is written down in
+ * docs/wire.md and must match it. Pure; bounded; every field is checked
+ * before anything is believed.
+ *
+ * STATE  records of endpoint pairs: set-up, fence request and answer, resume
+ *        and its acknowledgement are all this. WANT asks for an answer.
+ * PING   heartbeat on one rail. PONG answers it with the same nonce; a PONG is never answered.
+ * UNKNOWN "I am not the instance you address": echoes both cookies and the nonce.
+ * BYE    the interface closes. Not acknowledged; repeated a few times.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ha_pair.h"
+
+#define HA_PACKET_MAGIC       0x48415243u /* "HARC" */
+#define HA_PACKET_VERSION     1
+#define HA_PACKET_MTU         1024        /* a datagram never exceeds this */
+#define HA_PACKET_HEADER_LEN  96
+#define HA_PACKET_RECORD_LEN  112
+#define HA_PACKET_RECORDS_MAX ((HA_PACKET_MTU - HA_PACKET_HEADER_LEN) / HA_PACKET_RECORD_LEN)
+
+enum ha_packet_type { HA_PACKET_STATE = 1, HA_PACKET_PING, HA_PACKET_PONG, HA_PACKET_UNKNOWN, HA_PACKET_BYE };
+
+#define HA_PACKET_WANT 0x1u
+
+#define HA_EP_ANY 0xffffffffu /* dst_ep of a pair the peer may not know yet */
+
+/* How to reach the sender on one of its rails: path and control queue pair. */
+struct ha_packet_rail {
+    uint8_t  gid[16];
+    uint16_t lid;
+    uint16_t mtu;        /* bytes; 0 = no such rail */
+    uint32_t ud_qpn;
+    uint8_t  link_layer; /* enum ha_link_layer of the verbs door */
+    uint8_t  prefix_len;
+    uint8_t  up;         /* the sender believes this rail works */
+    uint8_t  reserved;
+};                       /* 28 bytes on the wire */
+
+struct ha_packet_header {
+    uint8_t               type;
+    uint8_t               rail;   /* slot of the rail it was sent on */
+    uint16_t              flags;
+    uint16_t              count;  /* records that follow */
+    uint32_t              nonce;
+    uint64_t              src_cookie, dst_cookie;
+    struct ha_packet_rail rails[HA_SLOTS];
+};
+
+/* A record with its addressing. `src_ep`, `dst_ep`: endpoint indices of sender
+ * and receiver, dst_ep = HA_EP_ANY while unknown. `sn`: number of the pair
+ * between the two interfaces, the same on both sides. `tag`: see ha_pair_tag(). */
+struct ha_packet_record {
+    uint32_t         src_ep, dst_ep, sn, tag;
+    uint8_t          slots; /* rails the sender can use for this pair: 1 or 2 */
+    struct ha_record state;
+};
+
+/* Tag of pair number `sn` between two instances: the same on both sides. */
+uint32_t ha_pair_tag(uint64_t cookie1, uint64_t cookie2, uint32_t sn);
+
+/* Encode into `buf` (HA_PACKET_MTU bytes). ha_packet_encode_header() returns
+ * the length so far; each record adds HA_PACKET_RECORD_LEN; the count in the
+ * header is header->count. No more than HA_PACKET_RECORDS_MAX records. */
+size_t ha_packet_encode_header(void *buf, const struct ha_packet_header *header);
+size_t ha_packet_encode_record(void *buf, size_t offset, const struct ha_packet_record *record);
+
+/* Decode and check form (magic, version, type, exact length, ranges of every
+ * status, cause, proof, PSN < 2^24, mtu a power of two 256..4096 or 0, act <= epoch).
+ * Return 0, or -EPROTO with nothing written. What depends on the pair's state
+ * (cookies, tag, generation, epoch) is checked by ha_packet_record_check(). */
+int ha_packet_decode_header(const void *buf, size_t length, struct ha_packet_header *header);
+int ha_packet_decode_record(const void *buf, size_t length, unsigned i, struct ha_packet_record *record);
+
+/* Does a record fit the pair it claims to be about? gen <= own gen + 1 and
+ * >= 0; epoch <= own epoch + 2 (at the decider: <= own epoch). 0 or -EPROTO. */
+int ha_packet_record_check(const struct ha_pair *pair, const struct ha_record *record);
+
+#endif

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HA_PAIR_H_
+#define HA_PAIR_H_
+
+/*
+ * The control state of one endpoint pair: which lanes exist, how far each has
+ * come on both sides, and which one carries new work. A lane is (slot,
+ * generation): slot = rail 0/1 of the endpoint, generation = number of the
+ * queue pair built there. A queue pair is never used again. Status only moves
+ * forward within a generation; fencing cannot be undone.
+ *
+ *        QP created      both know the other's QP       detected dead · failback · peer FENCED ·
+ *        parameters out  RTR, RTS                       QP error · port down · suspicion with a standby
+ *  gen+1 ───▶ CONN ─────────────▶ READY ─────────────────┐
+ *    ▲          │                   │ act = epoch         │ modify(ERR), irrevocable
+ *    │          └── fenced as well ─┼────────────────────▶▼
+ *    │                              │                  [q = ERRING] ── barrier passed ──▶ FENCED (rxpsn = proof)
+ *    │                         post here only                                               │ own sends drained,
+ *    │                         while READY and                                              │ peer FENCED: its proof known
+ *    │                         peer >= READY                                                ▼
+ *    │                                                                                   RESOLVED (k; rest back to WAIT)
+ *    │  peer CLOSED same gen,                                                               │ peer RESOLVED: its k known,
+ *    └─ or peer already at gen+1 ◀──────────────────── CLOSED ◀─────────────────────────────┘ k messages delivered here
+ *
+ * Before the first generation a slot is (gen 0, CLOSED) on both sides, so that
+ * building the first lane and rebuilding one are the same transition.
+ *
+ *  endpoint: OPENING ─ first lane ready ─▶ RUN ─ active lane lost ─▶ MOVING ─ epoch+1, old RESOLVED ─▶ RUN
+ *                                           └─ deadline · bad proof · peer restarted/failed ─▶ FAILED (absorbing)
+ *
+ * The two sides tell each other a snapshot of all this (struct ha_record)
+ * until it is echoed; receiving takes the maximum of (generation, status) per
+ * slot, so loss, repeats, delay and reordering do no harm. Both may fence;
+ * only one fixed side, the decider, numbers epochs.
+ *
+ * Pure: no clock, random, allocation, logging, callback. The struct is flat
+ * (no pointers) so that the explorer can copy, compare and hash it. The glue
+ * serialises calls for one pair with its control lock.
+ *
+ * Contexts: transitions marked P touch the operation log or build queue pairs
+ * and run in progress only; the others (A) may run in the asynchronous handler too.
+ */
+
+#include <stdint.h>
+
+#define HA_SLOTS 2
+#define HA_NO_SLOT (-1)
+
+enum ha_lane_status { HA_LANE_CONN, HA_LANE_READY, HA_LANE_FENCED, HA_LANE_RESOLVED, HA_LANE_CLOSED };
+
+/* State of the queue pair of the current generation. */
+enum ha_qp_state {
+    HA_QP_NONE,       /* not there (gen 0, closed, or asked for) */
+    HA_QP_INIT,       /* created, not connected */
+    HA_QP_CONNECTING, /* RTR/RTS under way */
+    HA_QP_UP,         /* RTS */
+    HA_QP_ERRING,     /* modify(ERR) asked for; a packet may still execute */
+    HA_QP_ERR,        /* the fence has settled */
+};
+
+/* Why a lane was fenced. Travels in the record and in the log line. */
+enum ha_cause {
+    HA_CAUSE_NONE,
+    HA_CAUSE_PORT,       /* port or device event */
+    HA_CAUSE_COMPLETION, /* fatal completion status */
+    HA_CAUSE_FLUSH,      /* flushed although we did not fence */
+    HA_CAUSE_RTO,        /* no progress (soft) */
+    HA_CAUSE_HEARTBEAT,  /* this rail silent, the other answers (soft) */
+    HA_CAUSE_PEER,       /* the peer fenced it */
+    HA_CAUSE_CONNECT,    /* could not be connected */
+    HA_CAUSE_PROGRAM,    /* the operation was wrong; the rail is not blamed */
+    HA_CAUSE_FAILBACK,
+    HA_CAUSE_CLOSE,      /* the endpoint ends */
+    HA_CAUSE_LAST
+};
+
+/* Why an endpoint pair failed. */
+enum ha_fail {
+    HA_FAIL_NONE,
+    HA_FAIL_DEADLINE,     /* no lane until the failover deadline */
+    HA_FAIL_CONNECT,      /* no lane until the connect deadline */
+    HA_FAIL_PROOF_WINDOW,
+    HA_FAIL_PROOF_ACKED,
+    HA_FAIL_PROOF_MOVED,
+    HA_FAIL_COUNT,        /* more or fewer messages than proven */
+    HA_FAIL_GENERATION,   /* peer more than one generation ahead */
+    HA_FAIL_NO_PROOF,     /* the device gave no proof */
+    HA_FAIL_PEER_FAILED,  /* the peer ended it */
+    HA_FAIL_PEER_RESTART, /* another instance answers there */
+    HA_FAIL_PEER_DEAD,    /* silent on every rail */
+    HA_FAIL_LAST
+};
+
+enum ha_proof { HA_PROOF_NONE, HA_PROOF_EMPTY, HA_PROOF_PSN };
+
+#define HA_PAIR_FAILED  0x1u /* this side has ended it with an error */
+#define HA_PAIR_CLOSING 0x2u /* this side's user has let go and owes nothing */
+
+/* One slot in a record. `qpn`, `psn`, `mtu` are constant within a generation. */
+struct ha_record_lane {
+    uint32_t gen, act;
+    uint32_t rxpsn;    /* valid from FENCED on when proof = PSN */
+    uint32_t k;        /* valid from RESOLVED on */
+    uint32_t qpn, psn; /* of the sender's queue pair; valid from CONN on */
+    uint32_t seen_gen; /* echo: what the sender has merged of ours */
+    uint16_t mtu;      /* bytes */
+    uint8_t  st, seen_st, proof, cause;
+};
+
+/* The snapshot that travels. Addressing (cookies, indices, tag) is the
+ * packet's business, see ha_packet.h. */
+struct ha_record {
+    uint32_t              epoch, seen_epoch;
+    uint16_t              flags, seen_flags;
+    struct ha_record_lane lane[HA_SLOTS];
+};
+
+struct ha_lane {
+    uint32_t gen;
+    uint32_t act;      /* epoch this lane serves or served, 0 = never */
+    uint32_t rxpsn;    /* own proof */
+    uint32_t k;        /* SENDs of ours the peer received */
+    uint32_t qpn, psn; /* own queue pair and start packet number */
+    uint16_t mtu;
+    uint8_t  st, q, proof, cause;
+    uint8_t  usable;   /* the rail is up here, as far as we know */
+    uint8_t  drained;  /* own send completions all counted */
+    uint8_t  asked;    /* bits of actions under way, see ha_pair.c */
+    uint64_t renew_at; /* not rebuilt before this time */
+};
+
+struct ha_view {
+    uint32_t gen, act, rxpsn, k, qpn, psn;
+    uint32_t seen_gen;
+    uint16_t mtu;
+    uint8_t  st, seen_st, proof, cause;
+};
+
+struct ha_pair_config {
+    uint64_t connect_timeout; /* ns until the first lane must carry work */
+    uint64_t deadline;        /* ns without a lane until the endpoint fails */
+    uint64_t standby_delay;   /* ns after which slot 1 does not wait for slot 0 */
+    uint64_t cooldown;        /* ns between closing a lane and rebuilding it */
+    uint64_t drain_timeout;   /* ns that a failing endpoint waits for its queue pairs */
+    uint64_t rtx_min, rtx_max; /* ns, retransmission of records */
+};
+
+struct ha_pair {
+    struct ha_lane lane[HA_SLOTS];
+    struct ha_view view[HA_SLOTS];
+    uint32_t       epoch;
+    uint32_t       seen_epoch; /* the peer's echo of ours */
+    uint16_t       flags, view_flags, seen_flags; /* ours; the peer's; the peer's echo of ours */
+    uint8_t        decider;
+    uint8_t        slots;      /* 1 or 2: single-rail endpoints have no slot 1 */
+    uint8_t        fail;       /* enum ha_fail */
+    uint8_t        fail_told;  /* HA_ACT_FAIL was emitted */
+    uint8_t        dirty;      /* the peer has not echoed our present state */
+    uint8_t        started;
+    uint32_t       rtx_n;      /* tries since the last change: rail = rtx_n % slots */
+    uint64_t       rtx_at;     /* next retransmission */
+    uint64_t       deadline;   /* fail then, 0 = not armed */
+    uint64_t       standby_at;
+    uint64_t       drain_at;   /* failing: do not wait for drains beyond this */
+    struct ha_pair_config cfg;
+};
+
+enum ha_event_kind {
+    HA_EV_START,        /* A  the endpoint begins (either side) */
+    HA_EV_RAIL,         /* A  slot, value = usable now */
+    HA_EV_RECORD,       /* A  record of the peer, already checked by ha_packet */
+    HA_EV_QP_CREATED,   /* P  slot gen qpn psn mtu */
+    HA_EV_QP_CONNECTED, /* A  slot gen */
+    HA_EV_QP_FAILED,    /* A  slot gen: could not be created or connected */
+    HA_EV_LANE_DOWN,    /* A  slot gen cause: hard, the lane is dead already */
+    HA_EV_LANE_SUSPECT, /* A  slot gen cause: soft, ignored without a standby READY on both sides */
+    HA_EV_SETTLED,      /* A  slot gen psn proof: fence settled, expected packet number read behind the barrier */
+    HA_EV_DRAINED,      /* P  slot gen: own send completions all counted */
+    HA_EV_RESOLVED,     /* P  slot gen value = k */
+    HA_EV_BAD_PROOF,    /* P  slot gen value = HA_FAIL_PROOF_WINDOW / _ACKED */
+    HA_EV_DELIVERED,    /* P  slot gen value = messages delivered, psn = re-read (proof = NONE: could not) */
+    HA_EV_PEER_LOST,    /* A  value = HA_FAIL_PEER_DEAD / _PEER_RESTART */
+    HA_EV_CLOSE,        /* P  the user has let go; no operation is outstanding */
+    HA_EV_TIMER,        /* A  time has passed */
+};
+
+struct ha_event {
+    enum ha_event_kind      kind;
+    int                     slot;
+    uint32_t                gen, qpn, psn, value;
+    uint16_t                mtu;
+    uint8_t                 cause, proof;
+    const struct ha_record *record;
+};
+
+enum ha_action_kind {
+    HA_ACT_CREATE_QP,   /* P  slot gen: build a queue pair in INIT, receives posted → QP_CREATED / QP_FAILED */
+    HA_ACT_CONNECT_QP,  /* A  slot gen: RTR+RTS to view[slot] → QP_CONNECTED / QP_FAILED. May block: not in A itself */
+    HA_ACT_FENCE,       /* A  slot gen: modify(ERR) now; → SETTLED behind the barrier; progress drains → DRAINED */
+    HA_ACT_RESOLVE,     /* P  slot gen: ha_log_resolve() with view[slot].proof/.rxpsn → RESOLVED / BAD_PROOF */
+    HA_ACT_CHECK_CLOSE, /* P  slot gen value = k: when k messages of it were delivered, re-read the PSN → DELIVERED. Until then keep trying */
+    HA_ACT_DESTROY_QP,  /* P  slot gen: park and destroy; every completion of it was polled */
+    HA_ACT_SEND,        /* A  send a record to the peer (slot = preferred rail, HA_NO_SLOT = any) */
+    HA_ACT_LANES,       /* A  tx / rx slot may have changed: ask ha_pair_tx_slot() and _rx_slot() again */
+    HA_ACT_FAIL,        /* P  value = enum ha_fail: both queue pairs are fenced and drained (or timed out): end every operation, report once */
+    HA_ACT_GONE,        /* P  both sides have let go and know it: fence, destroy, forget the pair */
+};
+
+struct ha_action {
+    enum ha_action_kind kind;
+    int                 slot;
+    uint32_t            gen, value;
+};
+
+#define HA_ACTIONS_MAX 16 /* one step never emits more */
+
+enum ha_context { HA_CTX_ASYNC, HA_CTX_PROGRESS };
+
+/* `decider`: 1 on exactly one side. `slots`: 1 or 2. */
+void ha_pair_init(struct ha_pair *pair, const struct ha_pair_config *cfg,
+                  int decider, int slots);
+
+/* Take a fact in; returns the number of actions written to `out` (which has
+ * room for HA_ACTIONS_MAX). Facts about an old generation are ignored. */
+int ha_pair_step(struct ha_pair *pair, const struct ha_event *event, uint64_t now,
+                 struct ha_action *out);
+
+/* Perform at most ONE enabled transition of `ctx` (PROGRESS may also do what
+ * ASYNC may). Returns -1 when none is enabled, else the number of actions.
+ * The caller repeats until -1; the explorer interleaves instead. */
+int ha_pair_run(struct ha_pair *pair, enum ha_context ctx, uint64_t now,
+                struct ha_action *out);
+
+/* 1 if ha_pair_run(PROGRESS) has something to do that ASYNC may not. */
+int ha_pair_wants_progress(const struct ha_pair *pair, uint64_t now);
+
+/* Lane that takes new work now, or HA_NO_SLOT. */
+int ha_pair_tx_slot(const struct ha_pair *pair);
+
+/* Lane whose messages may be delivered now (others are held), or HA_NO_SLOT.
+ * During a failover this is the old lane until it is CLOSED. */
+int ha_pair_rx_slot(const struct ha_pair *pair);
+
+/* When to call with HA_EV_TIMER next; UINT64_MAX = never. */
+uint64_t ha_pair_next_timer(const struct ha_pair *pair);
+
+/* The own snapshot. */
+void ha_pair_snapshot(const struct ha_pair *pair, struct ha_record *record);
+
+/* Endpoint-level questions of the glue. */
+int ha_pair_failed(const struct ha_pair *pair);       /* FAILED on this side */
+int ha_pair_peer_closing(const struct ha_pair *pair); /* the peer's user has let go */
+int ha_pair_standby(const struct ha_pair *pair);      /* slot that is READY on both sides and unused, or HA_NO_SLOT */
+
+const char *ha_cause_name(unsigned cause);
+const char *ha_fail_name(unsigned fail);
+const char *ha_lane_status_name(unsigned st);
+
+#endif
