@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Open MPI opens hook components first of all, before it looks at pml
+ * parameters and before anything calls ucp_init(). That makes "open" the one
+ * place where a transport can still be added to UCX and where Open MPI can be
+ * told to use UCX, without the user preloading or naming anything.
+ */
+#include "hook_ha.h"
+
+#include "ompi/constants.h"
+#include "ompi/mca/hook/base/base.h"
+#include "ompi/mca/hook/hook.h"
+#include "ompi/mca/pml/base/base.h"
+#include "opal/util/output.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+struct mca_hook_ha_params mca_hook_ha_params = {
+    .enable  = true,
+    .library = "",
+    .tls     = "ha_rc,sm,self",
+    .verbose = 0,
+};
+int mca_hook_ha_output = -1;
+
+static bool is_active; /* the library is loaded and defaults are set */
+
+static void param_register(const char *name, const char *help, mca_base_var_type_t type,
+                           mca_base_var_info_lvl_t level, void *storage);
+static int  hook_ha_register(void);
+static int  hook_ha_open(void);
+static int  hook_ha_close(void);
+static void hook_ha_init_bottom(int argc, char **argv, int requested, int *provided);
+static void hook_ha_finalize_top(void);
+
+ompi_hook_base_component_t mca_hook_ha_component = {
+    .hookm_version = {
+        OMPI_HOOK_BASE_VERSION_1_0_0,
+        .mca_component_name = "ha",
+        MCA_BASE_MAKE_VERSION(component, OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION,
+                              OMPI_RELEASE_VERSION),
+        .mca_open_component = hook_ha_open,
+        .mca_close_component = hook_ha_close,
+        .mca_register_component_params = hook_ha_register,
+    },
+    .hookm_data = {.param_field = MCA_BASE_METADATA_PARAM_CHECKPOINT},
+    .hookm_mpi_init_bottom = hook_ha_init_bottom,
+    .hookm_mpi_finalize_top = hook_ha_finalize_top,
+};
+#ifdef MCA_BASE_COMPONENT_INIT /* Open MPI 6 looks the component up through this */
+MCA_BASE_COMPONENT_INIT(ompi, hook, ha)
+#endif
+
+static void param_register(const char *name, const char *help, mca_base_var_type_t type,
+                           mca_base_var_info_lvl_t level, void *storage)
+{
+    (void)mca_base_component_var_register(&mca_hook_ha_component.hookm_version, name, help, type,
+                                          NULL, 0, 0, level, MCA_BASE_VAR_SCOPE_READONLY,
+                                          storage);
+}
+
+static int hook_ha_register(void)
+{
+    struct mca_hook_ha_params *p = &mca_hook_ha_params;
+
+    param_register("enable", "Load the UCX transport ha_rc and make it the default",
+                   MCA_BASE_VAR_TYPE_BOOL, OPAL_INFO_LVL_2, &p->enable);
+    param_register("tls", "UCX_TLS for jobs that do not set it themselves",
+                   MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_3, &p->tls);
+    param_register("library",
+                   "libuct_ha to load, a path or a name for the dynamic loader; empty: the "
+                   "installed one",
+                   MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_4, &p->library);
+    param_register("verbose",
+                   "0: only when ha_rc was asked for and cannot be had; 1: what was decided, and "
+                   "totals at finalize; 2: every default set",
+                   MCA_BASE_VAR_TYPE_INT, OPAL_INFO_LVL_3, &p->verbose);
+    mca_hook_ha_pvar_register(&mca_hook_ha_component.hookm_version);
+    return OMPI_SUCCESS;
+}
+
+/* Success whatever happens: without us the job runs as it would have run. */
+static int hook_ha_open(void)
+{
+    const struct mca_hook_ha_params *p = &mca_hook_ha_params;
+    const char *reason = NULL;
+
+    mca_hook_ha_output = opal_output_open(NULL);
+    opal_output_set_verbosity(mca_hook_ha_output, p->verbose);
+    if (!p->enable) {
+        opal_output_verbose(1, mca_hook_ha_output, "hook/ha: off (hook_ha_enable=0)");
+        return OMPI_SUCCESS;
+    }
+    if (!mca_hook_ha_choice_allows(&reason)) {
+        opal_output_verbose(1, mca_hook_ha_output, "hook/ha: nothing to do: %s", reason);
+        return OMPI_SUCCESS;
+    }
+    if (!mca_hook_ha_library_load(&reason)) {
+        opal_output_verbose(mca_hook_ha_choice_is_explicit() ? 0 : 1, mca_hook_ha_output,
+                            "hook/ha: ha_rc is not available, the job goes on without it: %s",
+                            reason);
+        return OMPI_SUCCESS;
+    }
+    is_active = true;
+    mca_hook_ha_choice_apply_defaults();
+    opal_output_verbose(1, mca_hook_ha_output, "hook/ha: loaded %s",
+                        mca_hook_ha_library_path());
+    return OMPI_SUCCESS;
+}
+
+static int hook_ha_close(void)
+{
+    if (mca_hook_ha_output >= 0) {
+        opal_output_close(mca_hook_ha_output);
+        mca_hook_ha_output = -1;
+    }
+    return OMPI_SUCCESS;
+}
+
+/* ob1 stays a fallback, so a host whose ports are all down still runs; but then
+ * nobody should believe that the job is protected. */
+static void hook_ha_init_bottom(int argc, char **argv, int requested, int *provided)
+{
+    const char *pml = mca_pml_base_selected_component.pmlm_version.mca_component_name;
+
+    (void)argc, (void)argv, (void)requested, (void)provided;
+    if (is_active && strcmp(pml, "ucx") != 0) {
+        opal_output(mca_hook_ha_output,
+                    "hook/ha: Open MPI took pml/%s, not pml/ucx: no traffic of this process uses "
+                    "ha_rc. Is a rail's port ACTIVE (ibv_devinfo)? Details: --mca "
+                    "opal_common_ucx_verbose 10",
+                    pml);
+    }
+}
+
+static void hook_ha_finalize_top(void)
+{
+    struct uct_ha_stats s;
+
+    if (!is_active || !mca_hook_ha_library_stats(&s)) {
+        return;
+    }
+    opal_output_verbose(1, mca_hook_ha_output,
+                        "hook/ha: failovers %" PRIu64 ", replayed %" PRIu64 ", retired %" PRIu64
+                        ", false alarms %" PRIu64 ", endpoint errors %" PRIu64
+                        ", time in failover %.3f ms",
+                        s.failovers, s.replayed, s.retired, s.false_alarms, s.ep_errors,
+                        (double)s.outage_ns_total / 1e6);
+}

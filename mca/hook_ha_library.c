@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Loading libuct_ha.so registers the transport with UCX from the library's
+ * constructor. That it loaded proves little: built for another UCX it refuses
+ * to register, and without an RDMA device it has nothing to offer. So UCX itself
+ * is asked, through its public API, whether it now has a component "ha" with a
+ * device.
+ */
+#include "hook_ha.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <uct/api/uct.h>
+
+#define COMPONENT "ha"
+#define SONAME    "libuct_ha.so.0"
+#ifdef HA_LIBDIR
+#define INSTALLED HA_LIBDIR "/" SONAME
+#endif
+
+typedef int (*stats_get_fn)(struct uct_ha_stats *stats, size_t size);
+
+/* UCX's public calls, found through the library's own dependency on libuct: this
+ * component links to nothing, so it loads on hosts without UCX too. */
+struct uct_api {
+    ucs_status_t (*query_components)(uct_component_h **components, unsigned *count);
+    void (*release_component_list)(uct_component_h *components);
+    ucs_status_t (*component_query)(uct_component_h component, uct_component_attr_t *attr);
+};
+
+static void        *library;
+static stats_get_fn stats_get;
+static char         library_path[4096];
+static char         reason_text[sizeof(library_path) + 128];
+
+static const char *library_name(void)
+{
+    if (mca_hook_ha_params.library[0] != '\0') {
+        return mca_hook_ha_params.library;
+    }
+#ifdef INSTALLED
+    if (access(INSTALLED, R_OK) == 0) {
+        return INSTALLED;
+    }
+#endif
+    return SONAME;
+}
+
+/* POSIX guarantees that an object pointer from dlsym() holds a function; ISO C
+ * knows no such cast, hence the copy. */
+static bool symbol_find(const char *name, void *function, size_t size)
+{
+    void *address = dlsym(library, name);
+
+    memcpy(function, &address, size);
+    return address != NULL;
+}
+
+static bool uct_api_find(struct uct_api *api)
+{
+    return symbol_find("uct_query_components", &api->query_components,
+                       sizeof(api->query_components)) &&
+           symbol_find("uct_release_component_list", &api->release_component_list,
+                       sizeof(api->release_component_list)) &&
+           symbol_find("uct_component_query", &api->component_query,
+                       sizeof(api->component_query));
+}
+
+/* Number of devices of the component "ha"; -1 when UCX has no such component. */
+static int device_count(const struct uct_api *api)
+{
+    uct_component_attr_t attr;
+    uct_component_h *components;
+    unsigned i, count;
+    int devices = -1;
+
+    if (api->query_components(&components, &count) != UCS_OK) {
+        return -1;
+    }
+    for (i = 0; i < count && devices < 0; i++) {
+        attr.field_mask = UCT_COMPONENT_ATTR_FIELD_NAME;
+        if (api->component_query(components[i], &attr) != UCS_OK ||
+            strcmp(attr.name, COMPONENT) != 0) {
+            continue;
+        }
+        attr.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT;
+        devices = api->component_query(components[i], &attr) == UCS_OK
+                      ? (int)attr.md_resource_count
+                      : 0;
+    }
+    api->release_component_list(components);
+    return devices;
+}
+
+static void path_record(const char *name)
+{
+    struct link_map *map = NULL;
+
+    if (dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name[0] != '\0') {
+        name = map->l_name;
+    }
+    (void)snprintf(library_path, sizeof(library_path), "%s", name);
+}
+
+static bool fail(const char **reason, const char *name, const char *text)
+{
+    (void)snprintf(reason_text, sizeof(reason_text), "%s: %s", name, text);
+    *reason = reason_text;
+    return false;
+}
+
+bool mca_hook_ha_library_load(const char **reason)
+{
+    const char *name = library_name();
+    struct uct_api api;
+    int devices;
+
+    library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!library) {
+        const char *error = dlerror();
+
+        *reason = strncpy(reason_text, error ? error : name, sizeof(reason_text) - 1);
+        return false;
+    }
+    path_record(name);
+    if (!uct_api_find(&api)) {
+        return fail(reason, library_path, "does not bring libuct with it; not a UCX transport?");
+    }
+    devices = device_count(&api);
+    if (devices < 0) {
+        return fail(reason, library_path,
+                    "did not register with UCX; was it built for another UCX version?");
+    }
+    if (devices == 0) {
+        return fail(reason, library_path, "no usable RDMA device on this host");
+    }
+    (void)symbol_find("uct_ha_stats_get", &stats_get, sizeof(stats_get));
+    return true;
+}
+
+bool mca_hook_ha_library_stats(struct uct_ha_stats *stats)
+{
+    memset(stats, 0, sizeof(*stats));
+    return stats_get && stats_get(stats, sizeof(*stats)) == 0;
+}
+
+const char *mca_hook_ha_library_path(void)
+{
+    return library_path[0] != '\0' ? library_path : NULL;
+}

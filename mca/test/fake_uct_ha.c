@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Stands in for libuct_ha.so in the test of the Open MPI component: it shows
+ * the component's view of UCX in the state that FAKE_UCT_HA names.
+ *
+ *   ok (default)   component "ha" with two devices, fixed totals
+ *   refused        no component "ha": built for another UCX
+ *   nodevice       component "ha" without devices
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <uct/api/uct.h>
+
+#include "uct_ha/uct_ha.h"
+
+static uct_component_h fake_list[1];
+
+static int is_state(const char *name)
+{
+    const char *state = getenv("FAKE_UCT_HA");
+
+    return state && strcmp(state, name) == 0;
+}
+
+ucs_status_t uct_query_components(uct_component_h **components_p, unsigned *num_components_p)
+{
+    *components_p = fake_list;
+    *num_components_p = is_state("refused") ? 0 : 1;
+    return UCS_OK;
+}
+
+void uct_release_component_list(uct_component_h *components)
+{
+    (void)components;
+}
+
+ucs_status_t uct_component_query(uct_component_h component, uct_component_attr_t *attr)
+{
+    (void)component;
+    if (attr->field_mask & UCT_COMPONENT_ATTR_FIELD_NAME) {
+        strcpy(attr->name, "ha");
+    }
+    if (attr->field_mask & UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT) {
+        attr->md_resource_count = is_state("nodevice") ? 0 : 2;
+    }
+    return UCS_OK;
+}
+
+int uct_ha_stats_get(struct uct_ha_stats *stats, size_t size)
+{
+    static const struct uct_ha_stats fixed = {.failovers = 3,
+                                              .replayed = 17,
+                                              .retired = 5,
+                                              .outage_ns_total = 1500000,
+                                              .rails_up = 2,
+                                              .heartbeats_missed = 9};
+
+    memset(stats, 0, size);
+    memcpy(stats, &fixed, size < sizeof(fixed) ? size : sizeof(fixed));
+    return 0;
+}

@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The Open MPI component against a stand-in for libuct_ha.so: what it sets, what
+# it leaves alone, what it says. Needs Open MPI, no RDMA.
+#
+#   HOOK_DIR   directory with a built mca_hook_ha.so; default: build one
+#   OMPI_INCLUDE, MPICC, CC   as usual
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+top=$(cd "$here/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+passed=0 failed=0
+
+build() {
+    local flags=(-std=gnu11 -O1 -g -Wall -Wextra -Werror -fPIC -shared -I"$top")
+    local include=${OMPI_INCLUDE:-$(mpicc --showme:incdirs | cut -d' ' -f1)}
+
+    if [[ -z ${HOOK_DIR:-} ]]; then
+        HOOK_DIR=$work/mca
+        mkdir -p "$HOOK_DIR"
+        "${CC:-cc}" "${flags[@]}" -I"$here/.." -isystem "$include" -isystem "$include/openmpi" \
+            -o "$HOOK_DIR/mca_hook_ha.so" "$here"/../hook_ha_*.c
+    fi
+    "${CC:-cc}" "${flags[@]}" -o "$work/libfake.so" "$here/fake_uct_ha.c"
+    printf 'int nothing;\n' >"$work/empty.c"
+    "${CC:-cc}" -fPIC -shared -o "$work/libempty.so" "$work/empty.c"
+    "${MPICC:-mpicc}" -Wall -Wextra -Werror -o "$work/probe" "$here/hook_probe.c"
+}
+
+# probe [mpirun arguments]: everything the process printed, in $output.
+# HOME is ours, so that the user's own parameter file plays no part.
+probe() {
+    local components
+    components=$(ompi_info --path pkglibdir --parsable 2>/dev/null | cut -d: -f3)
+    local root=()
+    [[ $(id -u) == 0 ]] && root=(--allow-run-as-root)
+    output=$(HOME=${home:-$work} timeout 60 mpirun "${root[@]}" -np 1 --oversubscribe \
+        --mca mca_base_component_path "$components:$HOOK_DIR" "$@" "$work/probe" 2>&1) || true
+}
+
+fake=(--mca hook_ha_library "$work/libfake.so")
+# UCX here has no ha_rc: let pml/ucx take what there is.
+loose=(--mca hook_ha_tls 'ha_rc,tcp,sm,self' --mca opal_common_ucx_tls any)
+
+expect() { # NAME LINE-OR-TEXT...: all must be in the output; a leading ! means must not
+    local name=$1 text ok=1
+    shift
+    for text in "$@"; do
+        if [[ $text == !* ]]; then
+            [[ $output != *"${text:1}"* ]] || ok=0
+        else
+            [[ $output == *"$text"* ]] || ok=0
+        fi
+        [[ $ok == 1 ]] || break
+    done
+    if [[ $ok == 1 ]]; then
+        passed=$((passed + 1))
+        echo "ok   $name"
+    else
+        failed=$((failed + 1))
+        echo "FAIL $name: '$text'; output was:"
+        sed 's/^/     | /' <<<"$output"
+    fi
+}
+
+untouched=('UCX_TLS=(unset)' 'OMPI_MCA_pml=(unset)' 'OMPI_MCA_osc=(unset)'
+    'OMPI_MCA_opal_common_ucx_devices=(unset)' 'hook_ha_failovers=')
+
+build
+
+probe "${fake[@]}" "${loose[@]}"
+expect 'library and device present: defaults are set' \
+    'UCX_TLS=ha_rc,tcp,sm,self' 'OMPI_MCA_pml=^cm' 'OMPI_MCA_osc=ucx,sm' \
+    'OMPI_MCA_opal_common_ucx_devices=any' '!hook/ha'
+expect 'MPI_T shows the totals of the library' 'hook_ha_failovers=3' 'hook_ha_replayed=17' \
+    'hook_ha_retired=5' 'hook_ha_outage_ns_total=1500000' 'hook_ha_rails_up=2' \
+    'hook_ha_heartbeats_missed=9' '!=error'
+
+probe "${fake[@]}" "${loose[@]}" --mca hook_ha_verbose 1
+expect 'verbose tells what was loaded and the totals' "loaded $work/libfake.so" \
+    'failovers 3, replayed 17'
+
+probe "${fake[@]}" --mca hook_ha_tls ha_rc,sm,self
+expect 'pml/ucx finds no transport: job runs on ob1 and says so' 'Open MPI took pml/ob1' \
+    'OMPI_MCA_pml=^cm'
+
+probe "${fake[@]}" "${loose[@]}" -x UCX_TLS=ha_rc,self,sm --mca pml ucx --mca osc sm
+expect 'settings of the user stand' 'UCX_TLS=ha_rc,self,sm' 'OMPI_MCA_pml=ucx' 'OMPI_MCA_osc=sm'
+
+probe "${fake[@]}" --mca pml ob1
+expect 'another pml chosen: nothing set' 'UCX_TLS=(unset)' 'OMPI_MCA_pml=ob1' \
+    'OMPI_MCA_osc=(unset)' '!hook/ha'
+probe "${fake[@]}" --mca pml ob1 --mca hook_ha_verbose 1
+expect 'another pml chosen: verbose tells' 'nothing to do: pml=ob1 excludes ucx'
+
+probe "${fake[@]}" --mca pml ^ucx
+expect 'ucx excluded on the command line: nothing set' 'UCX_TLS=(unset)' 'OMPI_MCA_pml=^ucx'
+
+probe "${fake[@]}" -x UCX_TLS=tcp,self --mca hook_ha_verbose 1
+expect 'UCX_TLS without ha_rc: nothing set' 'UCX_TLS=tcp,self' 'OMPI_MCA_pml=(unset)' \
+    'UCX_TLS=tcp,self excludes ha_rc'
+probe "${fake[@]}" -x UCX_TLS=^ha_rc
+expect 'UCX_TLS=^ha_rc: nothing set' 'OMPI_MCA_pml=(unset)'
+probe "${fake[@]}" "${loose[@]}" -x UCX_TLS=all
+expect 'UCX_TLS=all: joins in' 'UCX_TLS=all' 'OMPI_MCA_pml=^cm'
+
+probe "${fake[@]}" "${loose[@]}" --mca pml_ucx_devices 'mlx*'
+expect 'a synonym of a parameter counts as set' 'OMPI_MCA_opal_common_ucx_devices=(unset)'
+
+probe "${fake[@]}" --mca hook_ha_enable 0
+expect 'disabled: nothing set' "${untouched[@]}" '!hook/ha'
+
+home=$work/home
+mkdir -p "$home/.openmpi"
+echo 'pml = ob1' >"$home/.openmpi/mca-params.conf"
+probe "${fake[@]}"
+expect 'pml in the own parameter file of the user stands' "${untouched[@]}"
+home=
+
+probe -x FAKE_UCT_HA=nodevice "${fake[@]}"
+expect 'no device: nothing set, one line as a library was named' "${untouched[@]}" \
+    'no usable RDMA device'
+probe -x FAKE_UCT_HA=refused "${fake[@]}"
+expect 'UCX mismatch: nothing set, told' "${untouched[@]}" 'built for another UCX version'
+probe --mca hook_ha_library "$work/libempty.so"
+expect 'not a transport: nothing set, told' "${untouched[@]}" 'does not bring libuct'
+probe --mca hook_ha_library "$work/none.so"
+expect 'library missing: nothing set, told' "${untouched[@]}" "$work/none.so" 'cannot open'
+
+output=$(OMPI_MCA_mca_base_component_path="$(ompi_info --path pkglibdir --parsable |
+    cut -d: -f3):$HOOK_DIR" ompi_info --param hook ha --level 9 2>&1)
+expect 'ompi_info shows parameters and variables' '"hook_ha_enable"' '"hook_ha_tls"' \
+    '"hook_ha_library"' '"hook_ha_verbose"' '"hook_ha_failovers"'
+
+echo "$passed passed, $failed failed, 0 skipped"
+[[ $failed == 0 ]]
