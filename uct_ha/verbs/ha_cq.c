@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "ha_cq_priv.h"
+
+#define POLL_BATCH 16
+
+static enum ha_wc_status translate_status(enum ibv_wc_status status)
+{
+    switch (status) {
+    case IBV_WC_SUCCESS:
+        return HA_WC_OK;
+    case IBV_WC_WR_FLUSH_ERR:
+        return HA_WC_FLUSHED;
+    case IBV_WC_RNR_RETRY_EXC_ERR:
+        return HA_WC_NOT_READY;
+    case IBV_WC_LOC_LEN_ERR:
+    case IBV_WC_LOC_PROT_ERR:
+    case IBV_WC_LOC_ACCESS_ERR:
+    case IBV_WC_BAD_RESP_ERR:
+    case IBV_WC_REM_INV_REQ_ERR:
+    case IBV_WC_REM_ACCESS_ERR:
+    case IBV_WC_REM_OP_ERR:
+        return HA_WC_PROGRAM;
+    default: /* RETRY_EXC, RESP_TIMEOUT, FATAL, GENERAL, and Soft-RoCE's
+              * LOC_QP_OP_ERR when its net device refuses a packet */
+        return HA_WC_DEAD;
+    }
+}
+
+static void translate(const struct ibv_wc *in, struct ha_wc *out)
+{
+    out->wr_id    = in->wr_id;
+    out->raw      = in->status;
+    out->status   = translate_status(in->status);
+    out->byte_len = in->byte_len;
+    out->imm      = ntohl(in->imm_data);
+    out->src_qpn  = in->src_qp;
+    out->vendor   = in->vendor_err;
+}
+
+static void set_nonblock(int fd)
+{
+    (void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+}
+
+int ha_cq_create(struct ha_rail *rail, unsigned depth, int with_fd, struct ha_cq **cq_p)
+{
+    struct ha_cq *cq = calloc(1, sizeof(*cq));
+
+    if (cq == NULL) {
+        return -ENOMEM;
+    }
+    if (with_fd) {
+        cq->channel = ibv_create_comp_channel(rail->ctx);
+        if (cq->channel == NULL) {
+            free(cq);
+            return -ENOMEM;
+        }
+        set_nonblock(cq->channel->fd);
+    }
+    if (depth > rail->limits.max_cqe) {
+        depth = rail->limits.max_cqe;
+    }
+    cq->cq = ibv_create_cq(rail->ctx, (int)depth, NULL, cq->channel, 0);
+    if (cq->cq == NULL) {
+        int status = errno != 0 ? -errno : -ENOMEM;
+
+        if (cq->channel != NULL) {
+            ibv_destroy_comp_channel(cq->channel);
+        }
+        free(cq);
+        return status;
+    }
+    *cq_p = cq;
+    return 0;
+}
+
+void ha_cq_destroy(struct ha_cq *cq)
+{
+    (void)ha_cq_drain_fd(cq);
+    ibv_destroy_cq(cq->cq);
+    if (cq->channel != NULL) {
+        ibv_destroy_comp_channel(cq->channel);
+    }
+    free(cq);
+}
+
+int ha_cq_resize(struct ha_cq *cq, unsigned depth)
+{
+    int status;
+
+    if (depth <= (unsigned)cq->cq->cqe) {
+        return 0;
+    }
+    status = ibv_resize_cq(cq->cq, (int)depth);
+    return status > 0 ? -status : status;
+}
+
+int ha_cq_poll(struct ha_cq *cq, struct ha_wc *wc, int max)
+{
+    struct ibv_wc raw[POLL_BATCH];
+    int           count;
+
+    count = ibv_poll_cq(cq->cq, max < POLL_BATCH ? max : POLL_BATCH, raw);
+    for (int i = 0; i < count; i++) {
+        translate(&raw[i], &wc[i]);
+    }
+    return count;
+}
+
+int ha_cq_fd(const struct ha_cq *cq)
+{
+    return cq->channel->fd;
+}
+
+int ha_cq_arm(struct ha_cq *cq)
+{
+    return -ibv_req_notify_cq(cq->cq, 0);
+}
+
+int ha_cq_drain_fd(struct ha_cq *cq)
+{
+    struct ibv_cq *event_cq;
+    void          *event_ctx;
+    int            events = 0;
+
+    while (cq->channel != NULL &&
+           ibv_get_cq_event(cq->channel, &event_cq, &event_ctx) == 0) {
+        events++;
+    }
+    if (events > 0) {
+        ibv_ack_cq_events(cq->cq, (unsigned)events);
+    }
+    return events;
+}
+
+const char *ha_wc_raw_name(uint32_t raw)
+{
+    return ibv_wc_status_str((enum ibv_wc_status)raw);
+}

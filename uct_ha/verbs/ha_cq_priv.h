@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HA_CQ_PRIV_H_
+#define HA_CQ_PRIV_H_
+
+#include "ha_qp.h"
+#include "ha_rail_priv.h"
+
+struct ha_cq {
+    struct ibv_cq           *cq;
+    struct ibv_comp_channel *channel; /* NULL when events were not wanted */
+};
+
+#endif

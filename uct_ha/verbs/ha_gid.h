@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HA_GID_H_
+#define HA_GID_H_
+
+/* Which of a port's GIDs to use, and the network it belongs to. */
+
+#include <infiniband/verbs.h>
+
+#include "ha_rail.h"
+
+/* Choose among the port's GID table: RoCE v2 with IPv4 before IPv6 global
+ * before IPv6 link-local before RoCE v1; InfiniBand takes index 0. `wanted`
+ * >= 0 forces an index. Fills gid and prefix_len of `addr`; returns the index
+ * or -EADDRNOTAVAIL. */
+int ha_gid_choose(struct ibv_context *ctx, uint8_t port, int link_layer, int wanted,
+                  struct ha_rail_addr *addr);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HA_QP_H_
+#define HA_QP_H_
+
+/*
+ * Completion queues and RC queue pairs of a rail, behind the door.
+ *
+ * Threads: one thread at a time posts to a queue pair and polls a completion
+ * queue (the owner: progress). ha_rc_fence() and ha_rc_expected_psn() may be
+ * called from another thread meanwhile. ha_rc_connect() may block for a second
+ * while the network layer resolves the neighbour: never call it from progress or
+ * from the thread that answers heartbeats.
+ *
+ * Errors are negative errno values.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ha_rail.h"
+
+struct ha_cq;
+struct ha_rc;
+
+/* Completion status, reduced to what the failover needs to tell apart. */
+enum ha_wc_status {
+    HA_WC_OK,
+    HA_WC_FLUSHED,  /* the queue pair is in ERR */
+    HA_WC_DEAD,     /* retries exhausted, time-out, fatal: blame the rail */
+    HA_WC_NOT_READY,/* receiver-not-ready retries exhausted: flow, not rail */
+    HA_WC_PROGRAM,  /* protection, access, length, invalid request: the program's fault */
+};
+
+struct ha_wc {
+    uint64_t wr_id;
+    uint32_t status;   /* enum ha_wc_status */
+    uint32_t raw;      /* the device's own status, for messages */
+    uint32_t byte_len; /* receives only; valid with HA_WC_OK */
+    uint32_t imm;      /* host order; receives with HA_WC_OK */
+    uint32_t src_qpn;  /* UD receives */
+    uint32_t vendor;
+};
+
+struct ha_sge { /* layout of the device's own element */
+    uint64_t addr;
+    uint32_t length;
+    uint32_t lkey;
+};
+
+enum ha_send_op { HA_SEND_IMM, HA_WRITE, HA_READ };
+
+#define HA_SEND_INLINE   0x1u /* bytes are copied by the post: no lkey needed */
+#define HA_SEND_FENCE    0x2u
+
+struct ha_send {
+    uint64_t             wr_id;
+    const struct ha_sge *sge;
+    uint64_t             remote_addr;
+    uint32_t             rkey;
+    uint32_t             imm;   /* host order */
+    uint8_t              op;    /* enum ha_send_op */
+    uint8_t              flags;
+    uint16_t             num_sge;
+};
+
+/* `depth`: completions it must hold. `with_fd`: events can be asked for.
+ * A queue that overruns is lost, so the owner counts; ha_cq_resize() grows it
+ * while in use. */
+int  ha_cq_create(struct ha_rail *rail, unsigned depth, int with_fd, struct ha_cq **cq_p);
+void ha_cq_destroy(struct ha_cq *cq);
+int  ha_cq_resize(struct ha_cq *cq, unsigned depth);
+
+/* At most `max` completions; the number, or an error. */
+int ha_cq_poll(struct ha_cq *cq, struct ha_wc *wc, int max);
+
+/* Readable after ha_cq_arm() when a completion came. Always arm, then poll
+ * once more before sleeping: one that came before arming does not signal. */
+int ha_cq_fd(const struct ha_cq *cq);
+int ha_cq_arm(struct ha_cq *cq);
+int ha_cq_drain_fd(struct ha_cq *cq); /* take pending events off the fd; how many */
+
+struct ha_rc_caps {
+    unsigned send_depth, recv_depth, max_sge, max_inline; /* asked → got */
+};
+
+struct ha_rc_path {
+    struct ha_rail_addr remote;
+    uint32_t qpn;          /* the peer's */
+    uint32_t recv_psn;     /* first the peer sends */
+    uint32_t send_psn;     /* first we send */
+    unsigned mtu;          /* bytes */
+    unsigned timeout;      /* exponent: 4.096 us * 2^timeout */
+    unsigned retry_count;  /* 0..7 */
+    unsigned rnr_retry;    /* 0..7, 7 = for ever */
+    unsigned min_rnr_timer;
+    unsigned rd_atomic;    /* both directions */
+};
+
+/* Created in INIT, remote write/read/atomic allowed; receives may be posted. */
+int  ha_rc_create(struct ha_rail *rail, struct ha_cq *cq, struct ha_rc_caps *caps,
+                  struct ha_rc **rc_p);
+int  ha_rc_connect(struct ha_rc *rc, const struct ha_rc_path *path);
+int  ha_rc_fence(struct ha_rc *rc); /* to ERR; returning is not the fence, see docs/failover.md */
+void ha_rc_destroy(struct ha_rc *rc);
+
+uint32_t ha_rc_qpn(const struct ha_rc *rc);
+
+/* The responder's expected PSN as the device reports it now. */
+int ha_rc_expected_psn(struct ha_rc *rc, uint32_t *psn);
+
+/* Post one signaled send. 0, -ENOMEM when the queue is full, or an error.
+ * Posting to a queue pair in ERR is allowed: it comes back flushed. */
+int ha_rc_post_send(struct ha_rc *rc, const struct ha_send *send);
+int ha_rc_post_recv(struct ha_rc *rc, uint64_t wr_id, const struct ha_sge *sge);
+
+const char *ha_wc_raw_name(uint32_t raw);
+
+#endif

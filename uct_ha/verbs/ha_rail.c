@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "ha_rail_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ha_gid.h"
+
+/* Rails that are open now, and their reference counts. */
+static pthread_mutex_t rails_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct ha_rail *rails;
+
+static int link_layer_of(const struct ibv_port_attr *port)
+{
+    switch (port->link_layer) {
+    case IBV_LINK_LAYER_ETHERNET:
+        return HA_LINK_ETHERNET;
+    case IBV_LINK_LAYER_INFINIBAND:
+    case IBV_LINK_LAYER_UNSPECIFIED: /* says "InfiniBand" in old drivers */
+        return HA_LINK_IB;
+    default:
+        return HA_LINK_NONE;
+    }
+}
+
+static unsigned mtu_bytes(enum ibv_mtu mtu)
+{
+    return 128u << mtu;
+}
+
+enum ibv_mtu ha_mtu_to_verbs(unsigned bytes)
+{
+    enum ibv_mtu mtu = IBV_MTU_256;
+
+    while (mtu < IBV_MTU_4096 && mtu_bytes(mtu + 1) <= bytes) {
+        mtu++;
+    }
+    return mtu;
+}
+
+/* Bytes per second from the width and speed codes of the port (InfiniBand
+ * specification, PortInfo). Unknown codes count as the slowest. */
+static double port_bandwidth(const struct ibv_port_attr *port)
+{
+    double lanes, gbps;
+
+    switch (port->active_width) {
+    case 2:  lanes = 4;  break;
+    case 4:  lanes = 8;  break;
+    case 8:  lanes = 12; break;
+    case 16: lanes = 2;  break;
+    default: lanes = 1;  break;
+    }
+    switch (port->active_speed) {
+    case 2:   gbps = 4;     break; /* DDR, after 8b/10b */
+    case 4:   gbps = 8;     break; /* QDR */
+    case 8:   gbps = 10;    break; /* FDR-10 */
+    case 16:  gbps = 13.6;  break; /* FDR */
+    case 32:  gbps = 25;    break; /* EDR */
+    case 64:  gbps = 50;    break; /* HDR */
+    case 128: gbps = 100;   break; /* NDR */
+    default:  gbps = 2;     break; /* SDR */
+    }
+    return lanes * gbps * 1e9 / 8;
+}
+
+static int device_numa_node(struct ibv_device *device)
+{
+    char  path[IBV_SYSFS_PATH_MAX + 32];
+    FILE *file;
+    int   node = -1;
+
+    snprintf(path, sizeof(path), "%s/device/numa_node", device->ibdev_path);
+    file = fopen(path, "re");
+    if (file != NULL) {
+        if (fscanf(file, "%d", &node) != 1) {
+            node = -1;
+        }
+        fclose(file);
+    }
+    return node;
+}
+
+static void list_ports(struct ibv_device *device, char (*names)[HA_RAIL_NAME_MAX],
+                       int *count, int max)
+{
+    struct ibv_context    *ctx = ibv_open_device(device);
+    struct ibv_device_attr dev;
+    struct ibv_port_attr   port;
+    int                    len;
+
+    if (ctx == NULL) {
+        return;
+    }
+    if (ibv_query_device(ctx, &dev) == 0) {
+        for (unsigned p = 1; p <= dev.phys_port_cnt && *count < max; p++) {
+            if (ibv_query_port(ctx, (uint8_t)p, &port) != 0 ||
+                link_layer_of(&port) == HA_LINK_NONE) {
+                continue;
+            }
+            len = snprintf(names[*count], HA_RAIL_NAME_MAX, "%s:%u",
+                           ibv_get_device_name(device), p);
+            *count += len < HA_RAIL_NAME_MAX;
+        }
+    }
+    ibv_close_device(ctx);
+}
+
+int ha_rail_list(char (*names)[HA_RAIL_NAME_MAX], int max)
+{
+    struct ibv_device **list;
+    int                 num, count = 0;
+
+    list = ibv_get_device_list(&num);
+    if (list == NULL) {
+        return 0;
+    }
+    for (int i = 0; i < num; i++) {
+        list_ports(list[i], names, &count, max);
+    }
+    ibv_free_device_list(list);
+    return count;
+}
+
+/* "rxe_a:1" → device name and port. */
+static int split_name(const char *name, char *device, uint8_t *port)
+{
+    const char *colon = strrchr(name, ':');
+    char       *end;
+    long        value;
+
+    if (colon == NULL || colon == name || colon - name >= HA_RAIL_NAME_MAX) {
+        return -ENODEV;
+    }
+    value = strtol(colon + 1, &end, 10);
+    if (end == colon + 1 || *end != '\0' || value < 1 || value > 255) {
+        return -ENODEV;
+    }
+    memcpy(device, name, (size_t)(colon - name));
+    device[colon - name] = '\0';
+    *port = (uint8_t)value;
+    return 0;
+}
+
+static struct ibv_context *open_device(const char *name, int *numa_node)
+{
+    struct ibv_context *ctx = NULL;
+    struct ibv_device **list;
+    int                 num;
+
+    list = ibv_get_device_list(&num);
+    for (int i = 0; list != NULL && i < num; i++) {
+        if (strcmp(ibv_get_device_name(list[i]), name) == 0) {
+            ctx        = ibv_open_device(list[i]);
+            *numa_node = device_numa_node(list[i]);
+            break;
+        }
+    }
+    if (list != NULL) {
+        ibv_free_device_list(list);
+    }
+    return ctx;
+}
+
+static int fill_limits(struct ha_rail *rail, int numa_node)
+{
+    struct ha_rail_limits *lim = &rail->limits;
+    struct ibv_device_attr dev;
+    struct ibv_port_attr   port;
+
+    if (ibv_query_device(rail->ctx, &dev) != 0 ||
+        ibv_query_port(rail->ctx, rail->port, &port) != 0) {
+        return -ENODEV;
+    }
+    lim->max_qp         = (uint32_t)dev.max_qp;
+    lim->max_qp_wr      = (uint32_t)dev.max_qp_wr;
+    lim->max_sge        = (uint32_t)dev.max_sge;
+    lim->max_cqe        = (uint32_t)dev.max_cqe;
+    lim->max_rd_atomic  = (uint32_t)(dev.max_qp_init_rd_atom < dev.max_qp_rd_atom ?
+                                     dev.max_qp_init_rd_atom : dev.max_qp_rd_atom);
+    lim->max_msg_size   = port.max_msg_sz;
+    lim->max_mr_size    = dev.max_mr_size;
+    lim->bandwidth      = port_bandwidth(&port);
+    lim->latency        = 1e-6;
+    lim->numa_node      = numa_node;
+    lim->node_guid      = dev.node_guid;
+    lim->retry7_forever = strncmp(ibv_get_device_name(rail->ctx->device), "rxe", 3) == 0 ||
+                          dev.vendor_id == 0;
+    lim->has_ud         = 1; /* refused at creation where it is not */
+    return 0;
+}
+
+int ha_rail_refresh(struct ha_rail *rail)
+{
+    struct ha_rail_addr  addr = {0};
+    struct ibv_port_attr port;
+    int                  gid_index, up;
+
+    if (ibv_query_port(rail->ctx, rail->port, &port) != 0) {
+        rail->up = 0;
+        return -ENODEV;
+    }
+    addr.link_layer = (uint8_t)link_layer_of(&port);
+    addr.port       = rail->port;
+    addr.lid        = port.lid;
+    addr.mtu        = (uint16_t)mtu_bytes(port.active_mtu);
+    if (rail->opts.mtu != 0 && rail->opts.mtu < addr.mtu) {
+        addr.mtu = (uint16_t)mtu_bytes(ha_mtu_to_verbs(rail->opts.mtu));
+    }
+    gid_index = ha_gid_choose(rail->ctx, rail->port, addr.link_layer,
+                              rail->opts.gid_index, &addr);
+    up = port.state == IBV_PORT_ACTIVE &&
+         (gid_index >= 0 || addr.link_layer == HA_LINK_IB);
+
+    pthread_mutex_lock(&rail->lock);
+    if (gid_index >= 0) {
+        rail->addr      = addr;
+        rail->gid_index = gid_index;
+    }
+    rail->up = up;
+    pthread_mutex_unlock(&rail->lock);
+    return up;
+}
+
+static int construct(struct ha_rail *rail)
+{
+    char device[HA_RAIL_NAME_MAX];
+    int  numa_node = -1, status, fl;
+
+    status = split_name(rail->name, device, &rail->port);
+    if (status != 0) {
+        return status;
+    }
+    rail->ctx = open_device(device, &numa_node);
+    if (rail->ctx == NULL) {
+        return -ENODEV;
+    }
+    status = fill_limits(rail, numa_node);
+    if (status == 0) {
+        rail->pd = ibv_alloc_pd(rail->ctx);
+        status   = rail->pd == NULL ? -ENOMEM : 0;
+    }
+    fl = fcntl(rail->ctx->async_fd, F_GETFL);
+    if (status == 0 && (fl < 0 || fcntl(rail->ctx->async_fd, F_SETFL, fl | O_NONBLOCK) != 0)) {
+        status = -errno;
+    }
+    if (status == 0) {
+        status = ha_rail_refresh(rail);
+        /* A forced index that is not there is a mistake to be told, not a rail
+         * that is down. */
+        status = status < 0 ? status : 0;
+        if (status == 0 && rail->opts.gid_index >= 0 && rail->gid_index < 0) {
+            status = -EADDRNOTAVAIL;
+        }
+    }
+    if (status != 0) {
+        if (rail->pd != NULL) {
+            ibv_dealloc_pd(rail->pd);
+        }
+        ibv_close_device(rail->ctx);
+    }
+    return status;
+}
+
+int ha_rail_open(const char *name, const struct ha_rail_opts *opts, struct ha_rail **rail_p)
+{
+    struct ha_rail *rail;
+    int             status = 0;
+
+    pthread_mutex_lock(&rails_lock);
+    for (rail = rails; rail != NULL; rail = rail->next) {
+        if (strcmp(rail->name, name) == 0) {
+            rail->refs++;
+            break;
+        }
+    }
+    if (rail == NULL) {
+        rail = calloc(1, sizeof(*rail));
+        if (rail == NULL) {
+            status = -ENOMEM;
+        } else {
+            snprintf(rail->name, sizeof(rail->name), "%s", name);
+            rail->opts      = *opts;
+            rail->refs      = 1;
+            rail->gid_index = -1;
+            pthread_mutex_init(&rail->lock, NULL);
+            status = construct(rail);
+            if (status == 0) {
+                rail->next = rails;
+                rails      = rail;
+            } else {
+                pthread_mutex_destroy(&rail->lock);
+                free(rail);
+            }
+        }
+    }
+    pthread_mutex_unlock(&rails_lock);
+    if (status == 0) {
+        *rail_p = rail;
+    }
+    return status;
+}
+
+void ha_rail_close(struct ha_rail *rail)
+{
+    struct ha_rail **link;
+
+    pthread_mutex_lock(&rails_lock);
+    if (--rail->refs == 0) {
+        for (link = &rails; *link != rail; link = &(*link)->next) {
+        }
+        *link = rail->next;
+        ibv_dealloc_pd(rail->pd);
+        ibv_close_device(rail->ctx);
+        pthread_mutex_destroy(&rail->lock);
+        free(rail);
+    }
+    pthread_mutex_unlock(&rails_lock);
+}
+
+const char *ha_rail_name(const struct ha_rail *rail)
+{
+    return rail->name;
+}
+
+const struct ha_rail_limits *ha_rail_limits(const struct ha_rail *rail)
+{
+    return &rail->limits;
+}
+
+struct ha_rail_addr ha_rail_addr(struct ha_rail *rail)
+{
+    struct ha_rail_addr addr;
+
+    pthread_mutex_lock(&rail->lock);
+    addr = rail->addr;
+    pthread_mutex_unlock(&rail->lock);
+    return addr;
+}
+
+int ha_rail_up(const struct ha_rail *rail)
+{
+    return __atomic_load_n(&rail->up, __ATOMIC_RELAXED);
+}
+
+int ha_rail_event_fd(const struct ha_rail *rail)
+{
+    return rail->ctx->async_fd;
+}
+
+static void translate_event(const struct ha_rail *rail, const struct ibv_async_event *in,
+                            struct ha_rail_event *out)
+{
+    int mine = in->element.port_num == rail->port;
+
+    out->kind = HA_RAIL_EVENT_NONE;
+    out->qpn  = 0;
+    switch (in->event_type) {
+    case IBV_EVENT_PORT_ERR:
+        /* InfiniBand's "initialized" is reported so too: ask the port. */
+        out->kind = mine ? HA_RAIL_EVENT_PORT_DOWN : HA_RAIL_EVENT_NONE;
+        break;
+    case IBV_EVENT_PORT_ACTIVE:
+        out->kind = mine ? HA_RAIL_EVENT_PORT_UP : HA_RAIL_EVENT_NONE;
+        break;
+    case IBV_EVENT_GID_CHANGE:
+    case IBV_EVENT_LID_CHANGE:
+    case IBV_EVENT_PKEY_CHANGE:
+    case IBV_EVENT_CLIENT_REREGISTER:
+        out->kind = mine ? HA_RAIL_EVENT_ADDR_CHANGE : HA_RAIL_EVENT_NONE;
+        break;
+    case IBV_EVENT_DEVICE_FATAL:
+        out->kind = HA_RAIL_EVENT_DEVICE_FATAL;
+        break;
+    case IBV_EVENT_QP_FATAL:
+        out->kind = HA_RAIL_EVENT_QP_FATAL;
+        out->qpn  = in->element.qp->qp_num;
+        break;
+    default: /* QP_REQ_ERR, QP_ACCESS_ERR: the program's; others: not ours */
+        break;
+    }
+}
+
+int ha_rail_event_get(struct ha_rail *rail, struct ha_rail_event *event)
+{
+    struct ibv_async_event raw;
+
+    if (ibv_get_async_event(rail->ctx, &raw) != 0) {
+        return errno == EAGAIN || errno == EINTR ? 0 : -EIO;
+    }
+    translate_event(rail, &raw, event);
+    ibv_ack_async_event(&raw);
+    return 1;
+}
+
+void ha_rail_fill_ah(struct ha_rail *rail, const struct ha_rail_addr *remote,
+                     struct ibv_ah_attr *attr)
+{
+    memset(attr, 0, sizeof(*attr));
+    attr->port_num = rail->port;
+    attr->sl       = (uint8_t)rail->opts.sl;
+    attr->dlid     = remote->lid;
+    pthread_mutex_lock(&rail->lock);
+    attr->is_global = rail->addr.link_layer == HA_LINK_ETHERNET ||
+                      memcmp(rail->addr.gid, remote->gid, 8) != 0;
+    attr->grh.sgid_index = (uint8_t)(rail->gid_index < 0 ? 0 : rail->gid_index);
+    pthread_mutex_unlock(&rail->lock);
+    memcpy(attr->grh.dgid.raw, remote->gid, sizeof(remote->gid));
+    attr->grh.hop_limit     = (uint8_t)rail->opts.hop_limit;
+    attr->grh.traffic_class = (uint8_t)rail->opts.traffic_class;
+}
+
+void ha_rail_fill_init(const struct ha_rail *rail, struct ibv_qp_attr *attr)
+{
+    memset(attr, 0, sizeof(*attr));
+    attr->qp_state   = IBV_QPS_INIT;
+    attr->port_num   = rail->port;
+    attr->pkey_index = (uint16_t)rail->opts.pkey_index;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HA_RAIL_PRIV_H_
+#define HA_RAIL_PRIV_H_
+
+/* Inside of a rail, for the files of this folder only. */
+
+#include <infiniband/verbs.h>
+#include <pthread.h>
+
+#include "ha_rail.h"
+
+struct ha_rail {
+    struct ha_rail       *next;  /* process-wide list */
+    int                   refs;
+    char                  name[HA_RAIL_NAME_MAX];
+    struct ibv_context   *ctx;
+    struct ibv_pd        *pd;
+    uint8_t               port;
+    struct ha_rail_opts   opts;
+    struct ha_rail_limits limits;
+
+    pthread_mutex_t       lock;  /* guards addr, gid_index */
+    struct ha_rail_addr   addr;
+    int                   gid_index;
+    int                   up;    /* written under lock, read without */
+};
+
+/* Fill an address vector towards `remote` from this rail. */
+void ha_rail_fill_ah(struct ha_rail *rail, const struct ha_rail_addr *remote,
+                     struct ibv_ah_attr *attr);
+
+/* Mark the queue pair's INIT attributes common to RC and UD. */
+void ha_rail_fill_init(const struct ha_rail *rail, struct ibv_qp_attr *attr);
+
+enum ibv_mtu ha_mtu_to_verbs(unsigned bytes);
+
+#endif

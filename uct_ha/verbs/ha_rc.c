@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ha_cq_priv.h"
+
+struct ha_rc {
+    struct ibv_qp  *qp;
+    struct ha_rail *rail;
+};
+
+_Static_assert(sizeof(struct ha_sge) == sizeof(struct ibv_sge) &&
+               offsetof(struct ha_sge, addr) == offsetof(struct ibv_sge, addr) &&
+               offsetof(struct ha_sge, length) == offsetof(struct ibv_sge, length) &&
+               offsetof(struct ha_sge, lkey) == offsetof(struct ibv_sge, lkey),
+               "struct ha_sge is handed to the device as it is");
+
+static int modify(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+    int status = ibv_modify_qp(qp, attr, mask);
+
+    return status > 0 ? -status : status;
+}
+
+static int to_init(struct ha_rc *rc)
+{
+    struct ibv_qp_attr attr;
+
+    ha_rail_fill_init(rc->rail, &attr);
+    attr.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+                           IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+    return modify(rc->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+                                 IBV_QP_ACCESS_FLAGS);
+}
+
+/* Some devices refuse an inline size they cannot do instead of lowering it. */
+static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+    struct ibv_qp *qp;
+
+    for (;;) {
+        qp = ibv_create_qp(pd, attr);
+        if (qp != NULL || attr->cap.max_inline_data == 0) {
+            return qp;
+        }
+        attr->cap.max_inline_data /= 2;
+    }
+}
+
+int ha_rc_create(struct ha_rail *rail, struct ha_cq *cq, struct ha_rc_caps *caps,
+                 struct ha_rc **rc_p)
+{
+    struct ibv_qp_init_attr attr = {
+        .send_cq = cq->cq,
+        .recv_cq = cq->cq,
+        .qp_type = IBV_QPT_RC,
+        .sq_sig_all = 1,
+        .cap = { .max_send_wr = caps->send_depth, .max_recv_wr = caps->recv_depth,
+                 .max_send_sge = caps->max_sge, .max_recv_sge = 1,
+                 .max_inline_data = caps->max_inline },
+    };
+    struct ha_rc *rc = calloc(1, sizeof(*rc));
+    int           status;
+
+    if (rc == NULL) {
+        return -ENOMEM;
+    }
+    rc->rail = rail;
+    errno    = 0;
+    rc->qp   = create_qp(rail->pd, &attr);
+    if (rc->qp == NULL) {
+        status = errno != 0 ? -errno : -ENOMEM;
+        free(rc);
+        return status;
+    }
+    caps->max_inline = attr.cap.max_inline_data;
+    status = to_init(rc);
+    if (status != 0) {
+        ha_rc_destroy(rc);
+        return status;
+    }
+    *rc_p = rc;
+    return 0;
+}
+
+static int to_rtr(struct ha_rc *rc, const struct ha_rc_path *path)
+{
+    struct ibv_qp_attr attr;
+
+    memset(&attr, 0, sizeof(attr));
+    attr.qp_state           = IBV_QPS_RTR;
+    attr.path_mtu           = ha_mtu_to_verbs(path->mtu);
+    attr.dest_qp_num        = path->qpn;
+    attr.rq_psn             = path->recv_psn;
+    attr.max_dest_rd_atomic = (uint8_t)path->rd_atomic;
+    attr.min_rnr_timer      = (uint8_t)path->min_rnr_timer;
+    ha_rail_fill_ah(rc->rail, &path->remote, &attr.ah_attr);
+    return modify(rc->qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+                  IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+                  IBV_QP_MIN_RNR_TIMER);
+}
+
+static int to_rts(struct ha_rc *rc, const struct ha_rc_path *path)
+{
+    struct ibv_qp_attr attr;
+
+    memset(&attr, 0, sizeof(attr));
+    attr.qp_state      = IBV_QPS_RTS;
+    attr.timeout       = (uint8_t)path->timeout;
+    attr.retry_cnt     = (uint8_t)path->retry_count;
+    attr.rnr_retry     = (uint8_t)path->rnr_retry;
+    attr.sq_psn        = path->send_psn;
+    attr.max_rd_atomic = (uint8_t)path->rd_atomic;
+    return modify(rc->qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+                  IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+}
+
+int ha_rc_connect(struct ha_rc *rc, const struct ha_rc_path *path)
+{
+    int status = to_rtr(rc, path);
+
+    return status != 0 ? status : to_rts(rc, path);
+}
+
+int ha_rc_fence(struct ha_rc *rc)
+{
+    struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+    return modify(rc->qp, &attr, IBV_QP_STATE);
+}
+
+void ha_rc_destroy(struct ha_rc *rc)
+{
+    (void)ibv_destroy_qp(rc->qp);
+    free(rc);
+}
+
+uint32_t ha_rc_qpn(const struct ha_rc *rc)
+{
+    return rc->qp->qp_num;
+}
+
+int ha_rc_expected_psn(struct ha_rc *rc, uint32_t *psn)
+{
+    struct ibv_qp_attr      attr;
+    struct ibv_qp_init_attr init;
+    int                     status;
+
+    status = ibv_query_qp(rc->qp, &attr, IBV_QP_STATE | IBV_QP_RQ_PSN, &init);
+    if (status != 0) {
+        return status > 0 ? -status : status;
+    }
+    *psn = attr.rq_psn & 0xffffff;
+    return 0;
+}
+
+int ha_rc_post_send(struct ha_rc *rc, const struct ha_send *send)
+{
+    static const enum ibv_wr_opcode opcodes[] = {
+        [HA_SEND_IMM] = IBV_WR_SEND_WITH_IMM,
+        [HA_WRITE]    = IBV_WR_RDMA_WRITE,
+        [HA_READ]     = IBV_WR_RDMA_READ,
+    };
+    struct ibv_send_wr  wr, *bad;
+    int                 status;
+
+    wr.wr_id      = send->wr_id;
+    wr.next       = NULL;
+    wr.sg_list    = (struct ibv_sge *)(uintptr_t)send->sge;
+    wr.num_sge    = send->num_sge;
+    wr.opcode     = opcodes[send->op];
+    wr.send_flags = IBV_SEND_SIGNALED |
+                    ((send->flags & HA_SEND_INLINE) ? IBV_SEND_INLINE : 0) |
+                    ((send->flags & HA_SEND_FENCE) ? IBV_SEND_FENCE : 0);
+    wr.imm_data   = htonl(send->imm);
+    wr.wr.rdma.remote_addr = send->remote_addr;
+    wr.wr.rdma.rkey        = send->rkey;
+
+    status = ibv_post_send(rc->qp, &wr, &bad);
+    return status > 0 ? -status : status;
+}
+
+int ha_rc_post_recv(struct ha_rc *rc, uint64_t wr_id, const struct ha_sge *sge)
+{
+    struct ibv_recv_wr wr = {
+        .wr_id = wr_id, .sg_list = (struct ibv_sge *)(uintptr_t)sge, .num_sge = 1,
+    };
+    struct ibv_recv_wr *bad;
+    int                 status;
+
+    status = ibv_post_recv(rc->qp, &wr, &bad);
+    return status > 0 ? -status : status;
+}
