@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Faults: what a command means, and how each shape puts it in force."""
+
+from . import LabError
+
+RAILS = ("a", "b")
+HOSTS = (1, 2)
+# kind → (needs a value, may do without a host)
+KINDS = {
+    "down": (None, False), "up": (None, True),
+    "carrier-off": (None, False), "carrier-on": (None, True),
+    "drop": (None, True), "drop-from": (None, False), "acks": (None, True),
+    "loss": ("PERCENT", True), "delay": ("MS", True), "after": ("FRAMES", False),
+    "clear": (None, True),
+}
+HELP = """kinds:
+  down, up HOST          the host's own network device (up: both without HOST)
+  carrier-off, -on HOST  the cable is pulled out of that host's port (carrier-on: both without HOST)
+  drop [HOST]            frames vanish silently, in both directions, or only those that HOST sends
+  drop-from HOST         the same as drop HOST
+  acks [HOST]            only RoCE acknowledgements and read responses (that HOST sends) vanish
+  loss [HOST] PERCENT    frames are lost at random
+  delay [HOST] MS        frames arrive that much later
+  after HOST FRAMES      shape two: FRAMES more RoCE frames from HOST pass, then none
+  clear [RAIL] [HOST]    everything normal again; without RAIL on both"""
+
+
+class Fault:
+    """One parsed command: kind, rails, hosts, value."""
+
+    def __init__(self, kind, rails, hosts, value):
+        self.kind, self.rails, self.hosts, self.value = kind, rails, hosts, value
+
+    def __str__(self):
+        return " ".join([self.kind, "+".join(self.rails), "+".join(f"h{h}" for h in self.hosts)] +
+                        ([] if self.value is None else [f"{self.value:g}"]))
+
+
+def _number(kind, unit, word):
+    try:
+        value = float(word)
+    except ValueError:
+        raise LabError(f"fault {kind}: '{word}' is not a number of {unit}") from None
+    limit = {"PERCENT": 100, "MS": 10000, "FRAMES": 1e9}[unit]
+    if not 0 <= value <= limit:
+        raise LabError(f"fault {kind}: {word} is out of range, 0 to {limit:g} {unit}")
+    return value
+
+
+def parse(words):
+    """Fault from the command's words; complains in terms of the user."""
+    kind, rest = words[0], list(words[1:])
+    if kind not in KINDS:
+        raise LabError(f"no fault kind '{kind}'; there are {', '.join(KINDS)}")
+    unit, all_hosts = KINDS[kind]
+    if rest and rest[0] in RAILS + ("all",):
+        word = rest.pop(0)
+        rails = RAILS if word == "all" else (word,)
+    elif kind == "clear" and not rest:
+        rails = RAILS
+    else:
+        raise LabError(f"fault {kind}: say which rail, a, b or all" + (f", not '{rest[0]}'" if rest else ""))
+    hosts = None
+    if rest and rest[0] in ("h1", "h2", "both"):
+        word = rest.pop(0)
+        hosts = HOSTS if word == "both" else (int(word[1]),)
+    elif all_hosts:
+        hosts = HOSTS
+    if hosts is None:
+        raise LabError(f"fault {kind}: say which host, h1, h2 or both" + (f", not '{rest[0]}'" if rest else ""))
+    value = None
+    if unit:
+        if not rest:
+            raise LabError(f"fault {kind}: say how many {unit}")
+        value = _number(kind, unit, rest.pop(0))
+        if rest and rest[0] in ("h1", "h2", "both"):  # the value first, then the host: as good
+            word = rest.pop(0)
+            hosts = HOSTS if word == "both" else (int(word[1]),)
+    if rest:
+        raise LabError(f"fault {kind}: '{' '.join(rest)}' is too much")
+    return Fault(kind, rails, hosts, value)
+
+
+class Lanes:
+    """What happens to frames, per rail and sending host."""
+
+    NORMAL = {"drop": 0, "acks": 0, "loss": 0.0, "delay": 0.0, "after": -1}
+
+    def __init__(self):
+        self.lanes = {(rail, host): dict(self.NORMAL) for rail in RAILS for host in HOSTS}
+
+    def apply(self, fault):
+        """Changes the state; returns the lanes concerned."""
+        touched = [(rail, host) for rail in fault.rails for host in fault.hosts]
+        for key in touched:
+            lane = self.lanes[key]
+            if fault.kind == "clear":
+                lane.update(self.NORMAL)
+            elif fault.kind in ("drop", "drop-from"):
+                lane["drop"] = 1
+            elif fault.kind == "acks":
+                lane["acks"] = 1
+            elif fault.kind == "after":
+                lane["after"] = int(fault.value)
+            else:
+                lane[fault.kind] = fault.value
+        return touched
+
+    def cable_command(self, key):
+        lane = self.lanes[key]
+        return f"set {key[0]} {key[1]} " + " ".join(f"{name} {value:g}" for name, value in lane.items())
+
+    def switch_script(self, key):
+        """Shape one: the same by traffic control. From the host in at its port (drop, acks), out at the other's (loss, delay)."""
+        lane, (rail, host) = self.lanes[key], key
+        inward, outward = f"p{rail}{host}", f"p{rail}{3 - host}"
+        lines = [f"tc -n switch qdisc del dev {outward} root 2>/dev/null", f"tc -n switch qdisc del dev {inward} ingress 2>/dev/null"]
+        if lane["drop"] or lane["acks"]:
+            lines.append(f"tc -n switch qdisc add dev {inward} ingress || exit 1")
+        add = f"tc -n switch filter add dev {inward} parent ffff:"
+        if lane["drop"]:
+            lines.append(f"{add} protocol all prio 1 matchall action drop || exit 1")
+        elif lane["acks"]:
+            for value, mask in (("0x0d", "0xff"), ("0x0e", "0xfe"), ("0x10", "0xfe"), ("0x12", "0xff")):
+                lines.append(f"{add} protocol ipv6 prio 2 u32 match u8 17 0xff at 6 match u16 4791 0xffff at 42 "
+                             f"match u8 {value} {mask} at 48 action drop || exit 1")
+        if lane["loss"] or lane["delay"]:
+            lines.append(f"tc -n switch qdisc add dev {outward} root netem limit 100000 "
+                         f"loss {lane['loss']:g}% delay {lane['delay']:g}ms || exit 1")
+        return "\n".join(lines) + "\n"
+
+    def abnormal(self):
+        return {f"{rail} from h{host}": {k: v for k, v in lane.items() if v != self.NORMAL[k]}
+                for (rail, host), lane in self.lanes.items() if lane != self.NORMAL}
+
+
+def device_script(shape, fault, host):
+    """Commands in the guest for the kinds that act on the host's own device, or on its switch port in shape one."""
+    lines = []
+    for rail in fault.rails:
+        device = {"a": "eth0", "b": "eth1"}[rail] if shape == "two" else f"v{rail}{host}"
+        port = f"p{rail}{host}"
+        if fault.kind in ("down", "up"):
+            lines.append(f"ip link set {device} {fault.kind} || exit 1")
+        elif fault.kind in ("carrier-off", "carrier-on") and shape == "one":
+            lines.append(f"ip -n switch link set {port} {'up' if fault.kind == 'carrier-on' else 'down'} || exit 1")
+        elif fault.kind == "clear":
+            lines.append(f"ip link set {device} up || exit 1")
+            if shape == "one":
+                lines.append(f"ip -n switch link set {port} up || exit 1")
+    return "\n".join(lines)
