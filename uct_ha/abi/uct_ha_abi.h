@@ -167,8 +167,7 @@ static inline uct_pending_req_t *uct_ha_pending_req(uct_ha_pending_priv_t *priv)
  * UCS_CLASS_DEFINE_NEW_FUNC / UCS_CLASS_DEFINE_DELETE_FUNC, as usual.
  */
 #define UCT_HA_CLASS_DEFINE(_type, _super) \
-    extern ucs_class_t _UCS_CLASS_DECL_NAME(_super); \
-    ucs_class_t        _UCS_CLASS_DECL_NAME(_type) = { \
+    ucs_class_t _UCS_CLASS_DECL_NAME(_type) = { \
         UCS_PP_QUOTE(_type), sizeof(_type), &_UCS_CLASS_DECL_NAME(_super), \
         (ucs_class_init_func_t)(void (*)(void))_UCS_CLASS_INIT_NAME(_type), \
         (ucs_class_cleanup_func_t)(void (*)(void)) \

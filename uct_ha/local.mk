@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# The transport: libuct_ha.so = glue (here, abi/) + core/ (pure) + verbs/.
+
+noinst_LTLIBRARIES += libha_core.la libha_verbs.la
+lib_LTLIBRARIES    += libuct_ha.la
+include_HEADERS    += %D%/uct_ha.h
+
+libha_core_la_SOURCES = \
+	%D%/core/ha_log.h \
+	%D%/core/ha_packet.h \
+	%D%/core/ha_pair.h \
+	%D%/core/ha_psn.h
+
+libha_verbs_la_SOURCES = \
+	%D%/verbs/ha_cq.c \
+	%D%/verbs/ha_cq_priv.h \
+	%D%/verbs/ha_gid.c \
+	%D%/verbs/ha_gid.h \
+	%D%/verbs/ha_mr.c \
+	%D%/verbs/ha_qp.h \
+	%D%/verbs/ha_rail.c \
+	%D%/verbs/ha_rail.h \
+	%D%/verbs/ha_rail_priv.h \
+	%D%/verbs/ha_rc.c \
+	%D%/verbs/ha_ud.c \
+	%D%/verbs/ha_ud.h
+libha_verbs_la_CPPFLAGS = $(AM_CPPFLAGS) $(VERBS_CFLAGS)
+libha_verbs_la_LIBADD   = $(VERBS_LIBS) -lpthread
+
+libuct_ha_la_SOURCES = \
+	%D%/abi/ucx_1_13.h \
+	%D%/abi/uct_ha_abi.h \
+	%D%/abi/uct_ha_guard.c \
+	%D%/abi/uct_ha_guard.h \
+	%D%/uct_ha_component.c \
+	%D%/uct_ha_config.c \
+	%D%/uct_ha_config.h \
+	%D%/uct_ha_iface.c \
+	%D%/uct_ha_iface.h \
+	%D%/uct_ha_md.c \
+	%D%/uct_ha_md.h \
+	%D%/uct_ha_mem.c \
+	%D%/uct_ha_mem.h \
+	%D%/uct_ha_pairing.c \
+	%D%/uct_ha_pairing.h
+libuct_ha_la_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
+libuct_ha_la_LIBADD   = libha_core.la libha_verbs.la $(UCX_LIBS) -lpthread
+# UCX keeps pointers into the library until the process ends: never unload it.
+libuct_ha_la_LDFLAGS  = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined \
+	-export-symbols-regex '^uct_ha_stats_get$$' -Wl,-z,nodelete

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "uct_ha_config.h"
+
+#define MD_FIELD(_field)    ucs_offsetof(struct uct_ha_md_config, _field)
+#define IFACE_FIELD(_field) ucs_offsetof(struct uct_ha_iface_config, _field)
+
+static const char *uct_ha_failback_names[] = {
+    [UCT_HA_FAILBACK_NEVER] = "never",
+    [UCT_HA_FAILBACK_LAST]  = NULL
+};
+
+/* What opening a rail needs. */
+ucs_config_field_t uct_ha_md_config_table[] = {
+    {"", "", NULL, MD_FIELD(super), UCS_CONFIG_TYPE_TABLE(uct_md_config_table)},
+
+    {"RAILS", "",
+     "Rails that back each other: groups separated by ',', members by '+', for\n"
+     "example mlx5_0:1+mlx5_2:1,mlx5_1:1+mlx5_3:1. The standby of a rail is the\n"
+     "next member of its group; rails outside every group are not used.\n"
+     "Empty: all rails are used and standbys are chosen by topology.",
+     MD_FIELD(rails), UCS_CONFIG_TYPE_STRING},
+
+    {"GID_INDEX", "-1",
+     "GID table index for every rail; -1 chooses: RoCE v2 IPv4, then IPv6 global,\n"
+     "then link-local.",
+     MD_FIELD(gid_index), UCS_CONFIG_TYPE_INT},
+
+    {"PKEY_INDEX", "0", "Index into the port's partition key table.",
+     MD_FIELD(pkey_index), UCS_CONFIG_TYPE_UINT},
+
+    {"SL", "0", "Service level, 0 to 15.", MD_FIELD(sl), UCS_CONFIG_TYPE_UINT},
+
+    {"TRAFFIC_CLASS", "0", "Traffic class (RoCE: DSCP and ECN byte), 0 to 255.",
+     MD_FIELD(traffic_class), UCS_CONFIG_TYPE_UINT},
+
+    {"HOP_LIMIT", "64", "Hop limit of routed packets, 1 to 255.",
+     MD_FIELD(hop_limit), UCS_CONFIG_TYPE_UINT},
+
+    {"PATH_MTU", "0",
+     "Upper bound of the path MTU in bytes: 256, 512, 1024, 2048 or 4096;\n"
+     "0 takes what both ports allow.",
+     MD_FIELD(path_mtu), UCS_CONFIG_TYPE_UINT},
+
+    {"ENABLE_BACKUP", "y", "Use a standby rail; n gives plain single-rail operation.",
+     MD_FIELD(enable_backup), UCS_CONFIG_TYPE_BOOL},
+
+    {NULL, NULL, NULL, 0, {NULL, NULL, NULL, NULL, NULL, NULL}}
+};
+
+ucs_config_field_t uct_ha_iface_config_table[] = {
+    {"", "", NULL, IFACE_FIELD(super),
+     UCS_CONFIG_TYPE_TABLE(uct_iface_config_table)},
+
+    {"TX_QUEUE_LEN", "256", "Send operations that one lane may have in flight.",
+     IFACE_FIELD(tx_queue_len), UCS_CONFIG_TYPE_UINT},
+
+    {"RX_QUEUE_LEN", "256", "Receive buffers posted to one lane.",
+     IFACE_FIELD(rx_queue_len), UCS_CONFIG_TYPE_UINT},
+
+    {"CTL_QUEUE_LEN", "256", "Control packets that one rail may have in flight.",
+     IFACE_FIELD(ctl_queue_len), UCS_CONFIG_TYPE_UINT},
+
+    {"SEG_SIZE", "8k", "Size of a bounce buffer: the largest buffered-copy message.",
+     IFACE_FIELD(seg_size), UCS_CONFIG_TYPE_MEMUNITS},
+
+    {"INLINE", "64", "Bytes that are sent inline, clamped to what the device allows.",
+     IFACE_FIELD(max_inline), UCS_CONFIG_TYPE_UINT},
+
+    {"MAX_SGE", "4", "Pieces that one zero-copy operation may gather.",
+     IFACE_FIELD(max_sge), UCS_CONFIG_TYPE_UINT},
+
+    {"TIMEOUT", "14",
+     "Local ACK timeout of a lane, 1 to 31: 4.096 us * 2^timeout. Together with\n"
+     "RETRY_COUNT it says how long the HCA itself retries.",
+     IFACE_FIELD(timeout), UCS_CONFIG_TYPE_UINT},
+
+    {"RETRY_COUNT", "6",
+     "Retransmissions of a lane before the HCA gives up, 0 to 7. 7 means for ever\n"
+     "on some devices (Soft-RoCE).",
+     IFACE_FIELD(retry_count), UCS_CONFIG_TYPE_UINT},
+
+    {"RNR_RETRY_COUNT", "6",
+     "Retries of a lane while the receiver has no buffer, 0 to 7; 7 = for ever.",
+     IFACE_FIELD(rnr_retry_count), UCS_CONFIG_TYPE_UINT},
+
+    {"MIN_RNR_TIMER", "12",
+     "Index of the receiver-not-ready delay, 1 to 31 (12 = 0.64 ms).",
+     IFACE_FIELD(min_rnr_timer), UCS_CONFIG_TYPE_UINT},
+
+    {"RTO", "1000ms",
+     "A lane with work in flight and without progress for this long is suspected;\n"
+     "raised to twice the time that the HCA itself may retry.",
+     IFACE_FIELD(rto), UCS_CONFIG_TYPE_TIME},
+
+    {"RTO_MAX", "5s", "Upper bound when false alarms widen the RTO.",
+     IFACE_FIELD(rto_max), UCS_CONFIG_TYPE_TIME},
+
+    {"HEARTBEAT", "100ms", "Interval of the probes on every rail; 0 = off.",
+     IFACE_FIELD(heartbeat), UCS_CONFIG_TYPE_TIME},
+
+    {"HEARTBEAT_MISSES", "4", "Probes in a row without an answer that make a rail suspect.",
+     IFACE_FIELD(heartbeat_misses), UCS_CONFIG_TYPE_UINT},
+
+    {"DEAD_PEER", "10s",
+     "A failover that takes longer ends the endpoint with an error.",
+     IFACE_FIELD(dead_peer), UCS_CONFIG_TYPE_TIME},
+
+    {"CONNECT_TIMEOUT", "20s", "A connection that takes longer ends with an error.",
+     IFACE_FIELD(connect_timeout), UCS_CONFIG_TYPE_TIME},
+
+    {"FAILBACK", "never", "When to move back to a preferred rail that recovered.",
+     IFACE_FIELD(failback), UCS_CONFIG_TYPE_ENUM(uct_ha_failback_names)},
+
+    {"TRACE", "n", "Log every step of connection set-up and failover.",
+     IFACE_FIELD(trace), UCS_CONFIG_TYPE_BOOL},
+
+    {NULL, NULL, NULL, 0, {NULL, NULL, NULL, NULL, NULL, NULL}}
+};
+
+static ucs_status_t check_range(const char *name, long value, long min, long max)
+{
+    if ((value >= min) && (value <= max)) {
+        return UCS_OK;
+    }
+    ucs_error("UCX_" UCT_HA_CONFIG_PREFIX "%s=%ld is out of range, use %ld to %ld",
+              name, value, min, max);
+    return UCS_ERR_INVALID_PARAM;
+}
+
+static ucs_status_t check_time(const char *name, double value, double min)
+{
+    if (value >= min) { /* false for NaN too */
+        return UCS_OK;
+    }
+    ucs_error("UCX_" UCT_HA_CONFIG_PREFIX "%s=%gs is too short, use at least %gs",
+              name, value, min);
+    return UCS_ERR_INVALID_PARAM;
+}
+
+static ucs_status_t check_mtu(unsigned mtu)
+{
+    if ((mtu == 0) ||
+        ((mtu >= 256) && (mtu <= 4096) && ((mtu & (mtu - 1)) == 0))) {
+        return UCS_OK;
+    }
+    ucs_error("UCX_" UCT_HA_CONFIG_PREFIX "PATH_MTU=%u is no path MTU, use 256, "
+              "512, 1024, 2048, 4096, or 0 for the port's", mtu);
+    return UCS_ERR_INVALID_PARAM;
+}
+
+ucs_status_t uct_ha_md_config_check(const struct uct_ha_md_config *config)
+{
+    if ((check_range("GID_INDEX", config->gid_index, -1, 255) != UCS_OK) ||
+        (check_range("PKEY_INDEX", config->pkey_index, 0, 65535) != UCS_OK) ||
+        (check_range("SL", config->sl, 0, 15) != UCS_OK) ||
+        (check_range("TRAFFIC_CLASS", config->traffic_class, 0, 255) != UCS_OK) ||
+        (check_range("HOP_LIMIT", config->hop_limit, 1, 255) != UCS_OK) ||
+        (check_mtu(config->path_mtu) != UCS_OK)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    return UCS_OK;
+}
+
+static int queues_are_bad(const struct uct_ha_iface_config *config)
+{
+    return (check_range("TX_QUEUE_LEN", config->tx_queue_len, 16, 16384) != UCS_OK) ||
+           (check_range("RX_QUEUE_LEN", config->rx_queue_len, 16, 16384) != UCS_OK) ||
+           (check_range("CTL_QUEUE_LEN", config->ctl_queue_len, 16, 16384) != UCS_OK) ||
+           (check_range("SEG_SIZE", (long)config->seg_size, 1024, 1l << 20) != UCS_OK) ||
+           (check_range("INLINE", config->max_inline, 0, 4096) != UCS_OK) ||
+           (check_range("MAX_SGE", config->max_sge, 1, 32) != UCS_OK);
+}
+
+static int lane_is_bad(const struct uct_ha_iface_config *config)
+{
+    return (check_range("TIMEOUT", config->timeout, 1, 31) != UCS_OK) ||
+           (check_range("RETRY_COUNT", config->retry_count, 0, 7) != UCS_OK) ||
+           (check_range("RNR_RETRY_COUNT", config->rnr_retry_count, 0, 7) != UCS_OK) ||
+           (check_range("MIN_RNR_TIMER", config->min_rnr_timer, 1, 31) != UCS_OK);
+}
+
+static int failover_is_bad(const struct uct_ha_iface_config *config)
+{
+    return (check_time("RTO", config->rto, 1e-3) != UCS_OK) ||
+           (check_time("RTO_MAX", config->rto_max, config->rto) != UCS_OK) ||
+           ((config->heartbeat != 0) &&
+            (check_time("HEARTBEAT", config->heartbeat, 1e-3) != UCS_OK)) ||
+           (check_range("HEARTBEAT_MISSES", config->heartbeat_misses, 1, 1000) != UCS_OK) ||
+           (check_time("DEAD_PEER", config->dead_peer, 0.1) != UCS_OK) ||
+           (check_time("CONNECT_TIMEOUT", config->connect_timeout, 0.1) != UCS_OK);
+}
+
+ucs_status_t uct_ha_iface_config_check(const struct uct_ha_iface_config *config)
+{
+    if (queues_are_bad(config) || lane_is_bad(config) || failover_is_bad(config)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    return UCS_OK;
+}
+
+struct ha_rail_opts uct_ha_rail_opts(const struct uct_ha_md_config *config)
+{
+    struct ha_rail_opts opts = {
+        .gid_index     = config->gid_index,
+        .pkey_index    = config->pkey_index,
+        .sl            = config->sl,
+        .traffic_class = config->traffic_class,
+        .hop_limit     = config->hop_limit,
+        .mtu           = config->path_mtu
+    };
+
+    return opts;
+}

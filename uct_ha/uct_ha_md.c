@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "uct_ha_md.h"
+
+#include "uct_ha_mem.h"
+#include "uct_ha_pairing.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The rails of this host and who backs whom. Rebuilt whenever UCX asks: the
+ * device list may change while the process lives. */
+struct uct_ha_rail_table {
+    struct uct_ha_pair_rail rail[HA_RAILS_MAX];
+    int                     standby[HA_RAILS_MAX];
+    int                     num;
+};
+
+/* UCX cuts a memory domain's name at 15 characters. A rail whose name is
+ * longer is named by its place in the list behind the first part of its name. */
+static void md_name_of_rail(const struct uct_ha_rail_table *table, int i, char *md_name)
+{
+    const char *name = table->rail[i].name;
+
+    if (strlen(name) < UCT_MD_NAME_MAX) {
+        snprintf(md_name, UCT_MD_NAME_MAX, "%s", name);
+    } else {
+        snprintf(md_name, UCT_MD_NAME_MAX, "%.*s~%02u", UCT_MD_NAME_MAX - 4, name,
+                 (unsigned)i % 100u);
+    }
+}
+
+static int rail_of_md_name(const struct uct_ha_rail_table *table, const char *md_name)
+{
+    char name[UCT_MD_NAME_MAX];
+    int i;
+
+    for (i = 0; i < table->num; ++i) {
+        md_name_of_rail(table, i, name);
+        if (strcmp(name, md_name) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static void list_rails(struct uct_ha_rail_table *table)
+{
+    char names[HA_RAILS_MAX][HA_RAIL_NAME_MAX];
+    int i;
+
+    table->num = ha_rail_list(names, HA_RAILS_MAX);
+    for (i = 0; i < table->num; ++i) {
+        memset(&table->rail[i], 0, sizeof(table->rail[i]));
+        memcpy(table->rail[i].name, names[i], HA_RAIL_NAME_MAX);
+        table->rail[i].numa_node = -1;
+    }
+}
+
+/* Pairing by topology needs facts that only an open rail has. One that does
+ * not open keeps HA_LINK_NONE and is nobody's standby. */
+static void learn_rails(struct uct_ha_rail_table *table, const struct ha_rail_opts *opts)
+{
+    const struct ha_rail_limits *limits;
+    struct ha_rail *rail;
+    int i, ret;
+
+    for (i = 0; i < table->num; ++i) {
+        ret = ha_rail_open(table->rail[i].name, opts, &rail);
+        if (ret < 0) {
+            ucs_debug("ha: %s cannot be a standby: %s", table->rail[i].name,
+                      strerror(-ret));
+            continue;
+        }
+        limits                    = ha_rail_limits(rail);
+        table->rail[i].link_layer = (enum ha_link_layer)ha_rail_addr(rail).link_layer;
+        table->rail[i].numa_node  = limits->numa_node;
+        table->rail[i].node_guid  = limits->node_guid;
+        ha_rail_close(rail);
+    }
+}
+
+static ucs_status_t pair_rails(struct uct_ha_rail_table *table, const char *groups)
+{
+    char error[256];
+
+    if (uct_ha_pair_choose(table->rail, table->num, groups, table->standby, error,
+                           sizeof(error)) == 0) {
+        return UCS_OK;
+    }
+    ucs_error("UCX_" UCT_HA_CONFIG_PREFIX "RAILS='%s': %s. Name rails as "
+              "device:port, '+' between those that back each other, ',' between "
+              "groups; or leave it empty", groups, error);
+    return UCS_ERR_INVALID_PARAM;
+}
+
+/* Memory domains are asked for before they are configured, hence by hand. */
+static ucs_status_t query_groups(uct_component_t *component,
+                                 struct uct_ha_rail_table *table)
+{
+    uct_md_config_t *config;
+    ucs_status_t status;
+
+    status = uct_md_config_read(component, NULL, NULL, &config);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = pair_rails(table, ((struct uct_ha_md_config*)config)->rails);
+    uct_config_release(config);
+    return status;
+}
+
+/* No RDMA device, and a bad RAILS (already reported), give no domains rather
+ * than an error: UCX must go on with its other transports. */
+ucs_status_t uct_ha_md_query_resources(uct_component_t *component,
+                                       uct_md_resource_desc_t **resources_p,
+                                       unsigned *num_resources_p)
+{
+    uct_md_resource_desc_t *resources;
+    struct uct_ha_rail_table table;
+    unsigned count = 0;
+    int i;
+
+    *resources_p     = NULL;
+    *num_resources_p = 0;
+
+    list_rails(&table);
+    if ((table.num == 0) || (query_groups(component, &table) != UCS_OK)) {
+        return UCS_OK;
+    }
+
+    resources = ucs_calloc((size_t)table.num, sizeof(*resources), "ha_md_resources");
+    if (resources == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    for (i = 0; i < table.num; ++i) {
+        if (table.standby[i] != UCT_HA_PAIR_UNUSED) {
+            md_name_of_rail(&table, i, resources[count++].md_name);
+        }
+    }
+
+    *resources_p     = resources;
+    *num_resources_p = count;
+    return UCS_OK;
+}
+
+ucs_status_t uct_ha_query_devices(uct_md_h md, uct_tl_device_resource_t **devices_p,
+                                  unsigned *num_devices_p)
+{
+    return uct_single_device_resource(md, ha_rail_name(uct_ha_md(md)->rail[0]),
+                                      UCT_DEVICE_TYPE_NET, UCS_SYS_DEVICE_ID_UNKNOWN,
+                                      devices_p, num_devices_p);
+}
+
+static ucs_status_t status_of_errno(int ret)
+{
+    switch (-ret) {
+    case ENODEV:
+    case ENOENT:
+    case EADDRNOTAVAIL:
+        return UCS_ERR_NO_DEVICE;
+    case ENOMEM:
+        return UCS_ERR_NO_MEMORY;
+    case EINVAL:
+        return UCS_ERR_INVALID_PARAM;
+    default:
+        return UCS_ERR_IO_ERROR;
+    }
+}
+
+static ucs_status_t open_rail(const char *name, const struct uct_ha_md_config *config,
+                              struct ha_rail **rail_p)
+{
+    struct ha_rail_opts opts = uct_ha_rail_opts(config);
+    int ret                  = ha_rail_open(name, &opts, rail_p);
+
+    if (ret == 0) {
+        return UCS_OK;
+    }
+    *rail_p = NULL;
+    if (ret == -EADDRNOTAVAIL) {
+        ucs_diag("ha: %s has no usable GID at UCX_" UCT_HA_CONFIG_PREFIX
+                 "GID_INDEX=%d: give its network interface an address, or choose "
+                 "another index (-1 = automatic)", name, config->gid_index);
+    } else {
+        ucs_diag("ha: cannot open rail %s: %s", name, strerror(-ret));
+    }
+    return status_of_errno(ret);
+}
+
+/* Never fails: a rail without standby works, it only is not safe. */
+static void open_standby(struct uct_ha_md *md, struct uct_ha_rail_table *table, int rail,
+                         const struct uct_ha_md_config *config)
+{
+    struct ha_rail_opts opts = uct_ha_rail_opts(config);
+    const char *name;
+
+    if (!config->enable_backup) {
+        return;
+    }
+    if (!uct_ha_pair_groups_given(config->rails)) {
+        learn_rails(table, &opts);
+        if (pair_rails(table, NULL) != UCS_OK) {
+            return;
+        }
+    }
+    if (table->standby[rail] < 0) {
+        ucs_debug("ha: no standby for %s", table->rail[rail].name);
+        return;
+    }
+    name = table->rail[table->standby[rail]].name;
+    if (open_rail(name, config, &md->rail[1]) == UCS_OK) {
+        ucs_debug("ha: standby of %s is %s", table->rail[rail].name, name);
+    }
+}
+
+static void md_close(uct_md_h tl_md)
+{
+    struct uct_ha_md *md = uct_ha_md(tl_md);
+
+    if (md->rail[1] != NULL) {
+        ha_rail_close(md->rail[1]);
+    }
+    ha_rail_close(md->rail[0]);
+    ucs_free(md);
+}
+
+static uct_md_ops_t uct_ha_md_ops = {
+    .close                  = md_close,
+    .query                  = uct_ha_md_query,
+    .mem_reg                = uct_ha_mem_reg,
+    .mem_dereg              = uct_ha_mem_dereg,
+    .mkey_pack              = uct_ha_mkey_pack,
+    .is_sockaddr_accessible = uct_ha_is_sockaddr_accessible,
+    .detect_memory_type     = uct_ha_detect_memory_type
+};
+
+ucs_status_t uct_ha_md_open(uct_component_t *component, const char *md_name,
+                            const uct_md_config_t *tl_config, uct_md_h *md_p)
+{
+    const struct uct_ha_md_config *config = (const struct uct_ha_md_config*)tl_config;
+    struct uct_ha_rail_table table;
+    struct uct_ha_md *md;
+    ucs_status_t status;
+    int rail;
+
+    list_rails(&table);
+    rail = rail_of_md_name(&table, md_name);
+    if (rail < 0) {
+        ucs_debug("ha: no rail belongs to memory domain '%s'", md_name);
+        return UCS_ERR_NO_DEVICE;
+    }
+    status = uct_ha_md_config_check(config);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = pair_rails(&table, config->rails);
+    if (status != UCS_OK) {
+        return status;
+    }
+
+    md = ucs_calloc(1, sizeof(*md), "ha_md");
+    if (md == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    status = open_rail(table.rail[rail].name, config, &md->rail[0]);
+    if (status != UCS_OK) {
+        ucs_free(md);
+        return status;
+    }
+    open_standby(md, &table, rail, config);
+
+    md->super.ops       = &uct_ha_md_ops;
+    md->super.component = component;
+    *md_p               = &md->super;
+    return UCS_OK;
+}
