@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UCT_HA_ADDR_H_
+#define UCT_HA_ADDR_H_
+
+/*
+ * The addresses that UCX carries for us. UCX's own packing limits them to 31
+ * (device) and 63 (interface) bytes. The device address describes the primary
+ * rail, the interface address the instance and its standby rail, so that
+ * set-up and failover never hang on one rail. Layouts: docs/wire.md.
+ */
+
+#include <stdint.h>
+
+#include "core/ha_pair.h"
+#include "verbs/ha_rail.h"
+
+#define UCT_HA_ADDR_VERSION 1
+
+/* Place of a rail among the two of its pair, in the order of their names. It
+ * tells the two apart where a link-local GID does not say which network it
+ * belongs to. */
+#define UCT_HA_PLACE_ALONE 0xff
+
+struct uct_ha_packed_rail { /* 24 bytes */
+    uint8_t version;
+    uint8_t link_layer;
+    uint8_t prefix_len;
+    uint8_t place;
+    uint8_t mtu[2]; /* big endian; 0 = no such rail or no address yet */
+    uint8_t lid[2];
+    uint8_t gid[16];
+};
+
+struct uct_ha_packed_iface { /* 43 bytes */
+    uint8_t version;
+    uint8_t slots;
+    uint8_t cookie[8];
+    uint8_t ud_qpn[HA_SLOTS][3];
+    uint8_t credits[2]; /* messages it can take before it must grant more */
+    uint8_t caps;       /* UCT_HA_CAP_*; unknown bits are ignored */
+    struct uct_ha_packed_rail standby;
+};
+
+#define UCT_HA_CAP_PROOF_PSN 0x1u
+
+_Static_assert(sizeof(struct uct_ha_packed_rail) <= 31, "UCX limits device addresses to 31 bytes");
+_Static_assert(sizeof(struct uct_ha_packed_iface) <= 63, "UCX limits interface addresses to 63 bytes");
+
+struct uct_ha_rail_where {
+    struct ha_rail_addr addr;
+    uint8_t             place;
+};
+
+struct uct_ha_iface_where {
+    uint64_t                 cookie;
+    unsigned                 slots;
+    uint32_t                 ud_qpn[HA_SLOTS];
+    unsigned                 credits;
+    unsigned                 caps;
+    struct uct_ha_rail_where standby;
+};
+
+void uct_ha_addr_pack_rail(const struct uct_ha_rail_where *where, struct uct_ha_packed_rail *packed);
+void uct_ha_addr_pack_iface(const struct uct_ha_iface_where *where, struct uct_ha_packed_iface *packed);
+
+/* 0, or -EPROTO when the version or a field is not ours. */
+int uct_ha_addr_unpack_rail(const struct uct_ha_packed_rail *packed, struct uct_ha_rail_where *where);
+int uct_ha_addr_unpack_iface(const struct uct_ha_packed_iface *packed, struct uct_ha_iface_where *where);
+
+/* Can the two rails talk? Same link layer; IP networks must be the same where
+ * both are known; else the place decides. A rail without an address yet
+ * (mtu 0) may turn out to match. */
+int uct_ha_addr_match(const struct uct_ha_rail_where *a, const struct uct_ha_rail_where *b);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UCT_HA_WATCH_H_
+#define UCT_HA_WATCH_H_
+
+/*
+ * Asynchronous events of the rails, delivered to every interface that uses
+ * them. A rail is one per process and a file descriptor can have only one
+ * handler, hence this fan-out. Callbacks run on UCX's async thread.
+ */
+
+#include "abi/uct_ha_abi.h"
+#include "verbs/ha_rail.h"
+
+typedef void (*uct_ha_watch_cb)(void *arg, int slot, const struct ha_rail_event *event);
+
+struct uct_ha_watch {
+    struct uct_ha_watch *next;
+    struct ha_rail      *rail;
+    uct_ha_watch_cb      cb;
+    void                *arg;
+    int                  slot; /* handed back to the callback */
+};
+
+/* Fill `watch` (owned by the caller until removed) and start delivery. */
+ucs_status_t uct_ha_watch_add(struct uct_ha_watch *watch, struct ha_rail *rail,
+                              uct_ha_watch_cb cb, void *arg, int slot);
+
+/* After this returns the callback does not run any more. The caller must not
+ * hold a lock that the callback takes. */
+void uct_ha_watch_remove(struct uct_ha_watch *watch);
+
+/* Rails watched in this process, by state. */
+void uct_ha_watch_count(unsigned *up, unsigned *down);
+
+#endif
