@@ -4,9 +4,7 @@
 import json
 import os
 import signal
-import subprocess
 import sys
-import tempfile
 import time
 
 from . import LabError, paths, wire
@@ -72,6 +70,8 @@ def start(name, cache, options, program):
         if answer["shape"] != options["shape"]:
             raise LabError(f"lab {name} is up in shape {answer['shape']}; choose another --name, or: lab down --name {name}")
         return dict(answer, already=True)
+    import subprocess  # here, for the many commands which do not need them start quicker without
+    import tempfile
     with tempfile.TemporaryFile("w+") as complaints:
         process = subprocess.Popen([sys.executable, program, "_warden", name, str(cache), json.dumps(options)],
                                    stdin=subprocess.DEVNULL, stdout=complaints, stderr=complaints, start_new_session=True)

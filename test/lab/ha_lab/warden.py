@@ -189,7 +189,7 @@ class Warden:
             env.update(LAB_RAIL_A="rxe_a", LAB_RAIL_B="rxe_b")
         else:
             env.update(LAB_RAIL_A=f"rxe_a{host}", LAB_RAIL_B=f"rxe_b{host}", UCX_NET_DEVICES=f"rxe_a{host}:1,rxe_b{host}:1",
-                       UCX_HA_RC_RAILS=f"rxe_a{host}:1+rxe_b{host}:1")
+                       UCX_HA_RC_RAILS=f"rxe_a{host}:1+rxe_b{host}:1", UCX_WARN_UNUSED_ENV_VARS="n")
         return env
 
     async def command(self, request, host, sink):
