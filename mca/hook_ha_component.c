@@ -26,8 +26,8 @@ int mca_hook_ha_output = -1;
 
 static bool is_active; /* the library is loaded and defaults are set */
 
-static void param_register(const char *name, const char *help, mca_base_var_type_t type,
-                           mca_base_var_info_lvl_t level, void *storage);
+OMPI_MODULE_DECLSPEC extern ompi_hook_base_component_t mca_hook_ha_component;
+
 static int  hook_ha_register(void);
 static int  hook_ha_open(void);
 static int  hook_ha_close(void);

@@ -3,12 +3,17 @@
 # The Open MPI component against a stand-in for libuct_ha.so: what it sets, what
 # it leaves alone, what it says. Needs Open MPI, no RDMA.
 #
-#   HOOK_DIR   directory with a built mca_hook_ha.so; default: build one
+#   HOOK_DIR   directory with a built mca_hook_ha.so; default: that of the build tree
+#              we are in (make check), else build one
 #   OMPI_INCLUDE, MPICC, CC   as usual
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 top=$(cd "$here/../.." && pwd)
+for tool in mpirun ompi_info mpicc; do
+    command -v "$tool" >/dev/null || { echo "SKIP: no $tool here (apt-get install libopenmpi-dev)"; exit 77; }
+done
+[[ -n ${HOOK_DIR:-} || ! -e mca/.libs/mca_hook_ha.so ]] || HOOK_DIR=$PWD/mca/.libs
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 passed=0 failed=0
