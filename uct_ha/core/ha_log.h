@@ -69,6 +69,8 @@ struct ha_log_lane {
     uint32_t una;   /* oldest packet number without success */
     uint32_t nxt;   /* next packet number to be sent */
     uint32_t sends; /* SENDs known executed on this generation */
+    uint32_t first; /* no entry before this one is POSTED on this generation */
+    uint32_t acked; /* 1 when there was a success on this generation */
 };
 
 struct ha_log {
@@ -121,24 +123,120 @@ static inline int ha_log_no_backlog(const struct ha_log *log)
  * slot's earlier generation may be POSTED any more. */
 void ha_log_lane_start(struct ha_log *log, int slot, uint32_t gen, uint32_t psn);
 
+/* ---- fast path ---- */
+
+/* log->post moves on to the next entry that waits, or to the end. */
+static inline void ha_log_skip_to_wait(struct ha_log *log)
+{
+    while (log->post != log->tail && ha_log_op(log, log->post)->state != HA_OP_WAIT)
+        log->post++;
+}
+
 /* Append as WAIT; returns its index. The caller checked ha_log_room(). */
-uint32_t ha_log_append(struct ha_log *log, enum ha_op_kind kind, unsigned flags,
-                       uint64_t length);
+static inline uint32_t ha_log_append(struct ha_log *log, enum ha_op_kind kind, unsigned flags,
+                                     uint64_t length)
+{
+    uint32_t index   = log->tail++;
+    struct ha_op *op = ha_log_op(log, index);
+
+    op->length = length;
+    op->kind   = (uint8_t)kind;
+    op->state  = HA_OP_WAIT;
+    op->flags  = (uint8_t)flags;
+    op->result = HA_RESULT_NONE;
+    op->posts  = 0;
+    return index;
+}
 
 /* First WAIT entry, or log->tail when there is none; moves log->post there. */
-uint32_t ha_log_next_wait(struct ha_log *log);
+static inline uint32_t ha_log_next_wait(struct ha_log *log)
+{
+    ha_log_skip_to_wait(log);
+    return log->post;
+}
+
+/* Packets that an operation takes at path MTU `mtu`. */
+static inline uint32_t ha_log_npsn(const struct ha_op *op, uint32_t mtu)
+{
+    return op->kind >= HA_OP_ATOMIC ? 1 : ha_psn_count(op->length, mtu);
+}
 
 /* 1 if `npsn` more packets fit in the window of the slot (else post later). */
-int ha_log_psn_room(const struct ha_log *log, int slot, uint32_t npsn);
+static inline int ha_log_psn_room(const struct ha_log *log, int slot, uint32_t npsn)
+{
+    const struct ha_log_lane *lane = &log->lane[slot];
+
+    return npsn < HA_PSN_WINDOW && ha_psn_distance(lane->una, lane->nxt) + npsn < HA_PSN_WINDOW;
+}
 
 /* The entry at log->post (which must be WAIT) goes out on `slot` at path MTU
  * `mtu`. The caller checked ha_log_psn_room() with the same count. */
-void ha_log_post(struct ha_log *log, int slot, uint32_t mtu);
+static inline void ha_log_post(struct ha_log *log, int slot, uint32_t mtu)
+{
+    struct ha_log_lane *lane = &log->lane[slot];
+    struct ha_op *op         = ha_log_op(log, log->post);
+
+    op->state     = HA_OP_POSTED;
+    op->slot      = (uint8_t)slot;
+    op->gen       = lane->gen;
+    op->psn_first = lane->nxt;
+    op->npsn      = ha_log_npsn(op, mtu);
+    op->posts     = (uint8_t)(op->posts + (op->posts < UINT8_MAX));
+    lane->nxt     = ha_psn_add(lane->nxt, op->npsn);
+    log->post++;
+    ha_log_skip_to_wait(log);
+}
+
+static inline int ha_op_is_posted_on(const struct ha_op *op, int slot, uint32_t gen)
+{
+    return op->state == HA_OP_POSTED && op->slot == slot && op->gen == gen;
+}
 
 /* A success completion for entry `index` on (slot, gen): it and, because a
  * lane completes in order, every earlier entry POSTED there are DONE/OK.
  * Stale generations are ignored. */
-void ha_log_success(struct ha_log *log, uint32_t index, int slot, uint32_t gen);
+static inline void ha_log_success(struct ha_log *log, uint32_t index, int slot, uint32_t gen)
+{
+    struct ha_log_lane *lane = &log->lane[slot];
+    struct ha_op *op         = ha_log_op(log, index);
+    uint32_t i               = lane->first;
+
+    if (lane->gen != gen || index - log->head >= ha_log_used(log) ||
+        !ha_op_is_posted_on(op, slot, gen))
+        return;
+    lane->una   = ha_psn_add(op->psn_first, op->npsn);
+    lane->acked = 1;
+    if (i - log->head >= ha_log_used(log))
+        i = log->head; /* what it pointed to has left the ring */
+    for (; i != index + 1; i++) {
+        op = ha_log_op(log, i);
+        if (!ha_op_is_posted_on(op, slot, gen))
+            continue;
+        op->state    = HA_OP_DONE;
+        op->result   = HA_RESULT_OK;
+        lane->sends += op->kind == HA_OP_SEND;
+    }
+    lane->first = index + 1;
+}
+
+/* The oldest entry if it is DONE: retires it, sets *index and *result and
+ * returns 1. Returns 0 when there is none. */
+static inline int ha_log_retire(struct ha_log *log, uint32_t *index, enum ha_op_result *result)
+{
+    struct ha_op *op = ha_log_op(log, log->head);
+
+    if (log->head == log->tail || op->state != HA_OP_DONE)
+        return 0;
+    *index    = log->head;
+    *result   = (enum ha_op_result)op->result;
+    op->state = HA_OP_FREE;
+    if (log->post == log->head)
+        log->post++;
+    log->head++;
+    return 1;
+}
+
+/* ---- the rest ---- */
 
 /* Entry `index` ends by the program's own fault. */
 void ha_log_reject(struct ha_log *log, uint32_t index);
@@ -152,10 +250,6 @@ void ha_log_reject(struct ha_log *log, uint32_t index);
  */
 int ha_log_resolve(struct ha_log *log, int slot, uint32_t gen, int empty,
                    uint32_t proof, struct ha_resolution *res);
-
-/* The oldest entry if it is DONE: retires it, sets *index and *result and
- * returns 1. Returns 0 when there is none. */
-int ha_log_retire(struct ha_log *log, uint32_t *index, enum ha_op_result *result);
 
 /* The endpoint ends: every entry not DONE becomes DONE/CANCELED. */
 void ha_log_cancel(struct ha_log *log);

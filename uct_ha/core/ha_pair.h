@@ -48,9 +48,13 @@
 
 enum ha_lane_status { HA_LANE_CONN, HA_LANE_READY, HA_LANE_FENCED, HA_LANE_RESOLVED, HA_LANE_CLOSED };
 
-/* State of the queue pair of the current generation. */
+/* State of the queue pair of the current generation. A generation begins when
+ * its queue pair has been created (HA_EV_QP_CREATED), so that a record never
+ * announces a lane without its number; until then the slot stays CLOSED in the
+ * generation before. A generation that the peer has fenced before this side
+ * began it is walked through without a queue pair (q stays NONE). */
 enum ha_qp_state {
-    HA_QP_NONE,       /* not there (gen 0, closed, or asked for) */
+    HA_QP_NONE,       /* not there (gen 0, closed, or skipped) */
     HA_QP_INIT,       /* created, not connected */
     HA_QP_CONNECTING, /* RTR/RTS under way */
     HA_QP_UP,         /* RTS */
@@ -157,11 +161,14 @@ struct ha_pair {
     uint8_t        fail_told;  /* HA_ACT_FAIL was emitted */
     uint8_t        dirty;      /* the peer has not echoed our present state */
     uint8_t        started;
+    uint8_t        gone_told;  /* HA_ACT_GONE was emitted */
     uint32_t       rtx_n;      /* tries since the last change: rail = rtx_n % slots */
     uint64_t       rtx_at;     /* next retransmission */
     uint64_t       deadline;   /* fail then, 0 = not armed */
     uint64_t       standby_at;
     uint64_t       drain_at;   /* failing: do not wait for drains beyond this */
+    uint64_t       linger_at;  /* both closing: do not wait for echoes beyond this, 0 = not armed */
+    uint64_t       now;        /* latest time given to a call */
     struct ha_pair_config cfg;
 };
 

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The state of an endpoint pair: questions about it, and the facts that come
+ * in by ha_pair_step(). What follows from the facts is in ha_pair_rule.c.
+ */
+
+#include <string.h>
+
+#include "ha_pair_internal.h"
+
+void ha_pair_init(struct ha_pair *pair, const struct ha_pair_config *cfg,
+                  int decider, int slots)
+{
+    memset(pair, 0, sizeof(*pair));
+    pair->cfg     = *cfg;
+    pair->decider = decider != 0;
+    pair->slots   = slots < 2 ? 1 : 2;
+    for (int slot = 0; slot < HA_SLOTS; slot++) {
+        pair->lane[slot].st      = HA_LANE_CLOSED;
+        pair->view[slot].st      = HA_LANE_CLOSED;
+        pair->view[slot].seen_st = HA_LANE_CLOSED;
+    }
+}
+
+/* ---- questions ---- */
+
+int ha_pair_failed(const struct ha_pair *pair)
+{
+    return (pair->flags & HA_PAIR_FAILED) != 0;
+}
+
+int ha_pair_peer_closing(const struct ha_pair *pair)
+{
+    return (pair->view_flags & HA_PAIR_CLOSING) != 0;
+}
+
+/* Is everything that was posted before lane `slot` served at least `st`? */
+static int ha_pair_older_at(const struct ha_pair *pair, int slot, unsigned st)
+{
+    const struct ha_lane *lane = &pair->lane[slot], *other = &pair->lane[!slot];
+
+    return other->act == 0 || other->act > lane->act || other->st >= st;
+}
+
+int ha_lane_works(const struct ha_pair *pair, int slot)
+{
+    const struct ha_lane *lane = &pair->lane[slot];
+
+    return lane->st == HA_LANE_READY && lane->q == HA_QP_UP && ha_pair_same_gen(pair, slot);
+}
+
+int ha_pair_tx_slot(const struct ha_pair *pair)
+{
+    if (ha_pair_failed(pair) || pair->epoch == 0)
+        return HA_NO_SLOT;
+    for (int slot = 0; slot < HA_SLOTS; slot++)
+        if (ha_lane_works(pair, slot) && pair->view[slot].st >= HA_LANE_READY &&
+            pair->lane[slot].act == pair->epoch &&
+            ha_pair_older_at(pair, slot, HA_LANE_RESOLVED))
+            return slot;
+    return HA_NO_SLOT;
+}
+
+int ha_pair_rx_slot(const struct ha_pair *pair)
+{
+    if (ha_pair_failed(pair))
+        return HA_NO_SLOT;
+    for (int slot = 0; slot < HA_SLOTS; slot++)
+        if (pair->lane[slot].act != 0 && pair->lane[slot].st < HA_LANE_CLOSED &&
+            ha_pair_older_at(pair, slot, HA_LANE_CLOSED))
+            return slot;
+    return HA_NO_SLOT;
+}
+
+int ha_pair_standby(const struct ha_pair *pair)
+{
+    for (int slot = 0; slot < HA_SLOTS; slot++)
+        if (ha_lane_works(pair, slot) && pair->view[slot].st == HA_LANE_READY &&
+            pair->lane[slot].act == 0)
+            return slot;
+    return HA_NO_SLOT;
+}
+
+/* ---- fencing and failing ---- */
+
+void ha_lane_fence(struct ha_pair *pair, int slot, unsigned cause, struct ha_out *out)
+{
+    struct ha_lane *lane = &pair->lane[slot];
+
+    switch (lane->q) {
+    case HA_QP_INIT:
+        /* It never accepted and never sent a packet: nothing to settle or drain. */
+        lane->q       = HA_QP_ERR;
+        lane->st      = HA_LANE_FENCED;
+        lane->proof   = HA_PROOF_EMPTY;
+        lane->drained = 1;
+        break;
+    case HA_QP_CONNECTING:
+    case HA_QP_UP:
+        lane->q = HA_QP_ERRING; /* the status stays: nothing may be proven yet */
+        break;
+    default:
+        return;
+    }
+    lane->cause = (uint8_t)cause;
+    ha_emit(out, HA_ACT_FENCE, slot, lane->gen, cause);
+}
+
+void ha_pair_fail(struct ha_pair *pair, unsigned why, uint64_t now, struct ha_out *out)
+{
+    if (ha_pair_failed(pair))
+        return;
+    pair->flags   |= HA_PAIR_FAILED;
+    pair->fail     = (uint8_t)why;
+    pair->drain_at = now + pair->cfg.drain_timeout;
+    pair->deadline = now + pair->cfg.deadline; /* the peer is told until then */
+    for (int slot = 0; slot < HA_SLOTS; slot++)
+        ha_lane_fence(pair, slot, HA_CAUSE_CLOSE, out);
+}
+
+/* The peer is not there any more. If our user has let go, nothing was lost by
+ * that: the pair is simply gone. */
+static void ha_pair_peer_ended(struct ha_pair *pair, unsigned why, uint64_t now,
+                               struct ha_out *out)
+{
+    pair->view_flags |= HA_PAIR_FAILED;
+    if (!(pair->flags & HA_PAIR_CLOSING))
+        ha_pair_fail(pair, why, now, out);
+}
+
+/* ---- events ---- */
+
+static int ha_event_is_current(const struct ha_pair *pair, const struct ha_event *event)
+{
+    return event->slot >= 0 && event->slot < pair->slots &&
+           event->gen == pair->lane[event->slot].gen;
+}
+
+static void ha_on_qp_created(struct ha_pair *pair, const struct ha_event *event,
+                             struct ha_out *out)
+{
+    struct ha_lane *lane;
+    uint8_t usable;
+
+    if (event->slot < 0 || event->slot >= pair->slots)
+        return;
+    lane   = &pair->lane[event->slot];
+    usable = lane->usable;
+    if (!(lane->asked & HA_ASKED_CREATE) || event->gen != lane->gen + 1)
+        return;
+    memset(lane, 0, sizeof(*lane));
+    lane->gen    = event->gen;
+    lane->st     = HA_LANE_CONN;
+    lane->q      = HA_QP_INIT;
+    lane->qpn    = event->qpn;
+    lane->psn    = event->psn;
+    lane->mtu    = event->mtu;
+    lane->usable = usable;
+    if (ha_pair_failed(pair))
+        ha_lane_fence(pair, event->slot, HA_CAUSE_CLOSE, out);
+}
+
+static void ha_on_qp_failed(struct ha_pair *pair, const struct ha_event *event, uint64_t now,
+                            struct ha_out *out)
+{
+    struct ha_lane *lane;
+
+    if (event->slot < 0 || event->slot >= pair->slots)
+        return;
+    lane = &pair->lane[event->slot];
+    if ((lane->asked & HA_ASKED_CREATE) && event->gen == lane->gen + 1) {
+        lane->asked   &= (uint8_t)~HA_ASKED_CREATE;
+        lane->renew_at = now + pair->cfg.cooldown + pair->cfg.rtx_max;
+    } else if (event->gen == lane->gen) {
+        ha_lane_fence(pair, event->slot, HA_CAUSE_CONNECT, out);
+    }
+}
+
+/* A soft trigger may be wrong, so it must never take the only lane away. */
+static int ha_suspect_is_safe(const struct ha_pair *pair, int slot)
+{
+    if (pair->lane[slot].st == HA_LANE_CONN)
+        return 0;
+    if (pair->lane[slot].act == 0) /* a standby: carries nothing */
+        return ha_pair_tx_slot(pair) == !slot;
+    return pair->lane[slot].act == pair->epoch && ha_pair_standby(pair) == !slot;
+}
+
+static void ha_on_settled(struct ha_pair *pair, const struct ha_event *event, uint64_t now,
+                          struct ha_out *out)
+{
+    struct ha_lane *lane = &pair->lane[event->slot];
+    int unused;
+
+    if (lane->q != HA_QP_ERRING)
+        return;
+    /* The peer posts only on a lane that we called READY and, where we number
+     * the epochs, only on one that we chose. */
+    unused      = lane->st == HA_LANE_CONN || (pair->decider && lane->act == 0);
+    lane->q     = HA_QP_ERR;
+    lane->st    = HA_LANE_FENCED;
+    lane->proof = event->proof;
+    lane->rxpsn = event->proof == HA_PROOF_PSN ? event->psn : 0;
+    if (event->proof == HA_PROOF_NONE) {
+        if (unused)
+            lane->proof = HA_PROOF_EMPTY;
+        else
+            ha_pair_fail(pair, HA_FAIL_NO_PROOF, now, out);
+    }
+}
+
+void ha_lane_close(struct ha_pair *pair, int slot, uint64_t now, struct ha_out *out)
+{
+    struct ha_lane *lane = &pair->lane[slot];
+
+    if (lane->q != HA_QP_NONE)
+        ha_emit(out, HA_ACT_DESTROY_QP, slot, lane->gen, 0);
+    lane->st       = HA_LANE_CLOSED;
+    lane->q        = HA_QP_NONE;
+    lane->asked    = 0;
+    lane->renew_at = now + pair->cfg.cooldown;
+}
+
+static void ha_on_delivered(struct ha_pair *pair, const struct ha_event *event, uint64_t now,
+                            struct ha_out *out)
+{
+    const struct ha_lane *lane = &pair->lane[event->slot];
+
+    if (lane->st != HA_LANE_RESOLVED || !(lane->asked & HA_ASKED_CLOSE))
+        return;
+    if (event->value != pair->view[event->slot].k)
+        ha_pair_fail(pair, HA_FAIL_COUNT, now, out);
+    else if (event->proof == HA_PROOF_PSN && lane->proof == HA_PROOF_PSN &&
+             event->psn != lane->rxpsn)
+        ha_pair_fail(pair, HA_FAIL_PROOF_MOVED, now, out);
+    else
+        ha_lane_close(pair, event->slot, now, out);
+}
+
+static void ha_on_resolved(struct ha_pair *pair, const struct ha_event *event)
+{
+    struct ha_lane *lane = &pair->lane[event->slot];
+
+    if (lane->st != HA_LANE_FENCED || !(lane->asked & HA_ASKED_RESOLVE))
+        return;
+    lane->st = HA_LANE_RESOLVED;
+    lane->k  = event->value;
+}
+
+static void ha_on_lane_event(struct ha_pair *pair, const struct ha_event *event, uint64_t now,
+                             struct ha_out *out)
+{
+    struct ha_lane *lane = &pair->lane[event->slot];
+
+    switch (event->kind) {
+    case HA_EV_QP_CONNECTED:
+        if (lane->q == HA_QP_CONNECTING) {
+            lane->q  = HA_QP_UP;
+            lane->st = HA_LANE_READY;
+        }
+        break;
+    case HA_EV_LANE_DOWN:
+        ha_lane_fence(pair, event->slot, event->cause, out);
+        break;
+    case HA_EV_LANE_SUSPECT:
+        if (ha_suspect_is_safe(pair, event->slot))
+            ha_lane_fence(pair, event->slot, event->cause, out);
+        break;
+    case HA_EV_SETTLED:
+        ha_on_settled(pair, event, now, out);
+        break;
+    case HA_EV_DRAINED:
+        if (lane->q == HA_QP_ERRING || lane->q == HA_QP_ERR)
+            lane->drained = 1;
+        break;
+    case HA_EV_RESOLVED:
+        ha_on_resolved(pair, event);
+        break;
+    case HA_EV_BAD_PROOF:
+        ha_pair_fail(pair, event->value, now, out);
+        break;
+    case HA_EV_DELIVERED:
+        ha_on_delivered(pair, event, now, out);
+        break;
+    default:
+        break;
+    }
+}
+
+static void ha_on_record(struct ha_pair *pair, const struct ha_record *record, uint64_t now,
+                         struct ha_out *out)
+{
+    if (ha_pair_merge(pair, record)) {
+        ha_pair_fail(pair, HA_FAIL_GENERATION, now, out);
+        return;
+    }
+    if (record->flags & HA_PAIR_FAILED)
+        ha_pair_peer_ended(pair, HA_FAIL_PEER_FAILED, now, out);
+}
+
+static void ha_on_timer(struct ha_pair *pair, uint64_t now, struct ha_out *out)
+{
+    if (!ha_pair_failed(pair) && pair->deadline != 0 && now >= pair->deadline)
+        ha_pair_fail(pair, pair->epoch == 0 ? HA_FAIL_CONNECT : HA_FAIL_DEADLINE, now, out);
+    else
+        ha_pair_retransmit(pair, now, out);
+}
+
+static void ha_on_event(struct ha_pair *pair, const struct ha_event *event, uint64_t now,
+                        struct ha_out *out)
+{
+    switch (event->kind) {
+    case HA_EV_START:
+        if (!pair->started) {
+            pair->started    = 1;
+            pair->standby_at = now + pair->cfg.standby_delay;
+            if (pair->cfg.connect_timeout != 0)
+                pair->deadline = now + pair->cfg.connect_timeout;
+        }
+        break;
+    case HA_EV_RAIL:
+        if (event->slot >= 0 && event->slot < pair->slots)
+            pair->lane[event->slot].usable = event->value != 0;
+        break;
+    case HA_EV_RECORD:
+        ha_on_record(pair, event->record, now, out);
+        break;
+    case HA_EV_QP_CREATED:
+        ha_on_qp_created(pair, event, out);
+        break;
+    case HA_EV_QP_FAILED:
+        ha_on_qp_failed(pair, event, now, out);
+        break;
+    case HA_EV_PEER_LOST:
+        ha_pair_peer_ended(pair, event->value, now, out);
+        break;
+    case HA_EV_CLOSE:
+        pair->flags |= HA_PAIR_CLOSING;
+        break;
+    case HA_EV_TIMER:
+        ha_on_timer(pair, now, out);
+        break;
+    default:
+        if (ha_event_is_current(pair, event))
+            ha_on_lane_event(pair, event, now, out);
+        break;
+    }
+}
+
+int ha_pair_step(struct ha_pair *pair, const struct ha_event *event, uint64_t now,
+                 struct ha_action *actions)
+{
+    struct ha_out out = { actions, 0 };
+    struct ha_before before;
+    int answer = 0;
+
+    pair->now = now;
+    ha_pair_before(pair, &before);
+    ha_on_event(pair, event, now, &out);
+    if (event->kind == HA_EV_RECORD)
+        answer = ha_pair_echo_behind(pair, event->record);
+    ha_pair_after(pair, &before, answer, now, &out);
+    return out.count;
+}
