@@ -207,7 +207,8 @@ enum ha_action_kind {
     HA_ACT_RESOLVE,     /* P  slot gen: ha_log_resolve() with view[slot].proof/.rxpsn → RESOLVED / BAD_PROOF */
     HA_ACT_CHECK_CLOSE, /* P  slot gen value = k: when k messages of it were delivered, re-read the PSN → DELIVERED. Until then keep trying */
     HA_ACT_DESTROY_QP,  /* P  slot gen: park and destroy; every completion of it was polled */
-    HA_ACT_SEND,        /* A  send a record to the peer (slot = preferred rail, HA_NO_SLOT = any) */
+    HA_ACT_SEND,        /* A  send a record to the peer (slot = preferred rail, HA_NO_SLOT = any). Several before
+                              the glue's next control round are one: only the present state is of interest */
     HA_ACT_LANES,       /* A  tx / rx slot may have changed: ask ha_pair_tx_slot() and _rx_slot() again */
     HA_ACT_FAIL,        /* P  value = enum ha_fail: both queue pairs are fenced and drained (or timed out): end every operation, report once */
     HA_ACT_GONE,        /* P  both sides have let go and know it: fence, destroy, forget the pair */

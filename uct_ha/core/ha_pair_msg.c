@@ -31,7 +31,7 @@ void ha_pair_snapshot(const struct ha_pair *pair, struct ha_record *record)
         told->mtu      = lane->mtu;
         told->st       = lane->st;
         told->proof    = lane->proof;
-        told->cause    = lane->cause;
+        told->cause    = lane->st >= HA_LANE_FENCED ? lane->cause : HA_CAUSE_NONE;
         told->seen_gen = view->gen;
         told->seen_st  = view->st;
     }
