@@ -5,12 +5,20 @@ noinst_LTLIBRARIES += libha_core.la libha_verbs.la
 lib_LTLIBRARIES    += libuct_ha.la
 include_HEADERS    += %D%/uct_ha.h
 
+# pure: libc only
 libha_core_la_SOURCES = \
+	%D%/core/ha_log.c \
 	%D%/core/ha_log.h \
+	%D%/core/ha_packet.c \
 	%D%/core/ha_packet.h \
+	%D%/core/ha_pair.c \
 	%D%/core/ha_pair.h \
+	%D%/core/ha_pair_internal.h \
+	%D%/core/ha_pair_msg.c \
+	%D%/core/ha_pair_rule.c \
 	%D%/core/ha_psn.h
 
+# the only place that knows libibverbs
 libha_verbs_la_SOURCES = \
 	%D%/verbs/ha_cq.c \
 	%D%/verbs/ha_cq_priv.h \
@@ -32,17 +40,25 @@ libuct_ha_la_SOURCES = \
 	%D%/abi/uct_ha_abi.h \
 	%D%/abi/uct_ha_guard.c \
 	%D%/abi/uct_ha_guard.h \
+	%D%/uct_ha_addr.c \
+	%D%/uct_ha_addr.h \
 	%D%/uct_ha_component.c \
 	%D%/uct_ha_config.c \
 	%D%/uct_ha_config.h \
 	%D%/uct_ha_iface.c \
 	%D%/uct_ha_iface.h \
+	%D%/uct_ha_job.c \
+	%D%/uct_ha_job.h \
 	%D%/uct_ha_md.c \
 	%D%/uct_ha_md.h \
 	%D%/uct_ha_mem.c \
 	%D%/uct_ha_mem.h \
 	%D%/uct_ha_pairing.c \
-	%D%/uct_ha_pairing.h
+	%D%/uct_ha_pairing.h \
+	%D%/uct_ha_stats.c \
+	%D%/uct_ha_stats.h \
+	%D%/uct_ha_watch.c \
+	%D%/uct_ha_watch.h
 libuct_ha_la_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
 libuct_ha_la_LIBADD   = libha_core.la libha_verbs.la $(UCX_LIBS) -lpthread
 # UCX keeps pointers into the library until the process ends: never unload it.
