@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "uct_ha_config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void parse(const char *variable, const char *value, ucs_status_t parsed,
+                  ucs_status_t checked)
+{
+    struct uct_ha_iface_config config;
+    ucs_status_t status;
+
+    setenv(variable, value, 1);
+    status = ucs_config_parser_fill_opts(&config, uct_ha_iface_config_table, "UCX_",
+                                         UCT_HA_CONFIG_PREFIX, 0);
+    unsetenv(variable);
+    assert_int_equal(status, parsed);
+    if (status == UCS_OK) {
+        status = uct_ha_iface_config_check(&config);
+        ucs_config_parser_release_opts(&config, uct_ha_iface_config_table);
+        if (status != checked) {
+            fail_msg("%s=%s gives %d", variable, value, status);
+        }
+    }
+}
+
+static void test_defaults(void **state)
+{
+    struct uct_ha_iface_config config;
+
+    (void)state;
+    assert_int_equal(ucs_config_parser_fill_opts(&config, uct_ha_iface_config_table, "UCX_",
+                                                 UCT_HA_CONFIG_PREFIX, 0), UCS_OK);
+    assert_int_equal(uct_ha_iface_config_check(&config), UCS_OK);
+    assert_int_equal(config.timeout, 14);
+    assert_int_equal(config.retry_count, 6);
+    assert_int_equal(config.seg_size, 8192);
+    assert_true((config.rto > 0.999) && (config.rto < 1.001));
+    assert_true((config.heartbeat > 0.0999) && (config.heartbeat < 0.1001));
+    assert_true((config.dead_peer > 9.99) && (config.dead_peer < 10.01));
+    assert_int_equal(config.failback, UCT_HA_FAILBACK_NEVER);
+    assert_false(config.trace);
+    ucs_config_parser_release_opts(&config, uct_ha_iface_config_table);
+}
+
+static void test_values(void **state)
+{
+    (void)state;
+    parse("UCX_HA_RC_HEARTBEAT", "0", UCS_OK, UCS_OK);
+    parse("UCX_HA_RC_RTO", "250ms", UCS_OK, UCS_OK);
+    parse("UCX_HA_RC_SEG_SIZE", "64k", UCS_OK, UCS_OK);
+    parse("UCX_HA_RC_TRACE", "y", UCS_OK, UCS_OK);
+    parse("UCX_HA_RC_INLINE", "0", UCS_OK, UCS_OK);
+}
+
+static void test_out_of_range(void **state)
+{
+    (void)state;
+    parse("UCX_HA_RC_MIN_RNR_TIMER", "0", UCS_OK, UCS_ERR_INVALID_PARAM);
+    parse("UCX_HA_RC_TIMEOUT", "0", UCS_OK, UCS_ERR_INVALID_PARAM);
+    parse("UCX_HA_RC_TIMEOUT", "32", UCS_OK, UCS_ERR_INVALID_PARAM);
+    parse("UCX_HA_RC_RETRY_COUNT", "8", UCS_OK, UCS_ERR_INVALID_PARAM);
+    parse("UCX_HA_RC_RTO", "0", UCS_OK, UCS_ERR_INVALID_PARAM);
+    parse("UCX_HA_RC_RTO", "6s", UCS_OK, UCS_ERR_INVALID_PARAM); /* above RTO_MAX */
+    parse("UCX_HA_RC_HEARTBEAT", "1us", UCS_OK, UCS_ERR_INVALID_PARAM);
+    parse("UCX_HA_RC_SEG_SIZE", "12", UCS_OK, UCS_ERR_INVALID_PARAM);
+    parse("UCX_HA_RC_SEG_SIZE", "inf", UCS_OK, UCS_ERR_INVALID_PARAM);
+    parse("UCX_HA_RC_TX_QUEUE_LEN", "1000000", UCS_OK, UCS_ERR_INVALID_PARAM);
+    parse("UCX_HA_RC_MAX_SGE", "0", UCS_OK, UCS_ERR_INVALID_PARAM);
+}
+
+static void test_not_a_value(void **state)
+{
+    (void)state;
+    parse("UCX_HA_RC_FAILBACK", "sometimes", UCS_ERR_INVALID_PARAM, UCS_OK);
+    parse("UCX_HA_RC_RTO", "soon", UCS_ERR_INVALID_PARAM, UCS_OK);
+}
+
+/* `ucx_info -cf` prints it: name, default and help for every knob. */
+static void table_is_documented(const ucs_config_field_t *field)
+{
+    for (++field; field->name != NULL; ++field) { /* the first is the base table */
+        assert_non_null(field->dfl_value);
+        assert_non_null(field->doc);
+        assert_true(strlen(field->doc) > 10);
+        assert_int_equal(field->doc[strlen(field->doc) - 1], '.');
+    }
+}
+
+static void test_every_knob_has_help(void **state)
+{
+    (void)state;
+    table_is_documented(uct_ha_md_config_table);
+    table_is_documented(uct_ha_iface_config_table);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_out_of_range),
+        cmocka_unit_test(test_not_a_value),
+        cmocka_unit_test(test_every_knob_has_help)
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

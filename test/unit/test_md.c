@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Memory domains over made-up rails: no device is needed. */
+#include "uct_ha_mem.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* ---- made-up rails ------------------------------------------------------- */
+
+struct ha_rail {
+    char                  name[HA_RAIL_NAME_MAX];
+    int                   opened;
+    int                   open_error;
+    int                   reg_error;
+    int                   registered;
+    unsigned              last_access;
+    struct ha_rail_limits limits;
+};
+
+struct ha_mr {
+    struct ha_rail *rail;
+    uint32_t        key;
+};
+
+static struct ha_rail rails[HA_RAILS_MAX];
+static int num_rails;
+static struct ha_rail_opts last_opts;
+
+int ha_rail_list(char (*names)[HA_RAIL_NAME_MAX], int max)
+{
+    int i;
+
+    for (i = 0; (i < num_rails) && (i < max); ++i) {
+        memcpy(names[i], rails[i].name, HA_RAIL_NAME_MAX);
+    }
+    return i;
+}
+
+int ha_rail_open(const char *name, const struct ha_rail_opts *opts, struct ha_rail **rail_p)
+{
+    int i;
+
+    for (i = 0; i < num_rails; ++i) {
+        if (strcmp(rails[i].name, name) == 0) {
+            if (rails[i].open_error != 0) {
+                return rails[i].open_error;
+            }
+            rails[i].opened++;
+            last_opts = *opts;
+            *rail_p   = &rails[i];
+            return 0;
+        }
+    }
+    return -ENODEV;
+}
+
+void ha_rail_close(struct ha_rail *rail)
+{
+    rail->opened--;
+}
+
+const char *ha_rail_name(const struct ha_rail *rail)
+{
+    return rail->name;
+}
+
+const struct ha_rail_limits *ha_rail_limits(const struct ha_rail *rail)
+{
+    return &rail->limits;
+}
+
+struct ha_rail_addr ha_rail_addr(struct ha_rail *rail)
+{
+    struct ha_rail_addr addr = { .link_layer = HA_LINK_ETHERNET };
+
+    (void)rail;
+    return addr;
+}
+
+int ha_mr_reg(struct ha_rail *rail, void *addr, size_t length, unsigned access,
+              struct ha_mr **mr_p)
+{
+    (void)addr;
+    (void)length;
+    if (rail->reg_error != 0) {
+        return rail->reg_error;
+    }
+    *mr_p             = calloc(1, sizeof(**mr_p));
+    (*mr_p)->rail     = rail;
+    (*mr_p)->key      = (uint32_t)(0xa0b0c0d0u + (unsigned)(rail - rails));
+    rail->last_access = access;
+    rail->registered++;
+    return 0;
+}
+
+void ha_mr_dereg(struct ha_mr *mr)
+{
+    mr->rail->registered--;
+    free(mr);
+}
+
+uint32_t ha_mr_lkey(const struct ha_mr *mr)
+{
+    return mr->key ^ 0xffu;
+}
+
+uint32_t ha_mr_rkey(const struct ha_mr *mr)
+{
+    return mr->key;
+}
+
+/* ---- the domain's side --------------------------------------------------- */
+
+static uct_component_t component = {
+    .name      = "ha",
+    .md_config = {
+        .name   = "HA memory domain",
+        .prefix = UCT_HA_CONFIG_PREFIX,
+        .table  = uct_ha_md_config_table,
+        .size   = sizeof(struct uct_ha_md_config)
+    }
+};
+
+static void add_rail(const char *name)
+{
+    struct ha_rail *rail = &rails[num_rails];
+
+    memset(rail, 0, sizeof(*rail));
+    snprintf(rail->name, sizeof(rail->name), "%s", name);
+    rail->limits.numa_node = -1;
+    rail->limits.node_guid = 100u + (unsigned)num_rails;
+    ++num_rails;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    num_rails = 0;
+    unsetenv("UCX_HA_RC_RAILS");
+    unsetenv("UCX_HA_RC_ENABLE_BACKUP");
+    unsetenv("UCX_HA_RC_SL");
+    unsetenv("UCX_HA_RC_PATH_MTU");
+    return 0;
+}
+
+static unsigned query(uct_md_resource_desc_t *found)
+{
+    uct_md_resource_desc_t *resources;
+    unsigned num;
+
+    assert_int_equal(uct_ha_md_query_resources(&component, &resources, &num), UCS_OK);
+    if (resources != NULL) {
+        memcpy(found, resources, num * sizeof(*found));
+    }
+    ucs_free(resources);
+    return num;
+}
+
+static ucs_status_t open_md(const char *name, uct_md_h *md_p)
+{
+    uct_md_config_t *config;
+    ucs_status_t status;
+
+    assert_int_equal(uct_md_config_read(&component, NULL, NULL, &config), UCS_OK);
+    status = uct_ha_md_open(&component, name, config, md_p);
+    uct_config_release(config);
+    return status;
+}
+
+static void close_md(uct_md_h md)
+{
+    int i;
+
+    md->ops->close(md);
+    for (i = 0; i < num_rails; ++i) {
+        assert_int_equal(rails[i].opened, 0);
+        assert_int_equal(rails[i].registered, 0);
+    }
+}
+
+static void dereg(uct_md_h md, uct_mem_h memh)
+{
+    uct_md_mem_dereg_params_t params = {
+        .field_mask = UCT_MD_MEM_DEREG_FIELD_MEMH,
+        .memh       = memh
+    };
+
+    assert_int_equal(md->ops->mem_dereg(md, &params), UCS_OK);
+}
+
+static void test_no_device_is_no_domain(void **state)
+{
+    uct_md_resource_desc_t found[HA_RAILS_MAX];
+
+    (void)state;
+    assert_int_equal(query(found), 0);
+}
+
+static void test_one_domain_per_rail(void **state)
+{
+    uct_md_resource_desc_t found[HA_RAILS_MAX];
+    uct_tl_device_resource_t *devices;
+    unsigned num_devices;
+    uct_md_h md;
+
+    (void)state;
+    add_rail("rxe_a:1");
+    add_rail("rxe_b:1");
+    assert_int_equal(query(found), 2);
+    assert_string_equal(found[0].md_name, "rxe_a:1");
+    assert_string_equal(found[1].md_name, "rxe_b:1");
+
+    assert_int_equal(open_md("rxe_b:1", &md), UCS_OK);
+    assert_ptr_equal(md->component, &component);
+    assert_ptr_equal(uct_ha_md(md)->rail[0], &rails[1]);
+    assert_ptr_equal(uct_ha_md(md)->rail[1], &rails[0]);
+    assert_int_equal(uct_ha_query_devices(md, &devices, &num_devices), UCS_OK);
+    assert_int_equal(num_devices, 1);
+    assert_string_equal(devices[0].name, "rxe_b:1");
+    assert_int_equal(devices[0].type, UCT_DEVICE_TYPE_NET);
+    ucs_free(devices);
+    close_md(md);
+
+    assert_int_equal(open_md("nonsense", &md), UCS_ERR_NO_DEVICE);
+}
+
+static void test_long_names_stay_apart(void **state)
+{
+    uct_md_resource_desc_t found[HA_RAILS_MAX];
+    uct_tl_device_resource_t *devices;
+    unsigned num_devices;
+    uct_md_h md;
+
+    (void)state;
+    add_rail("rocep129s0f0np0:1");
+    add_rail("rocep129s0f0np1:1");
+    assert_int_equal(query(found), 2);
+    assert_string_not_equal(found[0].md_name, found[1].md_name);
+
+    assert_int_equal(open_md(found[1].md_name, &md), UCS_OK);
+    assert_int_equal(uct_ha_query_devices(md, &devices, &num_devices), UCS_OK);
+    assert_string_equal(devices[0].name, "rocep129s0f0np1:1");
+    ucs_free(devices);
+    close_md(md);
+}
+
+static void test_groups_limit_what_is_offered(void **state)
+{
+    uct_md_resource_desc_t found[HA_RAILS_MAX];
+    uct_md_h md;
+
+    (void)state;
+    add_rail("a:1");
+    add_rail("b:1");
+    add_rail("c:1");
+    setenv("UCX_HA_RC_RAILS", "c:1+a:1", 1);
+    assert_int_equal(query(found), 2);
+    assert_string_equal(found[0].md_name, "a:1");
+    assert_string_equal(found[1].md_name, "c:1");
+    assert_int_equal(open_md("a:1", &md), UCS_OK);
+    assert_ptr_equal(uct_ha_md(md)->rail[1], &rails[2]);
+    close_md(md);
+}
+
+static void test_bad_groups_give_no_domain(void **state)
+{
+    uct_md_resource_desc_t found[HA_RAILS_MAX];
+    uct_md_h md;
+
+    (void)state;
+    add_rail("a:1");
+    setenv("UCX_HA_RC_RAILS", "a:1+nonsense:1", 1);
+    assert_int_equal(query(found), 0);
+    assert_int_equal(open_md("a:1", &md), UCS_ERR_INVALID_PARAM);
+}
+
+static void test_backup_switched_off(void **state)
+{
+    uct_md_h md;
+
+    (void)state;
+    add_rail("a:1");
+    add_rail("b:1");
+    setenv("UCX_HA_RC_ENABLE_BACKUP", "n", 1);
+    assert_int_equal(open_md("a:1", &md), UCS_OK);
+    assert_null(uct_ha_md(md)->rail[1]);
+    close_md(md);
+}
+
+static void test_standby_that_does_not_open(void **state)
+{
+    uct_md_h md;
+
+    (void)state;
+    add_rail("a:1");
+    add_rail("b:1");
+    rails[1].open_error = -EADDRNOTAVAIL;
+    assert_int_equal(open_md("a:1", &md), UCS_OK);
+    assert_null(uct_ha_md(md)->rail[1]);
+    close_md(md);
+    assert_int_equal(open_md("b:1", &md), UCS_ERR_NO_DEVICE);
+}
+
+static void test_options_reach_the_rail(void **state)
+{
+    uct_md_h md;
+
+    (void)state;
+    add_rail("a:1");
+    setenv("UCX_HA_RC_SL", "3", 1);
+    setenv("UCX_HA_RC_PATH_MTU", "1024", 1);
+    assert_int_equal(open_md("a:1", &md), UCS_OK);
+    assert_int_equal(last_opts.sl, 3);
+    assert_int_equal(last_opts.mtu, 1024);
+    assert_int_equal(last_opts.gid_index, -1);
+    assert_int_equal(last_opts.hop_limit, 64);
+    close_md(md);
+
+    setenv("UCX_HA_RC_PATH_MTU", "1000", 1);
+    assert_int_equal(open_md("a:1", &md), UCS_ERR_INVALID_PARAM);
+    setenv("UCX_HA_RC_PATH_MTU", "0", 1);
+    setenv("UCX_HA_RC_SL", "16", 1);
+    assert_int_equal(open_md("a:1", &md), UCS_ERR_INVALID_PARAM);
+}
+
+static void test_attributes(void **state)
+{
+    uct_md_attr_t attr;
+    uct_md_h md;
+
+    (void)state;
+    add_rail("a:1");
+    assert_int_equal(open_md("a:1", &md), UCS_OK);
+    memset(&attr, 0xff, sizeof(attr));
+    assert_int_equal(md->ops->query(md, &attr), UCS_OK);
+    assert_int_equal(attr.cap.flags, UCT_MD_FLAG_REG | UCT_MD_FLAG_NEED_MEMH |
+                                     UCT_MD_FLAG_NEED_RKEY);
+    assert_int_equal(attr.rkey_packed_size, 8);
+    assert_int_equal(attr.cap.max_alloc, 0);
+    assert_true(attr.cap.max_reg == SIZE_MAX);
+    assert_true(attr.reg_cost.c > 0);
+    assert_true(ucs_cpu_is_set(0, &attr.local_cpus));
+    close_md(md);
+}
+
+static void test_registered_on_both_rails(void **state)
+{
+    static const uint8_t on_the_wire[8] = { 0xa0, 0xb0, 0xc0, 0xd0, 0xa0, 0xb0, 0xc0, 0xd1 };
+    uint8_t packed[8];
+    char buffer[64];
+    uct_rkey_t rkey;
+    uct_mem_h memh;
+    void *handle;
+    uct_md_h md;
+
+    (void)state;
+    add_rail("a:1");
+    add_rail("b:1");
+    assert_int_equal(open_md("a:1", &md), UCS_OK);
+    assert_int_equal(md->ops->mem_reg(md, buffer, sizeof(buffer), UCT_MD_MEM_ACCESS_ALL,
+                                      &memh), UCS_OK);
+    assert_int_equal(rails[0].registered, 1);
+    assert_int_equal(rails[1].registered, 1);
+    assert_int_equal(rails[1].last_access, HA_ACCESS_REMOTE_PUT | HA_ACCESS_REMOTE_GET |
+                                           HA_ACCESS_REMOTE_ATOMIC);
+    assert_int_equal(uct_ha_mem(memh)->lkey[1], ha_mr_lkey(uct_ha_mem(memh)->mr[1]));
+
+    assert_int_equal(md->ops->mkey_pack(md, memh, NULL, packed), UCS_OK);
+    assert_memory_equal(packed, on_the_wire, sizeof(packed));
+    assert_int_equal(uct_ha_rkey_unpack(&component, packed, &rkey, &handle), UCS_OK);
+    assert_int_equal(uct_ha_rkey(rkey, 0), 0xa0b0c0d0u);
+    assert_int_equal(uct_ha_rkey(rkey, 1), 0xa0b0c0d1u);
+    assert_int_equal(uct_ha_rkey_release(&component, rkey, handle), UCS_OK);
+    dereg(md, memh);
+    close_md(md);
+}
+
+static void test_access_follows_the_flags(void **state)
+{
+    char buffer[64];
+    uct_mem_h memh;
+    uct_md_h md;
+
+    (void)state;
+    add_rail("a:1");
+    assert_int_equal(open_md("a:1", &md), UCS_OK);
+    assert_int_equal(md->ops->mem_reg(md, buffer, sizeof(buffer),
+                                      UCT_MD_MEM_ACCESS_LOCAL_WRITE, &memh), UCS_OK);
+    assert_int_equal(rails[0].last_access, 0);
+    dereg(md, memh);
+    assert_int_equal(md->ops->mem_reg(md, buffer, sizeof(buffer), UCT_MD_MEM_ACCESS_RMA,
+                                      &memh), UCS_OK);
+    assert_int_equal(rails[0].last_access, HA_ACCESS_REMOTE_PUT | HA_ACCESS_REMOTE_GET);
+    dereg(md, memh);
+    close_md(md);
+}
+
+static void test_registration_that_fails(void **state)
+{
+    uint8_t packed[8];
+    char buffer[64];
+    uct_rkey_t rkey;
+    uct_mem_h memh;
+    void *handle;
+    uct_md_h md;
+
+    (void)state;
+    add_rail("a:1");
+    add_rail("b:1");
+    assert_int_equal(open_md("a:1", &md), UCS_OK);
+
+    rails[1].reg_error = -ENOMEM; /* the standby is missed, not required */
+    assert_int_equal(md->ops->mem_reg(md, buffer, sizeof(buffer), UCT_MD_MEM_ACCESS_ALL,
+                                      &memh), UCS_OK);
+    assert_null(uct_ha_mem(memh)->mr[1]);
+    assert_int_equal(md->ops->mkey_pack(md, memh, NULL, packed), UCS_OK);
+    assert_int_equal(uct_ha_rkey_unpack(&component, packed, &rkey, &handle), UCS_OK);
+    assert_int_equal(uct_ha_rkey(rkey, 1), 0);
+    dereg(md, memh);
+
+    rails[0].reg_error = -ENOMEM;
+    assert_int_equal(md->ops->mem_reg(md, buffer, sizeof(buffer),
+                                      UCT_MD_MEM_ACCESS_ALL | UCT_MD_MEM_FLAG_HIDE_ERRORS,
+                                      &memh), UCS_ERR_NO_MEMORY);
+    rails[0].reg_error = -EFAULT;
+    assert_int_equal(md->ops->mem_reg(md, buffer, sizeof(buffer),
+                                      UCT_MD_MEM_ACCESS_ALL | UCT_MD_MEM_FLAG_HIDE_ERRORS,
+                                      &memh), UCS_ERR_IO_ERROR);
+    close_md(md);
+}
+
+static void test_bad_deregistration(void **state)
+{
+    uct_md_mem_dereg_params_t params = { .field_mask = 0 };
+    char buffer[64];
+    uct_mem_h memh;
+    uct_md_h md;
+
+    (void)state;
+    add_rail("a:1");
+    assert_int_equal(open_md("a:1", &md), UCS_OK);
+    assert_int_equal(md->ops->mem_dereg(md, &params), UCS_ERR_INVALID_PARAM);
+    assert_int_equal(md->ops->mem_reg(md, buffer, sizeof(buffer), 0, &memh), UCS_OK);
+    params.field_mask = UCT_MD_MEM_DEREG_FIELD_MEMH | UCT_MD_MEM_DEREG_FIELD_FLAGS;
+    params.memh       = memh;
+    params.flags      = UCT_MD_MEM_DEREG_FLAG_INVALIDATE;
+    assert_int_equal(md->ops->mem_dereg(md, &params), UCS_ERR_UNSUPPORTED);
+    dereg(md, memh);
+    close_md(md);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_no_device_is_no_domain, setup),
+        cmocka_unit_test_setup(test_one_domain_per_rail, setup),
+        cmocka_unit_test_setup(test_long_names_stay_apart, setup),
+        cmocka_unit_test_setup(test_groups_limit_what_is_offered, setup),
+        cmocka_unit_test_setup(test_bad_groups_give_no_domain, setup),
+        cmocka_unit_test_setup(test_backup_switched_off, setup),
+        cmocka_unit_test_setup(test_standby_that_does_not_open, setup),
+        cmocka_unit_test_setup(test_options_reach_the_rail, setup),
+        cmocka_unit_test_setup(test_attributes, setup),
+        cmocka_unit_test_setup(test_registered_on_both_rails, setup),
+        cmocka_unit_test_setup(test_access_follows_the_flags, setup),
+        cmocka_unit_test_setup(test_registration_that_fails, setup),
+        cmocka_unit_test_setup(test_bad_deregistration, setup)
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
