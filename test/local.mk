@@ -7,6 +7,10 @@ if HAVE_CMOCKA
 unit_tests = \
 	test/unit/test_abi \
 	test/unit/test_config \
+	test/unit/test_core_log \
+	test/unit/test_core_merge \
+	test/unit/test_core_packet \
+	test/unit/test_core_pair \
 	test/unit/test_md \
 	test/unit/test_pairing
 check_PROGRAMS += $(unit_tests)
@@ -22,6 +26,23 @@ test_unit_test_abi_LDADD    = $(unit_libs) $(UCX_LIBS) -lpthread
 test_unit_test_config_SOURCES  = test/unit/test_config.c uct_ha/uct_ha_config.c
 test_unit_test_config_CPPFLAGS = $(unit_cppflags)
 test_unit_test_config_LDADD    = $(unit_libs) $(UCX_LIBS)
+
+# compiles ha_log.c itself, with packet numbers of 4 bits
+test_unit_test_core_log_SOURCES  = test/unit/test_core_log.c
+test_unit_test_core_log_CPPFLAGS = $(unit_cppflags)
+test_unit_test_core_log_LDADD    = $(unit_libs)
+
+test_unit_test_core_merge_SOURCES  = test/unit/test_core_merge.c
+test_unit_test_core_merge_CPPFLAGS = $(unit_cppflags)
+test_unit_test_core_merge_LDADD    = libha_core.la $(unit_libs)
+
+test_unit_test_core_packet_SOURCES  = test/unit/test_core_packet.c
+test_unit_test_core_packet_CPPFLAGS = $(unit_cppflags)
+test_unit_test_core_packet_LDADD    = libha_core.la $(unit_libs)
+
+test_unit_test_core_pair_SOURCES  = test/unit/test_core_pair.c
+test_unit_test_core_pair_CPPFLAGS = $(unit_cppflags)
+test_unit_test_core_pair_LDADD    = libha_core.la $(unit_libs)
 
 test_unit_test_md_SOURCES = test/unit/test_md.c uct_ha/uct_ha_config.c \
 	uct_ha/uct_ha_md.c uct_ha/uct_ha_mem.c uct_ha/uct_ha_pairing.c

@@ -42,10 +42,11 @@ static void ha_merge_lane(struct ha_pair *pair, int slot, const struct ha_record
     struct ha_lane *lane = &pair->lane[slot];
     struct ha_view *view = &pair->view[slot];
 
+    if (told->gen > view->gen || (told->gen == view->gen && told->act > view->act))
+        view->act = told->act;
     if (ha_rank(told->gen, told->st) > ha_rank(view->gen, view->st)) {
         view->gen   = told->gen;
         view->st    = told->st;
-        view->act   = told->act;
         view->rxpsn = told->rxpsn;
         view->k     = told->k;
         view->qpn   = told->qpn;
@@ -53,8 +54,6 @@ static void ha_merge_lane(struct ha_pair *pair, int slot, const struct ha_record
         view->mtu   = told->mtu;
         view->proof = told->proof;
         view->cause = told->cause;
-    } else if (told->gen == view->gen && told->act > view->act) {
-        view->act = told->act;
     }
     if (ha_rank(told->seen_gen, told->seen_st) > ha_rank(view->seen_gen, view->seen_st)) {
         view->seen_gen = told->seen_gen;

@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Two pairs that talk to each other over a perfect wire, with queue pairs that
+ * do at once what they are asked. Bad luck is the simulator's business, see
+ * test/sim.
+ */
+
+#include "core/ha_pair.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/ha_packet.h"
+
+static const struct ha_pair_config config = {
+    .connect_timeout = 100000, .deadline = 50000, .standby_delay = 2000, .cooldown = 3000,
+    .drain_timeout = 4000, .rtx_min = 1000, .rtx_max = 8000
+};
+
+#define MESSAGES 256
+
+static struct side {
+    struct ha_pair pair;
+    uint32_t       value;    /* answer to CHECK_CLOSE besides k */
+    uint32_t       psn;      /* responder's packet number, also on re-reading */
+    int            moves;    /* the proof moves after the fence */
+    int            no_proof;
+    unsigned       created, fenced, destroyed, gone, failed, sent;
+    uint32_t       fail;
+} side[2];
+
+static struct message {
+    int              to;
+    struct ha_record record;
+} wire[MESSAGES];
+static unsigned on_wire;
+static uint64_t now;
+static int cut; /* control packets are lost */
+
+static void give(int x, struct ha_event event);
+
+static void settle(int x, const struct ha_action *action)
+{
+    struct ha_event event = { .kind = HA_EV_SETTLED, .slot = action->slot, .gen = action->gen };
+
+    side[x].fenced++;
+    event.proof = side[x].no_proof ? HA_PROOF_NONE : HA_PROOF_PSN;
+    event.psn   = side[x].psn;
+    give(x, event);
+    event.kind = HA_EV_DRAINED;
+    give(x, event);
+}
+
+static void perform(int x, const struct ha_action *action)
+{
+    struct ha_event event = { .slot = action->slot, .gen = action->gen };
+
+    switch (action->kind) {
+    case HA_ACT_CREATE_QP:
+        side[x].created++;
+        event.kind = HA_EV_QP_CREATED;
+        event.qpn  = 100 + action->gen;
+        event.mtu  = 1024;
+        give(x, event);
+        break;
+    case HA_ACT_CONNECT_QP:
+        event.kind = HA_EV_QP_CONNECTED;
+        give(x, event);
+        break;
+    case HA_ACT_FENCE:
+        settle(x, action);
+        break;
+    case HA_ACT_RESOLVE:
+        event.kind = HA_EV_RESOLVED;
+        give(x, event);
+        break;
+    case HA_ACT_CHECK_CLOSE:
+        event.kind  = HA_EV_DELIVERED;
+        event.value = action->value + side[x].value;
+        event.proof = HA_PROOF_PSN;
+        event.psn   = side[x].psn + (uint32_t)side[x].moves;
+        give(x, event);
+        break;
+    case HA_ACT_SEND:
+        side[x].sent++;
+        if (!cut) {
+            assert_true(on_wire < MESSAGES);
+            wire[on_wire].to = !x;
+            ha_pair_snapshot(&side[x].pair, &wire[on_wire++].record);
+        }
+        break;
+    case HA_ACT_DESTROY_QP:
+        side[x].destroyed++;
+        break;
+    case HA_ACT_FAIL:
+        side[x].failed++;
+        side[x].fail = action->value;
+        break;
+    case HA_ACT_GONE:
+        side[x].gone++;
+        break;
+    case HA_ACT_LANES:
+        break;
+    }
+}
+
+static void give(int x, struct ha_event event)
+{
+    struct ha_action actions[HA_ACTIONS_MAX];
+    int n = ha_pair_step(&side[x].pair, &event, now, actions);
+
+    for (int i = 0; i < n; i++)
+        perform(x, &actions[i]);
+}
+
+static void run(int x)
+{
+    struct ha_action actions[HA_ACTIONS_MAX];
+    int n;
+
+    while ((n = ha_pair_run(&side[x].pair, HA_CTX_PROGRESS, now, actions)) >= 0)
+        for (int i = 0; i < n; i++)
+            perform(x, &actions[i]);
+    assert_false(ha_pair_wants_progress(&side[x].pair, now));
+}
+
+/* Let `rounds` of 500 ns pass. */
+static void pass(int rounds)
+{
+    while (rounds-- > 0) {
+        static struct message got[MESSAGES];
+        unsigned n = on_wire;
+
+        for (int x = 0; x < 2; x++) {
+            if (ha_pair_next_timer(&side[x].pair) <= now)
+                give(x, (struct ha_event){ .kind = HA_EV_TIMER });
+            run(x);
+        }
+        memcpy(got, wire, sizeof(got));
+        on_wire -= n;
+        memmove(wire, wire + n, on_wire * sizeof(wire[0]));
+        for (unsigned i = 0; i < n; i++) {
+            assert_int_equal(ha_packet_record_check(&side[got[i].to].pair, &got[i].record), 0);
+            give(got[i].to, (struct ha_event){ .kind = HA_EV_RECORD, .record = &got[i].record });
+        }
+        now += 500;
+    }
+}
+
+static void rail(int x, int slot, int usable)
+{
+    give(x, (struct ha_event){ .kind = HA_EV_RAIL, .slot = slot, .value = (uint32_t)usable });
+}
+
+static void down(int x, int slot)
+{
+    give(x, (struct ha_event){ .kind = HA_EV_LANE_DOWN, .slot = slot,
+                               .gen = side[x].pair.lane[slot].gen, .cause = HA_CAUSE_PORT });
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    memset(side, 0, sizeof(side));
+    on_wire = 0;
+    now     = 1000;
+    cut     = 0;
+    for (int x = 0; x < 2; x++) {
+        ha_pair_init(&side[x].pair, &config, x == 0, 2);
+        give(x, (struct ha_event){ .kind = HA_EV_START });
+        rail(x, 0, 1);
+        rail(x, 1, 1);
+    }
+    return 0;
+}
+
+static int setup_connected(void **state)
+{
+    setup(state);
+    pass(20);
+    for (int x = 0; x < 2; x++) {
+        assert_int_equal(ha_pair_tx_slot(&side[x].pair), 0);
+        assert_int_equal(ha_pair_rx_slot(&side[x].pair), 0);
+        assert_int_equal(ha_pair_standby(&side[x].pair), 1);
+    }
+    return 0;
+}
+
+static void expect_active(int slot, uint32_t epoch)
+{
+    for (int x = 0; x < 2; x++) {
+        assert_int_equal(ha_pair_tx_slot(&side[x].pair), slot);
+        assert_int_equal(ha_pair_rx_slot(&side[x].pair), slot);
+        assert_int_equal(side[x].pair.epoch, epoch);
+        assert_false(ha_pair_failed(&side[x].pair));
+    }
+}
+
+static void test_quiet_when_both_know(void **state)
+{
+    unsigned sent = side[0].sent + side[1].sent;
+
+    (void)state;
+    pass(100);
+    assert_int_equal(side[0].sent + side[1].sent, sent);
+    for (int x = 0; x < 2; x++)
+        assert_true(ha_pair_next_timer(&side[x].pair) == UINT64_MAX);
+}
+
+static void test_lost_packets_are_sent_again(void **state)
+{
+    (void)state;
+    cut = 1;
+    pass(40);
+    assert_true(side[0].sent >= 4 && side[0].sent < 12); /* growing intervals */
+    cut = 0;
+    pass(40);
+    expect_active(0, 1);
+}
+
+static void test_standby_waits_for_the_primary(void **state)
+{
+    (void)state;
+    run(0);
+    assert_int_equal(side[0].created, 1);
+    assert_int_equal(side[0].pair.lane[1].gen, 0);
+    now += config.standby_delay; /* but not for ever */
+    run(0);
+    assert_int_equal(side[0].pair.lane[1].gen, 1);
+}
+
+static void test_other_rail_first_when_one_is_down(void **state)
+{
+    (void)state;
+    rail(0, 0, 0);
+    pass(20);
+    expect_active(1, 1);
+    assert_int_equal(side[0].pair.lane[0].gen, 0);
+    rail(0, 0, 1);
+    pass(20);
+    assert_int_equal(ha_pair_standby(&side[0].pair), 0);
+}
+
+static void test_failover_by_either_side(void **state)
+{
+    uint32_t epoch = 1;
+    int slot;
+
+    (void)state;
+    for (int round = 0; round < 20; round++) {
+        slot = ha_pair_tx_slot(&side[0].pair);
+        if (round % 3 != 0)
+            down(0, slot);
+        if (round % 3 != 1)
+            down(1, slot);
+        pass(30);
+        expect_active(!slot, ++epoch);
+        assert_int_equal(ha_pair_standby(&side[0].pair), slot); /* rebuilt */
+    }
+    assert_int_equal(side[0].destroyed, 20);
+}
+
+static void test_passive_peer_survives_one(void **state)
+{
+    struct ha_action actions[HA_ACTIONS_MAX];
+    struct ha_record record;
+    int n;
+
+    (void)state;
+    down(0, 0);
+    ha_pair_snapshot(&side[0].pair, &record);
+    give(1, (struct ha_event){ .kind = HA_EV_RECORD, .record = &record });
+    while ((n = ha_pair_run(&side[1].pair, HA_CTX_ASYNC, now, actions)) >= 0)
+        for (int i = 0; i < n; i++)
+            perform(1, &actions[i]);
+    ha_pair_snapshot(&side[1].pair, &record);
+    give(0, (struct ha_event){ .kind = HA_EV_RECORD, .record = &record });
+    run(0);
+    assert_int_equal(ha_pair_tx_slot(&side[0].pair), 1);
+}
+
+static void test_suspicion_needs_a_standby(void **state)
+{
+    struct ha_event suspect = { .kind = HA_EV_LANE_SUSPECT, .slot = 0, .gen = 1,
+                                .cause = HA_CAUSE_RTO };
+
+    (void)state;
+    rail(0, 1, 0);
+    down(0, 1);
+    pass(20);
+    give(0, suspect);
+    assert_int_equal(side[0].pair.lane[0].q, HA_QP_UP);
+    rail(0, 1, 1);
+    pass(20);
+    give(0, suspect);
+    pass(20);
+    expect_active(1, 2);
+}
+
+static void test_suspected_standby_is_replaced(void **state)
+{
+    (void)state;
+    give(1, (struct ha_event){ .kind = HA_EV_LANE_SUSPECT, .slot = 1, .gen = 1,
+                               .cause = HA_CAUSE_HEARTBEAT });
+    pass(30);
+    expect_active(0, 1);
+    assert_int_equal(side[0].pair.lane[1].gen, 2);
+    assert_int_equal(ha_pair_standby(&side[0].pair), 1);
+}
+
+/* Side 0 builds the standby, side 1's rail is gone; side 0's rail flaps, too. */
+static void test_generation_without_a_queue_pair(void **state)
+{
+    unsigned created;
+
+    (void)state;
+    rail(1, 1, 0);
+    down(1, 1);
+    pass(30);
+    assert_int_equal(side[0].pair.lane[1].gen, 2);
+    assert_int_equal(side[0].pair.lane[1].st, HA_LANE_CONN);
+    assert_int_equal(side[1].pair.lane[1].gen, 1);
+    created = side[1].created;
+    for (uint32_t gen = 2; gen < 6; gen++) {
+        rail(0, 1, 0);
+        pass(30);
+        assert_int_equal(side[0].pair.lane[1].gen, gen);
+        assert_int_equal(side[1].pair.lane[1].gen, gen);
+        assert_int_equal(side[1].pair.lane[1].st, HA_LANE_CLOSED);
+        rail(0, 1, 1);
+        pass(30);
+    }
+    assert_int_equal(side[1].created, created);
+    rail(1, 1, 1);
+    pass(30);
+    expect_active(0, 1);
+    assert_int_equal(ha_pair_standby(&side[1].pair), 1);
+}
+
+static void test_queue_pair_that_cannot_be_created(void **state)
+{
+    struct ha_action actions[HA_ACTIONS_MAX];
+    int n = ha_pair_run(&side[0].pair, HA_CTX_PROGRESS, now, actions);
+
+    (void)state;
+    assert_true(n >= 1);
+    assert_int_equal(actions[0].kind, HA_ACT_CREATE_QP);
+    give(0, (struct ha_event){ .kind = HA_EV_QP_FAILED, .slot = 0, .gen = 1 });
+    assert_true(ha_pair_next_timer(&side[0].pair) < UINT64_MAX);
+    pass(60);
+    expect_active(1, 1); /* the other one was quicker */
+    assert_int_equal(ha_pair_standby(&side[0].pair), 0);
+}
+
+static void expect_failed(int first, uint32_t why)
+{
+    pass(40);
+    for (int x = 0; x < 2; x++) {
+        assert_int_equal(side[x].failed, 1);
+        assert_int_equal(side[x].fail, x == first ? why : HA_FAIL_PEER_FAILED);
+        assert_int_equal(ha_pair_tx_slot(&side[x].pair), HA_NO_SLOT);
+    }
+}
+
+static void test_both_rails_gone(void **state)
+{
+    (void)state;
+    for (int slot = 0; slot < HA_SLOTS; slot++)
+        for (int x = 0; x < 2; x++) {
+            rail(x, slot, 0);
+            down(x, slot);
+        }
+    pass(99);
+    assert_int_equal(side[0].failed + side[1].failed, 0);
+    pass(40);
+    assert_int_equal(side[0].failed & side[1].failed, 1);
+    assert_true(side[0].fail == HA_FAIL_DEADLINE || side[1].fail == HA_FAIL_DEADLINE);
+}
+
+static void test_never_connected(void **state)
+{
+    (void)state;
+    cut = 1;
+    pass(250);
+    for (int x = 0; x < 2; x++) {
+        assert_int_equal(side[x].failed, 1);
+        assert_int_equal(side[x].fail, HA_FAIL_CONNECT);
+    }
+}
+
+static void test_wrong_message_count(void **state)
+{
+    (void)state;
+    side[1].value = 1;
+    down(0, 0);
+    expect_failed(1, HA_FAIL_COUNT);
+}
+
+static void test_proof_that_moves(void **state)
+{
+    (void)state;
+    side[0].moves = 1;
+    down(0, 0);
+    expect_failed(0, HA_FAIL_PROOF_MOVED);
+}
+
+static void test_device_without_proof(void **state)
+{
+    (void)state;
+    side[1].no_proof = 1;
+    down(0, 0);
+    expect_failed(1, HA_FAIL_NO_PROOF);
+}
+
+static void test_peer_far_ahead(void **state)
+{
+    struct ha_record record;
+
+    (void)state;
+    ha_pair_snapshot(&side[0].pair, &record);
+    record.lane[0].gen += 2;
+    give(1, (struct ha_event){ .kind = HA_EV_RECORD, .record = &record });
+    expect_failed(1, HA_FAIL_GENERATION);
+}
+
+static void test_lost_peer(void **state)
+{
+    (void)state;
+    cut = 1;
+    give(0, (struct ha_event){ .kind = HA_EV_PEER_LOST, .value = HA_FAIL_PEER_RESTART });
+    pass(10);
+    assert_int_equal(side[0].failed, 1);
+    assert_int_equal(side[0].fail, HA_FAIL_PEER_RESTART);
+    give(0, (struct ha_event){ .kind = HA_EV_CLOSE });
+    pass(1);
+    assert_int_equal(side[0].gone, 1);
+}
+
+static void test_close_needs_both(void **state)
+{
+    (void)state;
+    give(0, (struct ha_event){ .kind = HA_EV_CLOSE });
+    pass(200);
+    assert_int_equal(side[0].gone, 0);
+    assert_true(ha_pair_peer_closing(&side[1].pair));
+    down(0, 0); /* the other user is still there: it must be served */
+    pass(30);
+    expect_active(1, 2);
+    give(1, (struct ha_event){ .kind = HA_EV_CLOSE });
+    pass(20);
+    for (int x = 0; x < 2; x++) {
+        assert_int_equal(side[x].gone, 1);
+        assert_int_equal(side[x].failed, 0);
+        assert_true(ha_pair_next_timer(&side[x].pair) == UINT64_MAX);
+    }
+}
+
+static void test_close_when_the_last_packet_is_lost(void **state)
+{
+    (void)state;
+    give(0, (struct ha_event){ .kind = HA_EV_CLOSE });
+    give(1, (struct ha_event){ .kind = HA_EV_CLOSE });
+    pass(1); /* both have heard of it, nothing after that arrives */
+    cut     = 1;
+    on_wire = 0;
+    pass(20);
+    for (int x = 0; x < 2; x++)
+        assert_int_equal(side[x].gone, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_lost_packets_are_sent_again, setup),
+        cmocka_unit_test_setup(test_standby_waits_for_the_primary, setup),
+        cmocka_unit_test_setup(test_other_rail_first_when_one_is_down, setup),
+        cmocka_unit_test_setup(test_queue_pair_that_cannot_be_created, setup),
+        cmocka_unit_test_setup(test_never_connected, setup),
+        cmocka_unit_test_setup(test_quiet_when_both_know, setup_connected),
+        cmocka_unit_test_setup(test_failover_by_either_side, setup_connected),
+        cmocka_unit_test_setup(test_passive_peer_survives_one, setup_connected),
+        cmocka_unit_test_setup(test_suspicion_needs_a_standby, setup_connected),
+        cmocka_unit_test_setup(test_suspected_standby_is_replaced, setup_connected),
+        cmocka_unit_test_setup(test_generation_without_a_queue_pair, setup_connected),
+        cmocka_unit_test_setup(test_both_rails_gone, setup_connected),
+        cmocka_unit_test_setup(test_wrong_message_count, setup_connected),
+        cmocka_unit_test_setup(test_proof_that_moves, setup_connected),
+        cmocka_unit_test_setup(test_device_without_proof, setup_connected),
+        cmocka_unit_test_setup(test_peer_far_ahead, setup_connected),
+        cmocka_unit_test_setup(test_lost_peer, setup_connected),
+        cmocka_unit_test_setup(test_close_needs_both, setup_connected),
+        cmocka_unit_test_setup(test_close_when_the_last_packet_is_lost, setup_connected),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
