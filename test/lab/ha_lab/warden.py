@@ -163,7 +163,7 @@ class Warden:
 
     async def do_status(self, request, reader, writer):
         counts = await self.cable.ask("count") if self.cable and self.cable.process else ""
-        self.answer(writer, name=self.run.name, shape=self.shape, up_seconds=round(time.monotonic() - self.started),
+        self.answer(writer, name=self.run.name, shape=self.shape, warden=os.getpid(), up_seconds=round(time.monotonic() - self.started),
                     boot_seconds=self.options.get("boot_seconds"), accelerator=self.options.get("accelerator"),
                     guests={f"guest {g.number}": "running" if g.alive else "gone" for g in self.guests},
                     faults=self.lanes.abnormal(), frames=counts[3:], share=str(self.run.share), log=str(self.run.log),
