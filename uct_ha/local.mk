@@ -55,6 +55,8 @@ libuct_ha_la_SOURCES = \
 	%D%/uct_ha_mem.h \
 	%D%/uct_ha_pairing.c \
 	%D%/uct_ha_pairing.h \
+	%D%/uct_ha_rcache.c \
+	%D%/uct_ha_rcache.h \
 	%D%/uct_ha_stats.c \
 	%D%/uct_ha_stats.h \
 	%D%/uct_ha_watch.c \

@@ -44,6 +44,13 @@ ucs_config_field_t uct_ha_md_config_table[] = {
     {"ENABLE_BACKUP", "y", "Use a standby rail; n gives plain single-rail operation.",
      MD_FIELD(enable_backup), UCS_CONFIG_TYPE_BOOL},
 
+    {"RCACHE", "try",
+     "Keep registrations of memory that was used: yes, no, or try = go on without\n"
+     "the cache when UCX cannot follow the process's memory mappings.",
+     MD_FIELD(rcache_mode), UCS_CONFIG_TYPE_TERNARY},
+
+    {"", "", NULL, MD_FIELD(rcache), UCS_CONFIG_TYPE_TABLE(uct_md_config_rcache_table)},
+
     {NULL, NULL, NULL, 0, {NULL, NULL, NULL, NULL, NULL, NULL}}
 };
 

@@ -23,6 +23,9 @@ struct uct_ha_md_config {
     unsigned        hop_limit;
     unsigned        path_mtu;      /* bytes, 0 = the port's */
     int             enable_backup; /* n: no standby, plain single rail */
+
+    ucs_ternary_auto_value_t rcache_mode; /* RCACHE */
+    uct_md_rcache_config_t   rcache;      /* RCACHE_* */
 };
 
 enum uct_ha_failback {

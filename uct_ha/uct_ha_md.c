@@ -3,6 +3,7 @@
 
 #include "uct_ha_mem.h"
 #include "uct_ha_pairing.h"
+#include "uct_ha_rcache.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -218,6 +219,7 @@ static void md_close(uct_md_h tl_md)
 {
     struct uct_ha_md *md = uct_ha_md(tl_md);
 
+    uct_ha_rcache_close(md); /* its registrations are on the rails */
     if (md->rail[1] != NULL) {
         ha_rail_close(md->rail[1]);
     }
@@ -272,6 +274,11 @@ ucs_status_t uct_ha_md_open(uct_component_t *component, const char *md_name,
 
     md->super.ops       = &uct_ha_md_ops;
     md->super.component = component;
-    *md_p               = &md->super;
+    status              = uct_ha_rcache_open(md, config);
+    if (status != UCS_OK) {
+        md_close(&md->super);
+        return status;
+    }
+    *md_p = &md->super;
     return UCS_OK;
 }

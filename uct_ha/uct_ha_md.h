@@ -19,6 +19,8 @@
 struct uct_ha_md {
     uct_md_t        super;
     struct ha_rail *rail[UCT_HA_RAILS]; /* [1] is NULL without a standby */
+    ucs_rcache_t   *rcache;             /* NULL = every registration is a new one */
+    double          rcache_overhead;    /* seconds per look-up */
 };
 
 /* Local memory handle (uct_mem_h). Immutable after registration. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "uct_ha_mem.h"
 
+#include "uct_ha_rcache.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,7 +68,9 @@ ucs_status_t uct_ha_md_query(uct_md_h tl_md, uct_md_attr_t *attr)
     attr->cap.reg_mem_types    = UCS_BIT(UCS_MEMORY_TYPE_HOST);
     attr->cap.access_mem_types = UCS_BIT(UCS_MEMORY_TYPE_HOST);
     attr->rkey_packed_size     = sizeof(struct uct_ha_packed_rkey);
-    attr->reg_cost             = ucs_linear_func_make(REG_COST_BASE, REG_COST_PER_BYTE);
+    attr->reg_cost             = (md->rcache != NULL) ?
+                                 ucs_linear_func_make(md->rcache_overhead, 0) :
+                                 ucs_linear_func_make(REG_COST_BASE, REG_COST_PER_BYTE);
     local_cpus(limits->numa_node, &attr->local_cpus);
     return UCS_OK;
 }
@@ -113,24 +117,17 @@ static int reg_on_rail(struct uct_ha_md *md, struct uct_ha_mem *mem, unsigned ra
     return ret;
 }
 
-ucs_status_t uct_ha_mem_reg(uct_md_h tl_md, void *address, size_t length, unsigned flags,
-                            uct_mem_h *memh_p)
+ucs_status_t uct_ha_mem_init(struct uct_ha_md *md, struct uct_ha_mem *mem, void *address,
+                             size_t length, unsigned flags)
 {
-    struct uct_ha_md *md = uct_ha_md(tl_md);
-    struct uct_ha_mem *mem;
     int ret;
 
-    mem = ucs_calloc(1, sizeof(*mem), "ha_mem");
-    if (mem == NULL) {
-        return UCS_ERR_NO_MEMORY;
-    }
     mem->address = address;
     mem->length  = length;
 
     ret = reg_on_rail(md, mem, 0, flags);
     if (ret < 0) {
         log_reg_error(md->rail[0], mem, flags, ret);
-        ucs_free(mem);
         return (ret == -ENOMEM) ? UCS_ERR_NO_MEMORY : UCS_ERR_IO_ERROR;
     }
 
@@ -141,17 +138,53 @@ ucs_status_t uct_ha_mem_reg(uct_md_h tl_md, void *address, size_t length, unsign
             log_reg_error(md->rail[1], mem, UCT_MD_MEM_FLAG_HIDE_ERRORS, ret);
         }
     }
+    return UCS_OK;
+}
 
+void uct_ha_mem_cleanup(struct uct_ha_mem *mem)
+{
+    unsigned rail;
+
+    for (rail = 0; rail < UCT_HA_RAILS; ++rail) {
+        if (mem->mr[rail] != NULL) {
+            ha_mr_dereg(mem->mr[rail]);
+        }
+    }
+}
+
+ucs_status_t uct_ha_mem_reg(uct_md_h tl_md, void *address, size_t length, unsigned flags,
+                            uct_mem_h *memh_p)
+{
+    struct uct_ha_md *md   = uct_ha_md(tl_md);
+    struct uct_ha_mem *mem = NULL;
+    ucs_status_t status;
+
+    if (md->rcache != NULL) {
+        status = uct_ha_rcache_get(md, address, length, flags, &mem);
+        if (status == UCS_OK) {
+            *memh_p = mem;
+        }
+        return status;
+    }
+
+    mem = ucs_calloc(1, sizeof(*mem), "ha_mem");
+    if (mem == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    status = uct_ha_mem_init(md, mem, address, length, flags);
+    if (status != UCS_OK) {
+        ucs_free(mem);
+        return status;
+    }
     *memh_p = mem;
     return UCS_OK;
 }
 
-ucs_status_t uct_ha_mem_dereg(uct_md_h md, const uct_md_mem_dereg_params_t *params)
+ucs_status_t uct_ha_mem_dereg(uct_md_h tl_md, const uct_md_mem_dereg_params_t *params)
 {
+    struct uct_ha_md *md = uct_ha_md(tl_md);
     struct uct_ha_mem *mem;
-    unsigned rail;
 
-    (void)md;
     if (!(params->field_mask & UCT_MD_MEM_DEREG_FIELD_MEMH) || (params->memh == NULL)) {
         return UCS_ERR_INVALID_PARAM;
     }
@@ -161,11 +194,11 @@ ucs_status_t uct_ha_mem_dereg(uct_md_h md, const uct_md_mem_dereg_params_t *para
     }
 
     mem = params->memh;
-    for (rail = 0; rail < UCT_HA_RAILS; ++rail) {
-        if (mem->mr[rail] != NULL) {
-            ha_mr_dereg(mem->mr[rail]);
-        }
+    if (md->rcache != NULL) {
+        uct_ha_rcache_put(md, mem);
+        return UCS_OK;
     }
+    uct_ha_mem_cleanup(mem);
     ucs_free(mem);
     return UCS_OK;
 }

@@ -6,6 +6,12 @@
 
 #include "uct_ha_md.h"
 
+/* Register on the domain's rails, without the standby when that one refuses;
+ * `flags` = UCT_MD_MEM_ACCESS_* and UCT_MD_MEM_FLAG_*. */
+ucs_status_t uct_ha_mem_init(struct uct_ha_md *md, struct uct_ha_mem *mem, void *address,
+                             size_t length, unsigned flags);
+void         uct_ha_mem_cleanup(struct uct_ha_mem *mem);
+
 ucs_status_t uct_ha_md_query(uct_md_h md, uct_md_attr_t *attr);
 ucs_status_t uct_ha_mem_reg(uct_md_h md, void *address, size_t length, unsigned flags,
                             uct_mem_h *memh_p);

@@ -83,7 +83,10 @@ static void test_not_a_value(void **state)
 /* `ucx_info -cf` prints it: name, default and help for every knob. */
 static void table_is_documented(const ucs_config_field_t *field)
 {
-    for (++field; field->name != NULL; ++field) { /* the first is the base table */
+    for (; field->name != NULL; ++field) {
+        if (field->name[0] == '\0') {
+            continue; /* a table of UCX's own */
+        }
         assert_non_null(field->dfl_value);
         assert_non_null(field->doc);
         assert_true(strlen(field->doc) > 10);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -18,7 +19,8 @@ struct ha_rail {
     int                   opened;
     int                   open_error;
     int                   reg_error;
-    int                   registered;
+    int                   registered; /* now */
+    int                   total;      /* ever */
     unsigned              last_access;
     struct ha_rail_limits limits;
 };
@@ -96,6 +98,7 @@ int ha_mr_reg(struct ha_rail *rail, void *addr, size_t length, unsigned access,
     (*mr_p)->key      = (uint32_t)(0xa0b0c0d0u + (unsigned)(rail - rails));
     rail->last_access = access;
     rail->registered++;
+    rail->total++;
     return 0;
 }
 
@@ -146,6 +149,7 @@ static int setup(void **state)
     unsetenv("UCX_HA_RC_ENABLE_BACKUP");
     unsetenv("UCX_HA_RC_SL");
     unsetenv("UCX_HA_RC_PATH_MTU");
+    setenv("UCX_HA_RC_RCACHE", "n", 1);
     return 0;
 }
 
@@ -455,6 +459,107 @@ static void test_bad_deregistration(void **state)
     close_md(md);
 }
 
+static uct_mem_h reg(uct_md_h md, void *address, size_t length, unsigned flags)
+{
+    uct_mem_h memh = NULL;
+
+    assert_int_equal(md->ops->mem_reg(md, address, length, flags, &memh), UCS_OK);
+    assert_true((char*)uct_ha_mem(memh)->address <= (char*)address);
+    assert_true((char*)uct_ha_mem(memh)->address + uct_ha_mem(memh)->length >=
+                (char*)address + length);
+    return memh;
+}
+
+static void *map(size_t length)
+{
+    void *address = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                         -1, 0);
+
+    assert_ptr_not_equal(address, MAP_FAILED);
+    return address;
+}
+
+static void test_cache_registers_once(void **state)
+{
+    uct_mem_h first, second;
+    uct_md_attr_t attr;
+    char *buffer;
+    uct_md_h md;
+
+    (void)state;
+    setenv("UCX_HA_RC_RCACHE", "y", 1);
+    add_rail("a:1");
+    add_rail("b:1");
+    assert_int_equal(open_md("a:1", &md), UCS_OK);
+    assert_int_equal(md->ops->query(md, &attr), UCS_OK);
+    assert_true(attr.reg_cost.c < 1e-6);
+
+    buffer = map(1 << 16);
+    first  = reg(md, buffer, 1 << 16, UCT_MD_MEM_ACCESS_ALL);
+    second = reg(md, buffer + 100, 1000, UCT_MD_MEM_ACCESS_RMA);
+    assert_ptr_equal(first, second);
+    dereg(md, first);
+    dereg(md, second);
+    assert_int_equal(rails[0].registered, 1); /* kept for the next time */
+    first = reg(md, buffer, 1 << 16, UCT_MD_MEM_ACCESS_ALL);
+    assert_int_equal(rails[0].registered, 1);
+    dereg(md, first);
+    munmap(buffer, 1 << 16);
+    close_md(md);
+}
+
+static void test_cache_opens_no_memory_to_peers_unasked(void **state)
+{
+    uct_mem_h local, remote;
+    char *buffer;
+    uct_md_h md;
+
+    (void)state;
+    setenv("UCX_HA_RC_RCACHE", "y", 1);
+    add_rail("a:1");
+    assert_int_equal(open_md("a:1", &md), UCS_OK);
+    buffer = map(1 << 16);
+
+    local = reg(md, buffer, 1 << 16, UCT_MD_MEM_ACCESS_LOCAL_READ);
+    assert_int_equal(rails[0].last_access, 0);
+    remote = reg(md, buffer, 1 << 16, UCT_MD_MEM_ACCESS_RMA);
+    assert_int_equal(rails[0].last_access, HA_ACCESS_REMOTE_PUT | HA_ACCESS_REMOTE_GET |
+                                           HA_ACCESS_REMOTE_ATOMIC);
+    assert_ptr_not_equal(local, remote);
+    dereg(md, local);
+    local = reg(md, buffer, 1 << 16, UCT_MD_MEM_ACCESS_LOCAL_READ);
+    assert_ptr_equal(local, remote);
+    dereg(md, local);
+    dereg(md, remote);
+    munmap(buffer, 1 << 16);
+    close_md(md);
+}
+
+/* Memory that went away and came back must not be served from the cache. */
+static void test_cache_forgets_unmapped_memory(void **state)
+{
+    uct_mem_h memh;
+    char *buffer;
+    uct_md_h md;
+
+    (void)state;
+    setenv("UCX_HA_RC_RCACHE", "y", 1);
+    add_rail("a:1");
+    assert_int_equal(open_md("a:1", &md), UCS_OK);
+    buffer = map(1 << 16);
+    dereg(md, reg(md, buffer, 1 << 16, UCT_MD_MEM_ACCESS_ALL));
+    assert_int_equal(rails[0].registered, 1);
+    munmap(buffer, 1 << 16);
+
+    buffer = map(1 << 16);
+    rails[0].total = 0;
+    memh = reg(md, buffer, 1 << 16, UCT_MD_MEM_ACCESS_ALL);
+    assert_int_equal(rails[0].total, 1);
+    dereg(md, memh);
+    munmap(buffer, 1 << 16);
+    close_md(md);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -470,7 +575,10 @@ int main(void)
         cmocka_unit_test_setup(test_registered_on_both_rails, setup),
         cmocka_unit_test_setup(test_access_follows_the_flags, setup),
         cmocka_unit_test_setup(test_registration_that_fails, setup),
-        cmocka_unit_test_setup(test_bad_deregistration, setup)
+        cmocka_unit_test_setup(test_bad_deregistration, setup),
+        cmocka_unit_test_setup(test_cache_registers_once, setup),
+        cmocka_unit_test_setup(test_cache_opens_no_memory_to_peers_unasked, setup),
+        cmocka_unit_test_setup(test_cache_forgets_unmapped_memory, setup)
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

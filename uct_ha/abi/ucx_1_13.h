@@ -15,6 +15,7 @@
 #include <ucs/datastruct/callbackq.h>
 #include <ucs/datastruct/list.h>
 #include <ucs/debug/log_def.h>
+#include <ucs/memory/rcache.h>
 #include <ucs/sys/compiler_def.h>
 #include <ucs/sys/math.h>
 #include <ucs/sys/stubs.h>
@@ -84,6 +85,25 @@ struct uct_md_config {
 };
 
 extern ucs_config_field_t uct_md_config_table[];
+
+/* Knobs of UCX's registration cache (RCACHE_*); the cache itself is declared by
+ * the installed ucs/memory/rcache.h. */
+typedef struct uct_md_rcache_config {
+    size_t        alignment;
+    unsigned      event_prio;
+    ucs_time_t    overhead;
+    unsigned long max_regions;
+    size_t        max_size;
+    size_t        max_unreleased;
+    int           purge_on_fork;
+} uct_md_rcache_config_t;
+
+extern ucs_config_field_t uct_md_config_rcache_table[];
+
+/* Fills everything that the knobs say; callbacks and sizes are left to us. */
+void uct_md_set_rcache_params(ucs_rcache_params_t *params,
+                              const uct_md_rcache_config_t *config);
+double uct_md_rcache_overhead(const uct_md_rcache_config_t *config);
 
 enum {
     UCT_MD_MEM_DEREG_FIELD_MEMH       = 1 << 0,
