@@ -81,17 +81,22 @@ static void learn_rails(struct uct_ha_rail_table *table, const struct ha_rail_op
     }
 }
 
+/* A bad value is reported once: UCX asks for the domains several times. */
 static ucs_status_t pair_rails(struct uct_ha_rail_table *table, const char *groups)
 {
+    static int reported;
+    ucs_log_level_t level;
     char error[256];
 
     if (uct_ha_pair_choose(table->rail, table->num, groups, table->standby, error,
                            sizeof(error)) == 0) {
         return UCS_OK;
     }
-    ucs_error("UCX_" UCT_HA_CONFIG_PREFIX "RAILS='%s': %s. Name rails as "
-              "device:port, '+' between those that back each other, ',' between "
-              "groups; or leave it empty", groups, error);
+    level = __atomic_exchange_n(&reported, 1, __ATOMIC_RELAXED) ? UCS_LOG_LEVEL_DEBUG :
+                                                                  UCS_LOG_LEVEL_ERROR;
+    ucs_log(level, "UCX_" UCT_HA_CONFIG_PREFIX "RAILS='%s': %s. Name rails as "
+            "device:port, '+' between those that back each other, ',' between groups; "
+            "or leave it empty", groups, error);
     return UCS_ERR_INVALID_PARAM;
 }
 
@@ -179,10 +184,13 @@ static ucs_status_t open_rail(const char *name, const struct uct_ha_md_config *c
         return UCS_OK;
     }
     *rail_p = NULL;
-    if (ret == -EADDRNOTAVAIL) {
-        ucs_diag("ha: %s has no usable GID at UCX_" UCT_HA_CONFIG_PREFIX
-                 "GID_INDEX=%d: give its network interface an address, or choose "
-                 "another index (-1 = automatic)", name, config->gid_index);
+    if ((ret == -EADDRNOTAVAIL) && (config->gid_index >= 0)) {
+        ucs_error("UCX_" UCT_HA_CONFIG_PREFIX "GID_INDEX=%d: rail %s has no usable GID "
+                  "there. Choose another index, or -1 to have one chosen",
+                  config->gid_index, name);
+    } else if (ret == -EADDRNOTAVAIL) {
+        ucs_diag("ha: rail %s has no usable GID. Give its network interface an address",
+                 name);
     } else {
         ucs_diag("ha: cannot open rail %s: %s", name, strerror(-ret));
     }
