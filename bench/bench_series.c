@@ -82,13 +82,14 @@ void bench_series_add(struct bench_series *series, int64_t now_ns, size_t bytes)
     series->row_messages++;
 }
 
-bool bench_series_close(struct bench_series *series, int64_t now_ns)
+bool bench_series_close(struct bench_series *series)
 {
     bool written = true;
 
-    bench_series_tick(series, now_ns);
     if (series->file) {
-        row_write(series, now_ns);
+        if (series->last_ns > series->row_ns) {
+            row_write(series, series->last_ns);
+        }
         written = !ferror(series->file);
         written = fclose(series->file) == 0 && written;
         series->file = NULL;

@@ -36,7 +36,8 @@ bool bench_series_open(struct bench_series *series, const char *path, int interv
 void bench_series_add(struct bench_series *series, int64_t now_ns, size_t bytes);
 void bench_series_tick(struct bench_series *series, int64_t now_ns);
 
-/* Write the last, shorter interval and close. False: a write failed. */
-bool bench_series_close(struct bench_series *series, int64_t now_ns);
+/* Write the last, shorter interval, which ends with the latest message, and close:
+ * what comes after the traffic is not an outage. False: a write failed. */
+bool bench_series_close(struct bench_series *series);
 
 #endif

@@ -253,7 +253,7 @@ static void run_open(struct run *run)
 
 static void run_close(struct run *run)
 {
-    if (!bench_series_close(&run->series, bench_clock_ns())) {
+    if (!bench_series_close(&run->series)) {
         bench_fail(&run->bench, "--csv %s: %s", run->bench.options.csv, strerror(errno));
     }
     free(run->send_memory);
