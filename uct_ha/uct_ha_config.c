@@ -205,6 +205,17 @@ ucs_status_t uct_ha_iface_config_check(const struct uct_ha_iface_config *config)
     return UCS_OK;
 }
 
+void uct_ha_iface_config_touch(void)
+{
+    struct uct_ha_iface_config config;
+
+    if (ucs_config_parser_fill_opts(&config, uct_ha_iface_config_table,
+                                    UCS_DEFAULT_ENV_PREFIX, UCT_HA_CONFIG_PREFIX,
+                                    0) == UCS_OK) {
+        ucs_config_parser_release_opts(&config, uct_ha_iface_config_table);
+    }
+}
+
 struct ha_rail_opts uct_ha_rail_opts(const struct uct_ha_md_config *config)
 {
     struct ha_rail_opts opts = {

@@ -69,6 +69,10 @@ extern ucs_config_field_t uct_ha_iface_config_table[];
 ucs_status_t uct_ha_md_config_check(const struct uct_ha_md_config *config);
 ucs_status_t uct_ha_iface_config_check(const struct uct_ha_iface_config *config);
 
+/* Read the interface's knobs and forget them again: else UCX warns of unused
+ * variables on a host where no interface is opened. */
+void uct_ha_iface_config_touch(void);
+
 struct ha_rail_opts uct_ha_rail_opts(const struct uct_ha_md_config *config);
 
 #endif

@@ -100,18 +100,20 @@ static ucs_status_t pair_rails(struct uct_ha_rail_table *table, const char *grou
     return UCS_ERR_INVALID_PARAM;
 }
 
-/* Memory domains are asked for before they are configured, hence by hand. */
+/* Domains are asked for before they are configured: read the knobs by hand. */
 static ucs_status_t query_groups(uct_component_t *component,
                                  struct uct_ha_rail_table *table)
 {
     uct_md_config_t *config;
-    ucs_status_t status;
+    ucs_status_t status = UCS_OK;
 
-    status = uct_md_config_read(component, NULL, NULL, &config);
-    if (status != UCS_OK) {
-        return status;
+    uct_ha_iface_config_touch();
+    if (uct_md_config_read(component, NULL, NULL, &config) != UCS_OK) {
+        return UCS_ERR_INVALID_PARAM;
     }
-    status = pair_rails(table, ((struct uct_ha_md_config*)config)->rails);
+    if (table->num > 0) {
+        status = pair_rails(table, ((struct uct_ha_md_config*)config)->rails);
+    }
     uct_config_release(config);
     return status;
 }
@@ -131,7 +133,7 @@ ucs_status_t uct_ha_md_query_resources(uct_component_t *component,
     *num_resources_p = 0;
 
     list_rails(&table);
-    if ((table.num == 0) || (query_groups(component, &table) != UCS_OK)) {
+    if ((query_groups(component, &table) != UCS_OK) || (table.num == 0)) {
         return UCS_OK;
     }
 
