@@ -7,6 +7,11 @@ EXTRA_DIST += \
 	%D%/test/fake_uct_ha.c \
 	%D%/test/hook_probe.c
 
+# Open MPI takes every file named mca_* in a component folder for a component, and
+# .libs serves as one before installation: name the objects differently.
+# (Outside the condition: automake wants it so.)
+%C%_mca_hook_ha_la_SHORTNAME = ha
+
 if HAVE_OMPI
 ompi_component_LTLIBRARIES = %D%/mca_hook_ha.la
 
