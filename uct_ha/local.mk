@@ -45,6 +45,20 @@ libuct_ha_la_SOURCES = \
 	%D%/uct_ha_component.c \
 	%D%/uct_ha_config.c \
 	%D%/uct_ha_config.h \
+	%D%/uct_ha_conn.c \
+	%D%/uct_ha_conn.h \
+	%D%/uct_ha_ctl.c \
+	%D%/uct_ha_ctl.h \
+	%D%/uct_ha_ctl_async.c \
+	%D%/uct_ha_ctl_msg.c \
+	%D%/uct_ha_desc.c \
+	%D%/uct_ha_desc.h \
+	%D%/uct_ha_ep.c \
+	%D%/uct_ha_ep.h \
+	%D%/uct_ha_ep_am.c \
+	%D%/uct_ha_ep_rma.c \
+	%D%/uct_ha_failover.c \
+	%D%/uct_ha_failover.h \
 	%D%/uct_ha_iface.c \
 	%D%/uct_ha_iface.h \
 	%D%/uct_ha_job.c \
@@ -55,10 +69,14 @@ libuct_ha_la_SOURCES = \
 	%D%/uct_ha_mem.h \
 	%D%/uct_ha_pairing.c \
 	%D%/uct_ha_pairing.h \
-	%D%/uct_ha_rcache.c \
-	%D%/uct_ha_rcache.h \
+	%D%/uct_ha_peer.c \
+	%D%/uct_ha_peer.h \
+	%D%/uct_ha_rx.c \
+	%D%/uct_ha_rx.h \
 	%D%/uct_ha_stats.c \
 	%D%/uct_ha_stats.h \
+	%D%/uct_ha_tx.c \
+	%D%/uct_ha_tx.h \
 	%D%/uct_ha_watch.c \
 	%D%/uct_ha_watch.h
 libuct_ha_la_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)

@@ -61,7 +61,8 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
     {"TX_QUEUE_LEN", "256", "Send operations that one lane may have in flight.",
      IFACE_FIELD(tx_queue_len), UCS_CONFIG_TYPE_UINT},
 
-    {"RX_QUEUE_LEN", "256", "Receive buffers posted to one lane.",
+    {"RX_QUEUE_LEN", "64",
+     "Messages that one connection takes ahead of its receiver (its credits).",
      IFACE_FIELD(rx_queue_len), UCS_CONFIG_TYPE_UINT},
 
     {"CTL_QUEUE_LEN", "256", "Control packets that one rail may have in flight.",

@@ -12,6 +12,8 @@
 #define HA_WIRE_LANE_LEN 40
 #define HA_WIRE_LANES_AT 32 /* within a record */
 #define HA_WIRE_RAILS_AT 32 /* within the header */
+#define HA_WIRE_HEADER_PAD \
+    (HA_PACKET_HEADER_LEN - HA_WIRE_RAILS_AT - HA_SLOTS * HA_WIRE_RAIL_LEN - 2)
 
 /* ---- a cursor over bytes ---- */
 
@@ -94,7 +96,7 @@ static uint8_t *ha_put_rail(uint8_t *p, const struct ha_packet_rail *rail)
     p = ha_put8(p, rail->link_layer);
     p = ha_put8(p, rail->prefix_len);
     p = ha_put8(p, rail->up);
-    return ha_put8(p, 0);
+    return ha_put8(p, rail->place);
 }
 
 size_t ha_packet_encode_header(void *buf, const struct ha_packet_header *header)
@@ -113,7 +115,8 @@ size_t ha_packet_encode_header(void *buf, const struct ha_packet_header *header)
     p = ha_put64(p, header->dst_cookie);
     for (int slot = 0; slot < HA_SLOTS; slot++)
         p = ha_put_rail(p, &header->rails[slot]);
-    p = ha_put_zero(p, HA_PACKET_HEADER_LEN - HA_WIRE_RAILS_AT - HA_SLOTS * HA_WIRE_RAIL_LEN);
+    p = ha_put16(p, header->credits);
+    p = ha_put_zero(p, HA_WIRE_HEADER_PAD);
     return (size_t)(p - (uint8_t *)buf);
 }
 
@@ -128,7 +131,8 @@ static int ha_get_rail(const uint8_t **p, struct ha_packet_rail *rail)
     rail->link_layer = ha_get8(p);
     rail->prefix_len = ha_get8(p);
     rail->up         = ha_get8(p);
-    return ha_get_zero(p, 1) && ha_mtu_is_valid(rail->mtu) && rail->ud_qpn <= HA_WIRE_24BIT &&
+    rail->place      = ha_get8(p);
+    return ha_mtu_is_valid(rail->mtu) && rail->ud_qpn <= HA_WIRE_24BIT &&
            rail->prefix_len <= 128 && rail->up <= 1;
 }
 
@@ -163,6 +167,7 @@ int ha_packet_decode_header(const void *buf, size_t length, struct ha_packet_hea
     for (int slot = 0; slot < HA_SLOTS; slot++)
         if (!ha_get_rail(&p, &h.rails[slot]))
             return -EPROTO;
+    h.credits = ha_get16(&p);
     if (!ha_get_zero(&p, HA_PACKET_HEADER_LEN - (size_t)(p - (const uint8_t *)buf)) ||
         !ha_packet_header_is_valid(&h, length))
         return -EPROTO;

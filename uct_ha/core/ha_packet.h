@@ -42,7 +42,7 @@ struct ha_packet_rail {
     uint8_t  link_layer; /* enum ha_link_layer of the verbs door */
     uint8_t  prefix_len;
     uint8_t  up;         /* the sender believes this rail works */
-    uint8_t  reserved;
+    uint8_t  place;      /* which of the sender's two rails, by name; see uct_ha_addr.h */
 };                       /* 28 bytes on the wire */
 
 struct ha_packet_header {
@@ -51,6 +51,7 @@ struct ha_packet_header {
     uint16_t              flags;
     uint16_t              count;  /* records that follow */
     uint32_t              nonce;
+    uint16_t              credits; /* messages per connection that the sender can take ahead */
     uint64_t              src_cookie, dst_cookie;
     struct ha_packet_rail rails[HA_SLOTS];
 };

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "uct_ha_conn.h"
+
+#include "uct_ha_ctl.h"
+#include "uct_ha_iface.h"
+#include "uct_ha_rx.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Completions that one lane may leave in its queue: every send, every receive,
+ * the drain marker, and one to spare. */
+static unsigned lane_completions(const struct uct_ha_iface *iface)
+{
+    return iface->log_len + iface->rx_depth + 2;
+}
+
+static ucs_status_t table_add(struct uct_ha_iface *iface, struct uct_ha_conn *conn)
+{
+    struct uct_ha_ctl   *ctl = &iface->ctl;
+    struct uct_ha_conn **table;
+    uint32_t             len;
+
+    for (uint32_t i = 0; i < ctl->table_len; i++) {
+        if (ctl->table[i] == NULL) {
+            ctl->table[i] = conn;
+            conn->id      = i;
+            return UCS_OK;
+        }
+    }
+    len   = ctl->table_len == 0 ? 16 : 2 * ctl->table_len;
+    table = realloc(ctl->table, len * sizeof(*table));
+    if (table == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    for (uint32_t i = ctl->table_len; i < len; i++) {
+        table[i] = NULL;
+    }
+    conn->id        = ctl->table_len;
+    table[conn->id] = conn;
+    ctl->table      = table;
+    ctl->table_len  = len;
+    return UCS_OK;
+}
+
+static int pair_slots(const struct uct_ha_iface *iface, const struct uct_ha_peer *peer)
+{
+    return iface->slots == HA_SLOTS && peer->slots == HA_SLOTS ? HA_SLOTS : 1;
+}
+
+ucs_status_t uct_ha_conn_create(struct uct_ha_iface *iface, struct uct_ha_peer *peer,
+                                uint32_t sn, struct uct_ha_conn **conn_p)
+{
+    struct uct_ha_conn *conn = calloc(1, sizeof(*conn));
+    struct ha_op       *ops  = calloc(iface->log_len, sizeof(*ops));
+    ucs_status_t        status;
+
+    if (conn == NULL || ops == NULL ||
+        (conn->txops = calloc(iface->log_len, sizeof(*conn->txops))) == NULL) {
+        free(ops);
+        free(conn);
+        return UCS_ERR_NO_MEMORY;
+    }
+    conn->iface      = iface;
+    conn->peer       = peer;
+    conn->sn         = sn;
+    conn->peer_id    = HA_EP_ANY;
+    conn->tag        = ha_pair_tag(iface->cookie, peer->cookie, sn);
+    conn->tx_slot    = HA_NO_SLOT;
+    conn->rx_slot    = HA_NO_SLOT;
+    conn->tx_credits = (uint16_t)peer->credits;
+    conn->fence_seen = iface->fence_seq;
+    ha_log_init(&conn->log, ops, iface->log_len);
+    ha_pair_init(&conn->pair, &iface->ctl.pair_config, iface->cookie > peer->cookie,
+                 pair_slots(iface, peer));
+    status = table_add(iface, conn);
+    if (status != UCS_OK) {
+        free(conn->txops);
+        free(ops);
+        free(conn);
+        return status;
+    }
+    ucs_list_head_init(&conn->pending);
+    ucs_list_head_init(&conn->flushes);
+    ucs_list_add_tail(&iface->ctl.conns, &conn->list);
+    ucs_list_add_tail(&peer->conns, &conn->peer_link);
+    if (sn >= peer->next_sn) {
+        peer->next_sn = sn + 1;
+    }
+    *conn_p = conn;
+    return UCS_OK;
+}
+
+void uct_ha_conn_start_locked(struct uct_ha_conn *conn)
+{
+    struct ha_event event = { .kind = HA_EV_RAIL };
+
+    for (int s = 0; s < conn->pair.slots; s++) {
+        event.slot  = s;
+        event.value = (uint32_t)uct_ha_peer_rail_usable(conn->peer, s);
+        uct_ha_ctl_event_locked(conn, &event, HA_CTX_PROGRESS);
+    }
+    event.kind = HA_EV_START;
+    event.slot = 0;
+    uct_ha_ctl_event_locked(conn, &event, HA_CTX_PROGRESS);
+    uct_ha_ctl_attention_locked(conn);
+}
+
+void uct_ha_conn_destroy(struct uct_ha_conn *conn)
+{
+    struct uct_ha_iface *iface = conn->iface;
+
+    for (int s = 0; s < HA_SLOTS; s++) {
+        if (conn->lane[s] != NULL) {
+            uct_ha_lane_park(conn, s, 0);
+        }
+        /* The receive memory goes with the lanes that may still point to it. */
+        uct_ha_rx_ring_cleanup(conn, s);
+    }
+    if (conn->backlogged) {
+        ucs_list_del(&conn->backlog_link);
+    }
+    if (conn->pending_queued) {
+        ucs_list_del(&conn->pending_link);
+    }
+    if (conn->attention) {
+        ucs_list_del(&conn->attention_link);
+    }
+    iface->outstanding -= ha_log_used(&conn->log);
+    iface->ctl.table[conn->id] = NULL;
+    ucs_list_del(&conn->list);
+    ucs_list_del(&conn->peer_link);
+    free(conn->log.ops);
+    free(conn->txops);
+    free(conn);
+}
+
+/* Ids name a place in the table and how often it was used, so that a late
+ * completion of a lane that is gone finds nothing. */
+static int lane_register(struct uct_ha_iface *iface, struct uct_ha_lane *lane)
+{
+    struct uct_ha_lane **lanes;
+    uint32_t             len, i;
+
+    for (uint32_t tries = 0; tries < iface->lanes_len; tries++) {
+        i = iface->next_lane++ & 0x0fffffffu;
+        if (iface->lanes[i % iface->lanes_len] == NULL) {
+            iface->lanes[i % iface->lanes_len] = lane;
+            lane->id = i;
+            return 0;
+        }
+    }
+    len   = iface->lanes_len == 0 ? 64 : 4 * iface->lanes_len;
+    lanes = calloc(len, sizeof(*lanes));
+    if (lanes == NULL) {
+        return -ENOMEM;
+    }
+    /* Doubling twice keeps old ids valid: id modulo the new length is free for
+     * each of them, because ids differ. */
+    for (i = 0; i < iface->lanes_len; i++) {
+        if (iface->lanes[i] != NULL) {
+            lanes[iface->lanes[i]->id % len] = iface->lanes[i];
+        }
+    }
+    free(iface->lanes);
+    iface->lanes     = lanes;
+    iface->lanes_len = len;
+    return lane_register(iface, lane);
+}
+
+struct uct_ha_lane *uct_ha_lane_find(struct uct_ha_iface *iface, uint32_t id)
+{
+    struct uct_ha_lane *lane = iface->lanes_len == 0 ? NULL : iface->lanes[id % iface->lanes_len];
+
+    return ucs_likely(lane != NULL && lane->id == id) ? lane : NULL;
+}
+
+/* Make room for one more lane's completions: an overrun would lose the queue. */
+static int reserve_completions(struct uct_ha_iface *iface, int slot)
+{
+    unsigned need = iface->cq_used[slot] + lane_completions(iface), depth;
+    int      status;
+
+    if (need > iface->cq_depth[slot]) {
+        depth = need > 2 * iface->cq_depth[slot] ? need : 2 * iface->cq_depth[slot];
+        if (depth > ha_rail_limits(iface->rail[slot])->max_cqe) {
+            depth = ha_rail_limits(iface->rail[slot])->max_cqe;
+        }
+        status = need > depth ? -ENOSPC : ha_cq_resize(iface->cq[slot], depth);
+        if (status != 0) {
+            ucs_error("ha_rc: %s cannot hold completions of one more connection (%u entries "
+                      "needed, device limit %u); lower UCX_HA_RC_TX_QUEUE_LEN or "
+                      "UCX_HA_RC_RX_QUEUE_LEN", ha_rail_name(iface->rail[slot]), need,
+                      ha_rail_limits(iface->rail[slot])->max_cqe);
+            return status;
+        }
+        iface->cq_depth[slot] = depth;
+    }
+    iface->cq_used[slot] = need;
+    return 0;
+}
+
+static int lane_open(struct uct_ha_lane *lane)
+{
+    struct uct_ha_iface *iface = lane->conn->iface;
+    struct ha_rc_caps    caps  = {
+        .send_depth = iface->log_len + 1, .recv_depth = iface->rx_depth,
+        .max_sge = iface->max_sge, .max_inline = iface->max_inline,
+    };
+    int status;
+
+    status = uct_ha_rx_ring_init(lane->conn, lane->slot);
+    if (status == 0) {
+        status = ha_rc_create(iface->rail[lane->slot], iface->cq[lane->slot], &caps, &lane->rc);
+    }
+    if (status == 0) {
+        status = uct_ha_rx_fill(lane);
+        if (status != 0) {
+            ha_rc_destroy(lane->rc);
+        }
+    }
+    return status;
+}
+
+int uct_ha_lane_create(struct uct_ha_conn *conn, int slot, uint32_t gen)
+{
+    struct uct_ha_iface *iface = conn->iface;
+    struct uct_ha_lane  *lane  = calloc(1, sizeof(*lane));
+    int                  status;
+
+    if (lane == NULL || (lane->held = calloc(iface->rx_depth, sizeof(*lane->held))) == NULL) {
+        free(lane);
+        return -ENOMEM;
+    }
+    lane->conn = conn;
+    lane->slot = (uint8_t)slot;
+    lane->gen  = gen;
+    lane->psn  = (uint32_t)ucs_generate_uuid((uintptr_t)lane) & HA_PSN_MASK;
+    status     = lane_register(iface, lane);
+    if (status == 0) {
+        status = reserve_completions(iface, slot);
+        if (status == 0) {
+            status = lane_open(lane);
+            if (status != 0) {
+                iface->cq_used[slot] -= lane_completions(iface);
+            }
+        }
+        if (status != 0) {
+            iface->lanes[lane->id % iface->lanes_len] = NULL;
+        }
+    }
+    if (status != 0) {
+        ucs_debug("ha_rc: cannot build a queue pair on %s: %s",
+                  ha_rail_name(iface->rail[slot]), strerror(-status));
+        free(lane->held);
+        free(lane);
+        return status;
+    }
+    conn->lane[slot] = lane;
+    return 0;
+}
+
+/* The queue pair rests in ERR before it is destroyed, so that its number does
+ * not come back while old packets may be on the wire. */
+void uct_ha_lane_park(struct uct_ha_conn *conn, int slot, uint64_t until)
+{
+    struct uct_ha_iface *iface = conn->iface;
+    struct uct_ha_lane  *lane  = conn->lane[slot];
+
+    if (!lane->fenced) {
+        (void)ha_rc_fence(lane->rc);
+        lane->fenced = 1;
+    }
+    conn->lane[slot] = NULL;
+    iface->lanes[lane->id % iface->lanes_len] = NULL;
+    lane->conn        = NULL;
+    lane->park_until  = until;
+    lane->parked      = iface->ctl.parked;
+    iface->ctl.parked = lane;
+}
+
+void uct_ha_lane_destroy(struct uct_ha_iface *iface, struct uct_ha_lane *lane)
+{
+    iface->cq_used[lane->slot] -= lane_completions(iface);
+    ha_rc_destroy(lane->rc);
+    free(lane->held);
+    free(lane);
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UCT_HA_CONN_H_
+#define UCT_HA_CONN_H_
+
+/*
+ * A connection: one endpoint pair between two interfaces, with its operation
+ * log and its lanes. It exists on both sides whether or not a user endpoint is
+ * bound to it here: the passive side of a set-up receives on it at once, and
+ * its own first endpoint to that peer takes it over. Pair number `sn` is the
+ * same on both sides, so that a simultaneous connect meets in one connection.
+ *
+ * Two parts with two owners:
+ *  data part     progress alone, no lock
+ *  control part  iface->ctl.lock; progress and the asynchronous handler
+ */
+
+#include "abi/uct_ha_abi.h"
+#include "core/ha_log.h"
+#include "core/ha_pair.h"
+#include "uct_ha_job.h"
+#include "uct_ha_md.h"
+#include "verbs/ha_qp.h"
+
+struct uct_ha_iface;
+struct uct_ha_peer;
+struct uct_ha_ep;
+struct uct_ha_conn;
+
+/* Largest number of pieces of one operation, a header included. */
+#define UCT_HA_IOV_MAX    8
+#define UCT_HA_INLINE_MAX 128
+
+/* Immediate data of every message. */
+#define UCT_HA_IMM_AM_MASK     0x1fu
+#define UCT_HA_IMM_CREDIT_ONLY 0x20u /* no active message inside */
+#define UCT_HA_IMM_CREDIT_SHIFT 16   /* messages consumed so far, modulo 2^16 */
+
+/* Receives beyond the credits: for messages that only grant credits. */
+#define UCT_HA_RX_RESERVE 8
+
+/* A bounce buffer, registered on both rails. */
+struct uct_ha_desc {
+    struct uct_ha_desc      *next; /* while free */
+    const struct uct_ha_mem *mem;
+    uint8_t                  data[] __attribute__((aligned(64)));
+};
+
+struct uct_ha_piece {
+    uint64_t                 addr;
+    uint32_t                 length;
+    const struct uct_ha_mem *mem; /* NULL for zero length */
+};
+
+/* What is needed to post an operation, and to post it again on another rail.
+ * Parallel to the log's ring. */
+struct uct_ha_txop {
+    uint64_t              remote_addr;
+    uct_rkey_t            rkey; /* keys of both rails */
+    uct_completion_t     *comp;
+    uct_unpack_callback_t unpack; /* GET bcopy */
+    void                 *unpack_arg;
+    struct uct_ha_desc   *desc;   /* bounce buffer held until the end, or NULL */
+    uint8_t               op;     /* enum ha_send_op */
+    uint8_t               pieces; /* 0: the bytes are in `bytes` */
+    uint8_t               am_id;
+    uint8_t               credit_only;
+    uint32_t              length;
+    union {
+        struct uct_ha_piece piece[UCT_HA_IOV_MAX];
+        uint8_t             bytes[UCT_HA_INLINE_MAX];
+    };
+};
+
+/* Completion tags: kind in the top byte, lane id below, index in the low word. */
+enum uct_ha_wr_kind { UCT_HA_WR_SEND, UCT_HA_WR_RECV, UCT_HA_WR_MARKER };
+
+struct uct_ha_held { /* a received message that may not be delivered yet */
+    uint32_t buffer, length, imm;
+};
+
+/* A lane: the queue pair of one generation. Made anew for each generation. */
+struct uct_ha_lane {
+    struct uct_ha_conn *conn;
+    struct ha_rc       *rc;
+    uint32_t            id;      /* in iface->lanes; never names two lanes at once */
+    uint32_t            gen;
+    uint32_t            psn;     /* our first */
+    uint32_t            mtu;     /* path MTU once connected */
+    uint8_t             slot;
+
+    /* data part */
+    uint32_t            rx_done; /* messages delivered */
+    uint32_t            held_head, held_tail;
+    struct uct_ha_held *held;    /* ring of rx_depth */
+    uint8_t             closing; /* close_k is known: tell when rx_done reaches it */
+    uint8_t             marker;  /* drain marker posted */
+    uint8_t             flushed; /* a flushed receive was polled: no more messages come */
+    uint32_t            close_k;
+
+    /* control part */
+    uint8_t             fenced;   /* modify(ERR) was issued */
+    uint8_t             settled;
+    uint8_t             connected;/* was READY: the peer may have posted on it */
+    uint8_t             drained;
+    uint8_t             busy;     /* a job works on it: must not be destroyed */
+    uint8_t             reads;    /* PSN reads since the fence */
+    uint32_t            last_read;
+    uint64_t            fence_at, read_at, park_until;
+    struct uct_ha_lane *parked;   /* next in iface->ctl.parked */
+};
+
+/* Receive memory of a slot: kept over generations. */
+struct uct_ha_rx_ring {
+    uint8_t      *memory;
+    struct ha_mr *mr;
+};
+
+struct uct_ha_flush {
+    ucs_list_link_t   list;
+    uct_completion_t *comp;
+    uint32_t          index; /* done when the log's head has reached it */
+};
+
+enum { /* conn->todo: what progress does after it has left the lock */
+    UCT_HA_TODO_FAIL = 1 << 0,
+    UCT_HA_TODO_GONE = 1 << 1,
+    UCT_HA_TODO_REPORT = 1 << 2,
+};
+
+struct uct_ha_conn {
+    /* data part */
+    struct uct_ha_iface  *iface;
+    struct uct_ha_ep     *ep;       /* the user's, or NULL */
+    uint8_t               was_bound;
+    int                   tx_slot;  /* lane for new work, or HA_NO_SLOT */
+    int                   rx_slot;  /* lane that delivers, or HA_NO_SLOT */
+    struct ha_log         log;
+    struct uct_ha_txop   *txops;
+    uint16_t              tx_sent, tx_granted, tx_credits; /* messages: appended, consumed by the peer (both cumulative), allowed ahead */
+    uint16_t              rx_consumed, rx_told;
+    uint32_t              fence_seen; /* iface->fence_seq that the last operation has honoured */
+    uint8_t               fence_next;
+    uint8_t               dead;     /* no more work: error status below */
+    uint8_t               reported; /* the user has been told */
+    uint8_t               canceled; /* the user asked for the end */
+    uint8_t               backlogged, pending_queued, credit_due;
+    ucs_status_t          status;
+    ucs_list_link_t       backlog_link, pending_link;
+    ucs_list_link_t       pending;  /* of uct_ha_pending_priv_t */
+    ucs_list_link_t       flushes;
+    struct uct_ha_rx_ring rx[HA_SLOTS];
+    struct uct_ha_lane   *lane[HA_SLOTS]; /* written under the lock, read by progress */
+
+    /* control part */
+    struct ha_pair        pair;
+    struct uct_ha_peer   *peer;
+    uint32_t              id, peer_id, sn, tag;
+    uint8_t               todo, attention, send_due, close_told;
+    ucs_list_link_t       list;      /* iface->ctl.conns */
+    ucs_list_link_t       peer_link; /* peer->conns */
+    ucs_list_link_t       attention_link;
+    uint64_t              outage_at;  /* the active lane was lost then, 0 = no outage */
+    uint8_t               outage_slot, outage_cause;
+    uint32_t              outage_replayed, outage_retired;
+    uint32_t              rto_done, rto_polls; /* last sample of the progress check */
+    uint64_t              rto_since;
+};
+
+static inline uint64_t uct_ha_wr_id(enum uct_ha_wr_kind kind, uint32_t lane, uint32_t index)
+{
+    return (uint64_t)kind << 60 | (uint64_t)(lane & 0x0fffffffu) << 32 | index;
+}
+
+/* Operations that the log can take at once, a power of two. */
+uint32_t uct_ha_conn_log_len(const struct uct_ha_iface *iface);
+
+/* Make the connection number `sn` to `peer`; the control lock is held. */
+ucs_status_t uct_ha_conn_create(struct uct_ha_iface *iface, struct uct_ha_peer *peer,
+                                uint32_t sn, struct uct_ha_conn **conn_p);
+
+/* Tell the core which rails can be used and let it begin; the lock is held. */
+void uct_ha_conn_start_locked(struct uct_ha_conn *conn);
+
+/* Release everything at once. Queue pairs must have been fenced or be of no
+ * interest any more; the lock is held. */
+void uct_ha_conn_destroy(struct uct_ha_conn *conn);
+
+/* Lanes; the lock is held. */
+int  uct_ha_lane_create(struct uct_ha_conn *conn, int slot, uint32_t gen);
+void uct_ha_lane_park(struct uct_ha_conn *conn, int slot, uint64_t until);
+void uct_ha_lane_destroy(struct uct_ha_iface *iface, struct uct_ha_lane *lane);
+struct uct_ha_lane *uct_ha_lane_find(struct uct_ha_iface *iface, uint32_t id);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UCT_HA_CTL_H_
+#define UCT_HA_CTL_H_
+
+/*
+ * The control plane of an interface: datagrams, timers and rail events in,
+ * the failover core's decisions out. Runs on UCX's async thread and in progress.
+ *
+ * Functions named *_locked want iface->ctl.lock held.
+ */
+
+#include "uct_ha_iface.h"
+
+ucs_status_t uct_ha_ctl_open(struct uct_ha_iface *iface);
+
+/* Tell every peer that we leave, wait (bounded) until none needs us any more. */
+void uct_ha_ctl_leave(struct uct_ha_iface *iface);
+void uct_ha_ctl_close(struct uct_ha_iface *iface);
+
+/* Feed a fact to the core of a connection and carry out what follows. */
+void uct_ha_ctl_event_locked(struct uct_ha_conn *conn, const struct ha_event *event,
+                             enum ha_context ctx);
+void uct_ha_ctl_event(struct uct_ha_conn *conn, const struct ha_event *event);
+
+/* Only look whether something became possible. */
+void uct_ha_ctl_run_locked(struct uct_ha_conn *conn, enum ha_context ctx);
+
+/* The barrier behind a fence has been passed: read the proof. */
+void uct_ha_ctl_settle_locked(struct uct_ha_lane *lane, enum ha_context ctx);
+
+/* A lane's queue pair reported its end (progress). */
+void uct_ha_ctl_lane_down(struct uct_ha_lane *lane, enum ha_cause cause);
+
+/* Progress should look at this connection. */
+void uct_ha_ctl_attention_locked(struct uct_ha_conn *conn);
+
+/* Progress: everything that only progress may do. Returns events handled. */
+unsigned uct_ha_ctl_progress(struct uct_ha_iface *iface);
+
+/* Send what is due to the peers and set the timer. */
+void uct_ha_ctl_flush_locked(struct uct_ha_iface *iface);
+
+/* Facts from the asynchronous side (uct_ha_ctl_async.c). */
+ucs_status_t uct_ha_ctl_async_open(struct uct_ha_iface *iface);
+void         uct_ha_ctl_async_close(struct uct_ha_iface *iface);
+void         uct_ha_ctl_usable_locked(struct uct_ha_peer *peer);
+void         uct_ha_ctl_timer_locked(struct uct_ha_iface *iface);
+
+/* Datagrams (uct_ha_ctl_msg.c). */
+void uct_ha_ctl_msg_receive_locked(struct uct_ha_iface *iface, int slot);
+void uct_ha_ctl_msg_flush_locked(struct uct_ha_iface *iface);
+void uct_ha_ctl_msg_ping_locked(struct uct_ha_peer *peer, int slot);
+void uct_ha_ctl_msg_bye_locked(struct uct_ha_peer *peer, int want);
+void uct_ha_ctl_accept_locked(struct uct_ha_iface *iface, const struct uct_ha_accept *accept);
+
+#endif

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * What happens on UCX's async thread: datagrams, timers and rail events become
+ * facts for the core. Nothing here blocks, touches a data completion queue, or
+ * calls the user, so a peer that computes still answers.
+ */
+
+#include "uct_ha_ctl.h"
+#include "uct_ha_stats.h"
+
+#include <string.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#define MSEC 1000000ull
+
+/* Between the two PSN reads that settle a fence without a completion: far
+ * longer than a packet that was being executed can take. Progress settles at
+ * once by a flushed receive; this is for a process that computes. */
+#define SETTLE_NS (10 * MSEC)
+
+#define CHECK_NS  (100 * MSEC) /* RTO and address retry resolution */
+
+/* ---- is a rail good for new lanes ------------------------------------------ */
+
+void uct_ha_ctl_usable_locked(struct uct_ha_peer *peer)
+{
+    struct uct_ha_conn *conn;
+    struct ha_event     event = { .kind = HA_EV_RAIL };
+
+    for (int s = 0; s < HA_SLOTS; s++) {
+        event.slot  = s;
+        event.value = (uint32_t)uct_ha_peer_rail_usable(peer, s);
+        ucs_list_for_each(conn, &peer->conns, peer_link) {
+            if (s < conn->pair.slots && conn->pair.lane[s].usable != event.value) {
+                uct_ha_ctl_event_locked(conn, &event, HA_CTX_ASYNC);
+            }
+        }
+    }
+}
+
+/* ---- rail events ------------------------------------------------------------- */
+
+static void lanes_down(struct uct_ha_iface *iface, int slot, enum ha_cause cause)
+{
+    struct uct_ha_conn *conn;
+    struct ha_event     event = { .kind = HA_EV_LANE_DOWN, .slot = slot,
+                                  .cause = (uint8_t)cause };
+
+    ucs_list_for_each(conn, &iface->ctl.conns, list) {
+        event.gen = conn->pair.lane[slot].gen;
+        uct_ha_ctl_event_locked(conn, &event, HA_CTX_ASYNC);
+    }
+}
+
+static void rail_down(struct uct_ha_iface *iface, int slot)
+{
+    struct uct_ha_peer *peer;
+
+    if (iface->ctl.down[slot]) {
+        return;
+    }
+    iface->ctl.down[slot] = 1;
+    lanes_down(iface, slot, HA_CAUSE_PORT);
+    ucs_list_for_each(peer, &iface->ctl.peers, list) {
+        peer->rail[slot].waiting = 0;
+        peer->rail[slot].missed  = 0;
+        uct_ha_ctl_usable_locked(peer);
+    }
+}
+
+/* The port is back, which does not yet mean that the path works, nor that the
+ * address or the peer's hardware address are what they were: resolve anew, and
+ * wait for an answer before a lane is built on it. */
+static void rail_up(struct uct_ha_iface *iface, int slot)
+{
+    struct uct_ha_peer *peer;
+
+    if (iface->ctl.ud[slot] != NULL && ha_ud_recycle(iface->ctl.ud[slot]) == 0) {
+        (void)ha_ud_arm(iface->ctl.ud[slot]);
+    }
+    iface->ctl.down[slot] = 0;
+    ucs_list_for_each(peer, &iface->ctl.peers, list) {
+        uct_ha_peer_drop_ah(peer, slot);
+        peer->rail[slot].retry_at = 0;
+        peer->rail[slot].bad      = iface->ctl.heartbeat != 0 && iface->ctl.ud[slot] != NULL;
+        uct_ha_ctl_usable_locked(peer);
+    }
+    iface->ctl.check_at     = 0;
+    iface->ctl.heartbeat_at = 0;
+}
+
+static void qp_fatal(struct uct_ha_iface *iface, int slot, uint32_t qpn)
+{
+    struct uct_ha_conn *conn;
+    struct ha_event     event = { .kind = HA_EV_LANE_DOWN, .slot = slot,
+                                  .cause = HA_CAUSE_PORT };
+
+    ucs_list_for_each(conn, &iface->ctl.conns, list) {
+        if (conn->lane[slot] != NULL && ha_rc_qpn(conn->lane[slot]->rc) == qpn) {
+            event.gen = conn->lane[slot]->gen;
+            uct_ha_ctl_event_locked(conn, &event, HA_CTX_ASYNC);
+        }
+    }
+}
+
+static void rail_event(void *arg, int slot, const struct ha_rail_event *event)
+{
+    struct uct_ha_iface *iface = arg;
+
+    pthread_mutex_lock(&iface->ctl.lock);
+    switch (event->kind) {
+    case HA_RAIL_EVENT_PORT_DOWN:
+    case HA_RAIL_EVENT_DEVICE_FATAL:
+        rail_down(iface, slot);
+        break;
+    case HA_RAIL_EVENT_PORT_UP:
+        if (iface->ctl.down[slot]) {
+            rail_up(iface, slot);
+        }
+        break;
+    case HA_RAIL_EVENT_QP_FATAL:
+        qp_fatal(iface, slot, event->qpn);
+        break;
+    case HA_RAIL_EVENT_ADDR_CHANGE: /* every packet carries the present address */
+    case HA_RAIL_EVENT_NONE:
+        break;
+    }
+    uct_ha_ctl_flush_locked(iface);
+    pthread_mutex_unlock(&iface->ctl.lock);
+}
+
+/* ---- timers -------------------------------------------------------------------- */
+
+/* Two equal reads, apart: no packet is being executed any more. */
+static void check_settle(struct uct_ha_lane *lane, uint64_t now)
+{
+    uint32_t psn;
+
+    if (!lane->fenced || lane->settled || now < lane->fence_at + SETTLE_NS ||
+        (lane->reads > 0 && now < lane->read_at + SETTLE_NS)) {
+        return;
+    }
+    if (!lane->connected) {
+        uct_ha_ctl_settle_locked(lane, HA_CTX_ASYNC);
+        return;
+    }
+    if (ha_rc_expected_psn(lane->rc, &psn) != 0) {
+        return;
+    }
+    if (lane->reads > 0 && psn == lane->last_read) {
+        uct_ha_ctl_settle_locked(lane, HA_CTX_ASYNC);
+        return;
+    }
+    lane->reads     = 1;
+    lane->last_read = psn;
+    lane->read_at   = now;
+}
+
+static uint64_t settle_due(const struct uct_ha_lane *lane)
+{
+    if (lane == NULL || !lane->fenced || lane->settled) {
+        return UINT64_MAX;
+    }
+    return (lane->reads > 0 ? lane->read_at : lane->fence_at) + SETTLE_NS;
+}
+
+/* No progress although the owner polls and work is out: suspect the lane. A
+ * process that does not poll cannot see completions and says nothing. */
+static void check_rto(struct uct_ha_conn *conn, uint64_t now)
+{
+    uint32_t head  = __atomic_load_n(&conn->log.head, __ATOMIC_RELAXED);
+    uint32_t tail  = __atomic_load_n(&conn->log.tail, __ATOMIC_RELAXED);
+    uint32_t polls = __atomic_load_n(&conn->iface->polls, __ATOMIC_RELAXED);
+    int      slot  = ha_pair_tx_slot(&conn->pair);
+    struct ha_event event = { .kind = HA_EV_LANE_SUSPECT, .slot = slot,
+                              .cause = HA_CAUSE_RTO };
+
+    if (head == tail || head != conn->rto_done || polls == conn->rto_polls ||
+        slot == HA_NO_SLOT) {
+        conn->rto_since = now;
+    } else if (now - conn->rto_since > conn->iface->ctl.rto) {
+        event.gen = conn->pair.lane[slot].gen;
+        uct_ha_ctl_event_locked(conn, &event, HA_CTX_ASYNC);
+        conn->rto_since = now;
+    }
+    conn->rto_done  = head;
+    conn->rto_polls = polls;
+}
+
+static void recycle_ud(struct uct_ha_iface *iface)
+{
+    for (int s = 0; s < iface->slots; s++) {
+        if (iface->ctl.ud[s] != NULL && ha_ud_is_dead(iface->ctl.ud[s]) &&
+            !iface->ctl.down[s] && ha_ud_recycle(iface->ctl.ud[s]) == 0) {
+            (void)ha_ud_arm(iface->ctl.ud[s]);
+        }
+    }
+}
+
+static void suspect_rail(struct uct_ha_peer *peer, int slot)
+{
+    struct uct_ha_conn *conn;
+    struct ha_event     event = { .kind = HA_EV_LANE_SUSPECT, .slot = slot,
+                                  .cause = HA_CAUSE_HEARTBEAT };
+
+    peer->rail[slot].bad = 1;
+    ucs_list_for_each(conn, &peer->conns, peer_link) {
+        event.gen = conn->pair.lane[slot].gen;
+        uct_ha_ctl_event_locked(conn, &event, HA_CTX_ASYNC);
+    }
+    uct_ha_ctl_usable_locked(peer);
+}
+
+static void lose_peer(struct uct_ha_peer *peer)
+{
+    struct uct_ha_conn *conn;
+    struct ha_event     event = { .kind = HA_EV_PEER_LOST, .value = HA_FAIL_PEER_DEAD };
+
+    peer->lost = 1;
+    ucs_list_for_each(conn, &peer->conns, peer_link) {
+        uct_ha_ctl_event_locked(conn, &event, HA_CTX_ASYNC);
+    }
+}
+
+static void heartbeat_round(struct uct_ha_iface *iface, uint64_t now)
+{
+    struct uct_ha_peer *peer;
+    int                 suspect;
+
+    ucs_list_for_each(peer, &iface->ctl.peers, list) {
+        if (peer->bye_rx || peer->lost || ucs_list_is_empty(&peer->conns)) {
+            continue;
+        }
+        if (uct_ha_peer_heartbeat(peer, now, &suspect)) {
+            lose_peer(peer);
+        } else if (suspect != HA_NO_SLOT && !peer->rail[suspect].bad) {
+            suspect_rail(peer, suspect);
+        }
+    }
+}
+
+static void check_round(struct uct_ha_iface *iface, uint64_t now)
+{
+    struct uct_ha_peer *peer;
+    struct uct_ha_conn *conn;
+
+    recycle_ud(iface);
+    ucs_list_for_each(peer, &iface->ctl.peers, list) {
+        uct_ha_peer_resolve(peer, now);
+    }
+    ucs_list_for_each(conn, &iface->ctl.conns, list) {
+        check_rto(conn, now);
+    }
+    if (iface->ctl.parked != NULL) {
+        __atomic_store_n(&iface->ctl.pending, 1, __ATOMIC_RELEASE);
+    }
+}
+
+static void tick(struct uct_ha_iface *iface)
+{
+    struct uct_ha_ctl  *ctl = &iface->ctl;
+    struct uct_ha_conn *conn;
+    struct ha_event     event = { .kind = HA_EV_TIMER };
+    uint64_t            now   = uct_ha_now();
+
+    ucs_list_for_each(conn, &ctl->conns, list) {
+        for (int s = 0; s < HA_SLOTS; s++) {
+            if (conn->lane[s] != NULL) {
+                check_settle(conn->lane[s], now);
+            }
+        }
+        if (now >= ha_pair_next_timer(&conn->pair)) {
+            uct_ha_ctl_event_locked(conn, &event, HA_CTX_ASYNC);
+        }
+    }
+    if (ctl->heartbeat != 0 && now >= ctl->heartbeat_at) {
+        ctl->heartbeat_at = now + ctl->heartbeat;
+        heartbeat_round(iface, now);
+    }
+    if (now >= ctl->check_at) {
+        ctl->check_at = now + CHECK_NS;
+        check_round(iface, now);
+    }
+}
+
+static uint64_t next_due(struct uct_ha_iface *iface)
+{
+    struct uct_ha_ctl  *ctl = &iface->ctl;
+    struct uct_ha_conn *conn;
+    uint64_t            due = UINT64_MAX;
+
+    if (ucs_list_is_empty(&ctl->peers)) {
+        return due; /* nobody to watch */
+    }
+    due = ctl->check_at;
+    if (ctl->heartbeat != 0) {
+        due = ucs_min(due, ctl->heartbeat_at);
+    }
+    ucs_list_for_each(conn, &ctl->conns, list) {
+        due = ucs_min(due, ha_pair_next_timer(&conn->pair));
+        due = ucs_min(due, settle_due(conn->lane[0]));
+        due = ucs_min(due, settle_due(conn->lane[1]));
+    }
+    return due;
+}
+
+void uct_ha_ctl_timer_locked(struct uct_ha_iface *iface)
+{
+    uint64_t          due  = next_due(iface);
+    struct itimerspec spec = { .it_interval = { 0, 0 } };
+
+    if (due == iface->ctl.timer_at || iface->ctl.timer_fd < 0) {
+        return;
+    }
+    iface->ctl.timer_at = due;
+    if (due != UINT64_MAX) {
+        due = due == 0 ? 1 : due; /* 0 would disarm */
+        spec.it_value.tv_sec  = (time_t)(due / 1000000000ull);
+        spec.it_value.tv_nsec = (long)(due % 1000000000ull);
+    }
+    (void)timerfd_settime(iface->ctl.timer_fd, TFD_TIMER_ABSTIME, &spec, NULL);
+}
+
+static void timer_readable(int id, ucs_event_set_types_t events, void *arg)
+{
+    struct uct_ha_iface *iface = arg;
+    uint64_t             expirations;
+    ssize_t              got;
+
+    (void)id;
+    (void)events;
+    pthread_mutex_lock(&iface->ctl.lock);
+    got = read(iface->ctl.timer_fd, &expirations, sizeof(expirations));
+    (void)got; /* nothing to read: somebody set it anew meanwhile */
+    iface->ctl.timer_at = UINT64_MAX - 1;
+    tick(iface);
+    uct_ha_ctl_flush_locked(iface);
+    pthread_mutex_unlock(&iface->ctl.lock);
+}
+
+/* ---- datagrams ------------------------------------------------------------------- */
+
+static void ud_readable(struct uct_ha_iface *iface, int slot)
+{
+    pthread_mutex_lock(&iface->ctl.lock);
+    uct_ha_ctl_msg_receive_locked(iface, slot);
+    (void)ha_ud_arm(iface->ctl.ud[slot]);
+    uct_ha_ctl_msg_receive_locked(iface, slot); /* what came before arming */
+    uct_ha_ctl_flush_locked(iface);
+    pthread_mutex_unlock(&iface->ctl.lock);
+}
+
+static void ud0_readable(int id, ucs_event_set_types_t events, void *arg)
+{
+    (void)id;
+    (void)events;
+    ud_readable(arg, 0);
+}
+
+static void ud1_readable(int id, ucs_event_set_types_t events, void *arg)
+{
+    (void)id;
+    (void)events;
+    ud_readable(arg, 1);
+}
+
+/* ---- life ------------------------------------------------------------------------- */
+
+static ucs_status_t handle(int fd, ucs_async_event_cb_t cb, struct uct_ha_iface *iface)
+{
+    return ucs_async_set_event_handler(UCS_ASYNC_MODE_THREAD_SPINLOCK, fd, UCS_EVENT_SET_EVREAD,
+                                       cb, iface, NULL);
+}
+
+ucs_status_t uct_ha_ctl_async_open(struct uct_ha_iface *iface)
+{
+    static const ucs_async_event_cb_t ud_cbs[HA_SLOTS] = { ud0_readable, ud1_readable };
+    struct uct_ha_ctl *ctl = &iface->ctl;
+    ucs_status_t       status;
+    int                fd;
+
+    fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (fd < 0) {
+        return UCS_ERR_IO_ERROR;
+    }
+    status = handle(fd, timer_readable, iface);
+    if (status != UCS_OK) {
+        close(fd);
+        return status;
+    }
+    ctl->timer_fd = fd;
+    for (int s = 0; s < iface->slots; s++) {
+        ctl->down[s] = !ha_rail_up(iface->rail[s]);
+        status = uct_ha_watch_add(&ctl->watch[s], iface->rail[s], rail_event, iface, s);
+        if (status != UCS_OK) {
+            return status;
+        }
+        ctl->watched[s] = 1;
+        if (ctl->ud[s] != NULL) {
+            (void)ha_ud_arm(ctl->ud[s]);
+            status = handle(ha_ud_fd(ctl->ud[s]), ud_cbs[s], iface);
+            if (status != UCS_OK) {
+                return status;
+            }
+            ctl->ud_handled[s] = 1;
+        }
+    }
+    return UCS_OK;
+}
+
+void uct_ha_ctl_async_close(struct uct_ha_iface *iface)
+{
+    struct uct_ha_ctl *ctl = &iface->ctl;
+
+    for (int s = 0; s < HA_SLOTS; s++) {
+        if (ctl->watched[s]) {
+            uct_ha_watch_remove(&ctl->watch[s]);
+            ctl->watched[s] = 0;
+        }
+        if (ctl->ud_handled[s]) {
+            ucs_async_remove_handler(ha_ud_fd(ctl->ud[s]), 1);
+            ctl->ud_handled[s] = 0;
+        }
+    }
+    if (ctl->timer_fd >= 0) {
+        ucs_async_remove_handler(ctl->timer_fd, 1);
+        close(ctl->timer_fd);
+        ctl->timer_fd = -1;
+    }
+}

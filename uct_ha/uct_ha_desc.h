@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UCT_HA_DESC_H_
+#define UCT_HA_DESC_H_
+
+/* Bounce buffers of an interface, registered on both rails in chunks. Owned by
+ * progress: no lock. */
+
+#include "uct_ha_iface.h"
+
+/* A buffer of config.seg_size bytes, or NULL when memory is short. */
+struct uct_ha_desc *uct_ha_desc_alloc_slow(struct uct_ha_iface *iface);
+
+static inline struct uct_ha_desc *uct_ha_desc_alloc(struct uct_ha_iface *iface)
+{
+    struct uct_ha_desc *desc = iface->free_desc;
+
+    if (ucs_unlikely(desc == NULL)) {
+        return uct_ha_desc_alloc_slow(iface);
+    }
+    iface->free_desc = desc->next;
+    return desc;
+}
+
+static inline void uct_ha_desc_free(struct uct_ha_iface *iface, struct uct_ha_desc *desc)
+{
+    desc->next       = iface->free_desc;
+    iface->free_desc = desc;
+}
+
+void uct_ha_desc_cleanup(struct uct_ha_iface *iface);
+
+#endif

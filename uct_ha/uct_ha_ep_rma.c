@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "uct_ha_desc.h"
+#include "uct_ha_ep.h"
+#include "uct_ha_tx.h"
+
+#include <string.h>
+
+int uct_ha_ep_fill_pieces(struct uct_ha_txop *txop, unsigned first, unsigned max,
+                          const uct_iov_t *iov, size_t iovcnt)
+{
+    unsigned n = first;
+
+    for (size_t i = 0; i < iovcnt; i++) {
+        size_t length = iov[i].length * iov[i].count;
+
+        if (length == 0) {
+            continue;
+        }
+        if (n == max || iov[i].memh == UCT_MEM_HANDLE_NULL) {
+            return -1;
+        }
+        txop->piece[n].addr   = (uintptr_t)iov[i].buffer;
+        txop->piece[n].length = (uint32_t)length;
+        txop->piece[n].mem    = uct_ha_mem(iov[i].memh);
+        n++;
+    }
+    return (int)n;
+}
+
+static inline struct uct_ha_txop *begin(struct uct_ha_conn *conn, enum ha_op_kind kind,
+                                        enum ha_send_op op, size_t length, uint64_t remote_addr,
+                                        uct_rkey_t rkey)
+{
+    struct uct_ha_txop *txop = uct_ha_tx_append(conn, kind, op, length);
+
+    txop->remote_addr = remote_addr;
+    txop->rkey        = rkey;
+    return txop;
+}
+
+static inline void use_desc(struct uct_ha_txop *txop, struct uct_ha_desc *desc, size_t length)
+{
+    txop->desc            = desc;
+    txop->pieces          = 1;
+    txop->piece[0].addr   = (uintptr_t)desc->data;
+    txop->piece[0].length = (uint32_t)length;
+    txop->piece[0].mem    = desc->mem;
+}
+
+ucs_status_t uct_ha_ep_put_short(uct_ep_h tl_ep, const void *buffer, unsigned length,
+                                 uint64_t remote_addr, uct_rkey_t rkey)
+{
+    struct uct_ha_conn *conn   = uct_ha_ep_conn(tl_ep);
+    ucs_status_t        status = uct_ha_tx_check(conn, 0);
+    struct uct_ha_txop *txop;
+
+    if (ucs_unlikely(status != UCS_OK)) {
+        return status;
+    }
+    if (ucs_unlikely(length > conn->iface->max_inline)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    txop         = begin(conn, HA_OP_WRITE, HA_WRITE, length, remote_addr, rkey);
+    txop->pieces = 0;
+    memcpy(txop->bytes, buffer, length);
+    uct_ha_tx_commit(conn);
+    return UCS_OK;
+}
+
+ssize_t uct_ha_ep_put_bcopy(uct_ep_h tl_ep, uct_pack_callback_t pack, void *arg,
+                            uint64_t remote_addr, uct_rkey_t rkey)
+{
+    struct uct_ha_conn *conn   = uct_ha_ep_conn(tl_ep);
+    ucs_status_t        status = uct_ha_tx_check(conn, 0);
+    struct uct_ha_desc *desc;
+    struct uct_ha_txop *txop;
+    size_t              length;
+
+    if (ucs_unlikely(status != UCS_OK)) {
+        return status;
+    }
+    desc = uct_ha_desc_alloc(conn->iface);
+    if (ucs_unlikely(desc == NULL)) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    length = pack(desc->data, arg);
+    txop   = begin(conn, HA_OP_WRITE, HA_WRITE, length, remote_addr, rkey);
+    use_desc(txop, desc, length);
+    uct_ha_tx_commit(conn);
+    return (ssize_t)length;
+}
+
+/* Both directions of zero copy: the user's memory is used until `comp`. */
+static ucs_status_t zcopy(struct uct_ha_conn *conn, enum ha_op_kind kind, enum ha_send_op op,
+                          const uct_iov_t *iov, size_t iovcnt, uint64_t remote_addr,
+                          uct_rkey_t rkey, uct_completion_t *comp)
+{
+    size_t              length = uct_ha_iov_length(iov, iovcnt);
+    ucs_status_t        status = uct_ha_tx_check(conn, 0);
+    struct uct_ha_txop *txop;
+
+    if (ucs_unlikely(status != UCS_OK)) {
+        return status;
+    }
+    if (ucs_unlikely(iovcnt > conn->iface->max_sge || length > UINT32_MAX)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if (ucs_unlikely(length == 0)) {
+        return UCS_OK;
+    }
+    txop         = begin(conn, kind, op, length, remote_addr, rkey);
+    txop->comp   = comp;
+    txop->pieces = (uint8_t)uct_ha_ep_fill_pieces(txop, 0, conn->iface->max_sge, iov, iovcnt);
+    uct_ha_tx_commit(conn);
+    return UCS_INPROGRESS;
+}
+
+ucs_status_t uct_ha_ep_put_zcopy(uct_ep_h tl_ep, const uct_iov_t *iov, size_t iovcnt,
+                                 uint64_t remote_addr, uct_rkey_t rkey, uct_completion_t *comp)
+{
+    return zcopy(uct_ha_ep_conn(tl_ep), HA_OP_WRITE, HA_WRITE, iov, iovcnt, remote_addr, rkey,
+                 comp);
+}
+
+ucs_status_t uct_ha_ep_get_zcopy(uct_ep_h tl_ep, const uct_iov_t *iov, size_t iovcnt,
+                                 uint64_t remote_addr, uct_rkey_t rkey, uct_completion_t *comp)
+{
+    return zcopy(uct_ha_ep_conn(tl_ep), HA_OP_READ, HA_READ, iov, iovcnt, remote_addr, rkey, comp);
+}
+
+ucs_status_t uct_ha_ep_get_bcopy(uct_ep_h tl_ep, uct_unpack_callback_t unpack, void *arg,
+                                 size_t length, uint64_t remote_addr, uct_rkey_t rkey,
+                                 uct_completion_t *comp)
+{
+    struct uct_ha_conn *conn   = uct_ha_ep_conn(tl_ep);
+    ucs_status_t        status = uct_ha_tx_check(conn, 0);
+    struct uct_ha_desc *desc;
+    struct uct_ha_txop *txop;
+
+    if (ucs_unlikely(status != UCS_OK)) {
+        return status;
+    }
+    if (ucs_unlikely(length > conn->iface->config.seg_size)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    desc = uct_ha_desc_alloc(conn->iface);
+    if (ucs_unlikely(desc == NULL)) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    txop             = begin(conn, HA_OP_READ, HA_READ, length, remote_addr, rkey);
+    txop->comp       = comp;
+    txop->unpack     = unpack;
+    txop->unpack_arg = arg;
+    use_desc(txop, desc, length);
+    uct_ha_tx_commit(conn);
+    return UCS_INPROGRESS;
+}

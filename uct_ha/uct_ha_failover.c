@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "uct_ha_failover.h"
+
+#include "uct_ha_ctl.h"
+#include "uct_ha_job.h"
+#include "uct_ha_stats.h"
+#include "uct_ha_tx.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PARK_NS      2000000000ull
+#define EVENTS_MAX   16
+
+/* One call of the core and all that follows from it. */
+struct step {
+    struct uct_ha_conn *conn;
+    enum ha_context     ctx;
+    uint64_t            now;
+    unsigned            head, tail;
+    struct ha_event     queue[EVENTS_MAX];
+};
+
+static void push(struct step *step, struct ha_event event)
+{
+    if (step->tail - step->head < EVENTS_MAX) {
+        step->queue[step->tail++ % EVENTS_MAX] = event;
+    }
+}
+
+/* ---- connecting a lane: on the job thread ------------------------------- */
+
+struct connect_job {
+    struct uct_ha_job    super;
+    struct uct_ha_iface *iface;
+    struct uct_ha_lane  *lane; /* busy: not destroyed before the job is done */
+    struct ha_rc_path    path;
+};
+
+static void connect_run(struct uct_ha_job *super)
+{
+    struct connect_job  *job   = ucs_container_of(super, struct connect_job, super);
+    struct uct_ha_iface *iface = job->iface;
+    struct uct_ha_lane  *lane  = job->lane;
+    struct ha_event      event = { .slot = lane->slot, .gen = lane->gen };
+    int                  status;
+
+    status = ha_rc_connect(lane->rc, &job->path);
+    pthread_mutex_lock(&iface->ctl.lock);
+    lane->busy = 0;
+    if (lane->conn != NULL && !lane->fenced) {
+        event.kind = status == 0 ? HA_EV_QP_CONNECTED : HA_EV_QP_FAILED;
+        if (status == 0) {
+            lane->connected = 1;
+        } else {
+            ucs_debug("ha_rc: %s: cannot connect lane %u.%u: %s",
+                      ha_rail_name(iface->rail[lane->slot]), lane->slot, lane->gen,
+                      strerror(-status));
+        }
+        uct_ha_ctl_event_locked(lane->conn, &event, HA_CTX_ASYNC);
+        uct_ha_ctl_flush_locked(iface);
+    }
+    pthread_mutex_unlock(&iface->ctl.lock);
+    free(job);
+}
+
+static void drop_job(struct uct_ha_job *super)
+{
+    free(super); /* both kinds of job begin with it */
+}
+
+void uct_ha_failover_cancel_jobs(struct uct_ha_iface *iface)
+{
+    struct uct_ha_lane *lane;
+
+    uct_ha_job_cancel(iface, drop_job);
+    pthread_mutex_lock(&iface->ctl.lock);
+    for (lane = iface->ctl.parked; lane != NULL; lane = lane->parked) {
+        lane->busy = 0;
+    }
+    for (uint32_t i = 0; i < iface->lanes_len; i++) {
+        if (iface->lanes[i] != NULL) {
+            iface->lanes[i]->busy = 0;
+        }
+    }
+    pthread_mutex_unlock(&iface->ctl.lock);
+}
+
+static void connect_lane(struct step *step, int slot)
+{
+    struct uct_ha_conn               *conn   = step->conn;
+    struct uct_ha_iface              *iface  = conn->iface;
+    const struct uct_ha_iface_config *config = &iface->config;
+    struct uct_ha_lane               *lane   = conn->lane[slot];
+    const struct ha_view             *view   = &conn->pair.view[slot];
+    struct connect_job               *job    = calloc(1, sizeof(*job));
+
+    if (job == NULL || lane == NULL) {
+        free(job);
+        push(step, (struct ha_event) { .kind = HA_EV_QP_FAILED, .slot = slot,
+                                       .gen = conn->pair.lane[slot].gen });
+        return;
+    }
+    lane->mtu = ucs_min(conn->pair.lane[slot].mtu, view->mtu);
+    lane->busy = 1;
+    job->super.owner = iface;
+    job->super.run   = connect_run;
+    job->iface       = iface;
+    job->lane        = lane;
+    job->path        = (struct ha_rc_path) {
+        .remote = conn->peer->rail[slot].where.addr, .qpn = view->qpn,
+        .recv_psn = view->psn, .send_psn = lane->psn, .mtu = lane->mtu,
+        .timeout = config->timeout, .retry_count = config->retry_count,
+        .rnr_retry = config->rnr_retry_count, .min_rnr_timer = config->min_rnr_timer,
+        .rd_atomic = iface->rd_atomic,
+    };
+    uct_ha_job_post(&job->super);
+}
+
+/* ---- the other actions ---------------------------------------------------- */
+
+static void create_lane(struct step *step, int slot, uint32_t gen)
+{
+    struct uct_ha_conn *conn  = step->conn;
+    struct ha_event     event = { .kind = HA_EV_QP_FAILED, .slot = slot, .gen = gen };
+
+    if (uct_ha_lane_create(conn, slot, gen) == 0) {
+        ha_log_lane_start(&conn->log, slot, gen, conn->lane[slot]->psn);
+        event.kind = HA_EV_QP_CREATED;
+        event.qpn  = ha_rc_qpn(conn->lane[slot]->rc);
+        event.psn  = conn->lane[slot]->psn;
+        event.mtu  = ha_rail_addr(conn->iface->rail[slot]).mtu;
+    }
+    push(step, event);
+}
+
+static void fence_lane(struct step *step, int slot)
+{
+    struct uct_ha_conn *conn = step->conn;
+    struct uct_ha_lane *lane = conn->lane[slot];
+    struct ha_lane     *ctl  = &conn->pair.lane[slot];
+
+    if (ctl->act != 0 && ctl->act == conn->pair.epoch && conn->outage_at == 0) {
+        conn->outage_at    = step->now;
+        conn->outage_slot  = (uint8_t)slot;
+        conn->outage_cause = ctl->cause;
+    }
+    if (lane == NULL || lane->fenced) {
+        return;
+    }
+    (void)ha_rc_fence(lane->rc); /* fails only when the device is gone */
+    lane->fenced   = 1;
+    lane->fence_at = step->now;
+    uct_ha_ctl_attention_locked(conn);
+}
+
+static void resolve(struct step *step, int slot, uint32_t gen)
+{
+    struct uct_ha_conn   *conn  = step->conn;
+    const struct ha_view *view  = &conn->pair.view[slot];
+    struct ha_event       event = { .kind = HA_EV_RESOLVED, .slot = slot, .gen = gen };
+    struct ha_resolution  res;
+    int                   status;
+
+    status = ha_log_resolve(&conn->log, slot, gen, view->proof != HA_PROOF_PSN,
+                            view->rxpsn, &res);
+    if (status == 0) {
+        event.value             = res.k;
+        conn->outage_replayed  += res.replayed;
+        conn->outage_retired   += res.retired;
+        UCT_HA_STATS_ADD(replayed, res.replayed);
+        UCT_HA_STATS_ADD(retired, res.retired);
+    } else {
+        event.kind  = HA_EV_BAD_PROOF;
+        event.value = status == HA_EPROOF_WINDOW ? HA_FAIL_PROOF_WINDOW : HA_FAIL_PROOF_ACKED;
+    }
+    push(step, event);
+}
+
+static ucs_status_t fail_status(unsigned fail)
+{
+    switch (fail) {
+    case HA_FAIL_DEADLINE:
+    case HA_FAIL_PEER_DEAD:
+        return UCS_ERR_ENDPOINT_TIMEOUT;
+    case HA_FAIL_CONNECT:
+        return UCS_ERR_UNREACHABLE;
+    case HA_FAIL_CANCELED:
+        return UCS_ERR_CANCELED;
+    case HA_FAIL_PEER_FAILED:
+    case HA_FAIL_PEER_RESTART:
+        return UCS_ERR_CONNECTION_RESET;
+    default:
+        return UCS_ERR_IO_ERROR;
+    }
+}
+
+static void fail(struct uct_ha_conn *conn, unsigned why)
+{
+    conn->status = fail_status(why);
+    conn->todo  |= UCT_HA_TODO_FAIL;
+    uct_ha_ctl_attention_locked(conn);
+    if (why != HA_FAIL_CANCELED && (ha_log_used(&conn->log) > 0)) {
+        ucs_error("ha_rc: endpoint %u to peer %016lx failed: %s", conn->id,
+                  (unsigned long)conn->peer->cookie, ha_fail_name(why));
+    }
+}
+
+static void apply(struct step *step, const struct ha_action *action)
+{
+    struct uct_ha_conn *conn = step->conn;
+    struct uct_ha_lane *lane = action->slot >= 0 ? conn->lane[action->slot] : NULL;
+
+    switch (action->kind) {
+    case HA_ACT_CREATE_QP:
+        create_lane(step, action->slot, action->gen);
+        break;
+    case HA_ACT_CONNECT_QP:
+        connect_lane(step, action->slot);
+        break;
+    case HA_ACT_FENCE:
+        fence_lane(step, action->slot);
+        break;
+    case HA_ACT_RESOLVE:
+        resolve(step, action->slot, action->gen);
+        break;
+    case HA_ACT_CHECK_CLOSE:
+        if (lane != NULL) {
+            lane->closing = 1;
+            lane->close_k = action->value;
+        } else { /* never built here: nothing was received on it */
+            push(step, (struct ha_event) { .kind = HA_EV_DELIVERED, .slot = action->slot,
+                                           .gen = action->gen, .value = 0 });
+        }
+        uct_ha_ctl_attention_locked(conn);
+        break;
+    case HA_ACT_DESTROY_QP:
+        if (lane != NULL && lane->gen == action->gen) {
+            uct_ha_lane_park(conn, action->slot, step->now + PARK_NS);
+        }
+        break;
+    case HA_ACT_SEND:
+        conn->send_due = 1;
+        break;
+    case HA_ACT_LANES:
+        uct_ha_ctl_attention_locked(conn);
+        break;
+    case HA_ACT_FAIL:
+        fail(conn, action->value);
+        break;
+    case HA_ACT_GONE:
+        conn->todo |= UCT_HA_TODO_GONE;
+        uct_ha_ctl_attention_locked(conn);
+        break;
+    }
+}
+
+static void apply_all(struct step *step, const struct ha_action *actions, int count)
+{
+    for (int i = 0; i < count; i++) {
+        apply(step, &actions[i]);
+    }
+}
+
+static void trace_event(const struct uct_ha_conn *conn, const struct ha_event *event)
+{
+    const struct ha_pair *p = &conn->pair;
+
+    if (ucs_unlikely(conn->iface->config.trace)) {
+        ucs_warn("ha_rc trace: conn %u ev %d slot %d gen %u cause %s | epoch %u flags %x/%x "
+                 "lane0 %u %s q%u act %u usable %u view %u %s | lane1 %u %s q%u act %u usable %u view %u %s",
+                 conn->id, event->kind, event->slot, event->gen, ha_cause_name(event->cause),
+                 p->epoch, p->flags, p->view_flags,
+                 p->lane[0].gen, ha_lane_status_name(p->lane[0].st), p->lane[0].q, p->lane[0].act,
+                 p->lane[0].usable, p->view[0].gen, ha_lane_status_name(p->view[0].st),
+                 p->lane[1].gen, ha_lane_status_name(p->lane[1].st), p->lane[1].q, p->lane[1].act,
+                 p->lane[1].usable, p->view[1].gen, ha_lane_status_name(p->view[1].st));
+    }
+}
+
+/* Until nothing more follows. */
+static void settle(struct step *step)
+{
+    struct ha_action actions[HA_ACTIONS_MAX];
+    struct ha_event  event;
+    int              count;
+
+    do {
+        while (step->head != step->tail) {
+            event = step->queue[step->head++ % EVENTS_MAX];
+            count = ha_pair_step(&step->conn->pair, &event, step->now, actions);
+            trace_event(step->conn, &event);
+            apply_all(step, actions, count);
+        }
+        count = ha_pair_run(&step->conn->pair, step->ctx, step->now, actions);
+        if (count > 0) {
+            apply_all(step, actions, count);
+        }
+    } while (count >= 0 || step->head != step->tail);
+    if (step->ctx == HA_CTX_ASYNC && ha_pair_wants_progress(&step->conn->pair, step->now)) {
+        uct_ha_ctl_attention_locked(step->conn);
+    }
+}
+
+void uct_ha_ctl_event_locked(struct uct_ha_conn *conn, const struct ha_event *event,
+                             enum ha_context ctx)
+{
+    struct step step = { .conn = conn, .ctx = ctx, .now = uct_ha_now() };
+
+    push(&step, *event);
+    settle(&step);
+}
+
+void uct_ha_ctl_run_locked(struct uct_ha_conn *conn, enum ha_context ctx)
+{
+    struct step step = { .conn = conn, .ctx = ctx, .now = uct_ha_now() };
+
+    settle(&step);
+}
+
+/* ---- data part follows the core ------------------------------------------- */
+
+void uct_ha_failover_refresh_locked(struct uct_ha_conn *conn)
+{
+    conn->rx_slot = ha_pair_rx_slot(&conn->pair);
+    conn->tx_slot = conn->dead ? HA_NO_SLOT : ha_pair_tx_slot(&conn->pair);
+    if (conn->tx_slot != HA_NO_SLOT && conn->lane[conn->tx_slot] == NULL) {
+        conn->tx_slot = HA_NO_SLOT;
+    }
+    if (conn->rx_slot != HA_NO_SLOT && conn->lane[conn->rx_slot] == NULL) {
+        conn->rx_slot = HA_NO_SLOT;
+    }
+}
+
+void uct_ha_failover_finish(struct uct_ha_conn *conn)
+{
+    struct uct_ha_iface *iface = conn->iface;
+    uint64_t             outage, begin;
+
+    begin = __atomic_load_n(&conn->outage_at, __ATOMIC_RELAXED);
+    if (ucs_likely(begin == 0) || conn->tx_slot == HA_NO_SLOT) {
+        return;
+    }
+    outage = uct_ha_now() - begin;
+    UCT_HA_STATS_ADD(failovers, 1);
+    UCT_HA_STATS_ADD(outage_ns_total, outage);
+    UCT_HA_STATS_SET(outage_ns_last, outage);
+    ucs_warn("ha_rc: failover: endpoint %u left %s (%s), goes on over %s: epoch %u, "
+             "replayed %u, retired %u, %.1f ms", conn->id,
+             ha_rail_name(iface->rail[conn->outage_slot]), ha_cause_name(conn->outage_cause),
+             ha_rail_name(iface->rail[conn->tx_slot]), conn->pair.epoch,
+             conn->outage_replayed, conn->outage_retired, (double)outage / 1e6);
+    conn->outage_replayed = conn->outage_retired = 0;
+    __atomic_store_n(&conn->outage_at, 0, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,535 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "uct_ha_iface.h"
+
+#include "uct_ha_ctl.h"
+#include "uct_ha_desc.h"
+#include "uct_ha_ep.h"
+#include "uct_ha_job.h"
+#include "uct_ha_rx.h"
+#include "uct_ha_tx.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+
+#define POLL_BATCH   16
+#define CQ_DEPTH_MIN 1024
+#define PUT_ZCOPY_MAX (1u << 30)
+
+uint64_t uct_ha_now(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+typedef struct uct_ha_iface uct_ha_iface_t; /* UCX's class macros want one word */
+
+/* ---- addresses -------------------------------------------------------------------- */
+
+struct uct_ha_rail_where uct_ha_iface_where(const struct uct_ha_iface *iface, int slot)
+{
+    struct uct_ha_rail_where where;
+
+    where.addr  = ha_rail_addr(iface->rail[slot]);
+    where.place = iface->place[slot];
+    return where;
+}
+
+static ucs_status_t get_device_address(uct_iface_h tl_iface, uct_device_addr_t *addr)
+{
+    struct uct_ha_iface     *iface = uct_ha_iface(tl_iface);
+    struct uct_ha_rail_where where = uct_ha_iface_where(iface, 0);
+
+    uct_ha_addr_pack_rail(&where, (void *)addr);
+    return UCS_OK;
+}
+
+static ucs_status_t get_address(uct_iface_h tl_iface, uct_iface_addr_t *addr)
+{
+    struct uct_ha_iface      *iface = uct_ha_iface(tl_iface);
+    struct uct_ha_iface_where where = {
+        .cookie = iface->cookie, .slots = (unsigned)iface->slots, .credits = iface->credits,
+        .caps = UCT_HA_CAP_PROOF_PSN,
+    };
+
+    for (int s = 0; s < iface->slots; s++) {
+        where.ud_qpn[s] = iface->ctl.ud[s] == NULL ? 0 : ha_ud_qpn(iface->ctl.ud[s]);
+    }
+    if (iface->slots == HA_SLOTS) {
+        where.standby = uct_ha_iface_where(iface, 1);
+    }
+    uct_ha_addr_pack_iface(&where, (void *)addr);
+    return UCS_OK;
+}
+
+static int is_reachable(const uct_iface_h tl_iface, const uct_device_addr_t *dev_addr,
+                        const uct_iface_addr_t *iface_addr)
+{
+    const struct uct_ha_iface *iface = uct_ha_iface(tl_iface);
+    struct uct_ha_rail_where   own   = uct_ha_iface_where(iface, 0), peer;
+    struct uct_ha_iface_where  where;
+
+    if (uct_ha_addr_unpack_rail((const void *)dev_addr, &peer) != 0) {
+        return 0;
+    }
+    if (iface_addr != NULL &&
+        (uct_ha_addr_unpack_iface((const void *)iface_addr, &where) != 0 ||
+         where.cookie == iface->cookie)) {
+        return 0; /* another version, or ourselves: that is what "self" is for */
+    }
+    return uct_ha_addr_match(&own, &peer);
+}
+
+/* ---- attributes --------------------------------------------------------------------- */
+
+static ucs_status_t query(uct_iface_h tl_iface, uct_iface_attr_t *attr)
+{
+    struct uct_ha_iface         *iface  = uct_ha_iface(tl_iface);
+    const struct ha_rail_limits *limits = ha_rail_limits(iface->rail[0]);
+    struct ha_rail_addr          addr   = ha_rail_addr(iface->rail[0]);
+    size_t                       seg    = iface->config.seg_size;
+
+    uct_base_iface_query(&iface->super, attr);
+    attr->iface_addr_len  = sizeof(struct uct_ha_packed_iface);
+    attr->device_addr_len = sizeof(struct uct_ha_packed_rail);
+    attr->ep_addr_len     = 0;
+    attr->cap.flags = UCT_IFACE_FLAG_AM_BCOPY | UCT_IFACE_FLAG_AM_ZCOPY |
+                      UCT_IFACE_FLAG_PUT_BCOPY | UCT_IFACE_FLAG_PUT_ZCOPY |
+                      UCT_IFACE_FLAG_GET_BCOPY | UCT_IFACE_FLAG_GET_ZCOPY |
+                      UCT_IFACE_FLAG_PENDING | UCT_IFACE_FLAG_CONNECT_TO_IFACE |
+                      UCT_IFACE_FLAG_CB_SYNC | UCT_IFACE_FLAG_EP_CHECK |
+                      UCT_IFACE_FLAG_ERRHANDLE_PEER_FAILURE |
+                      UCT_IFACE_FLAG_ERRHANDLE_ZCOPY_BUF | UCT_IFACE_FLAG_ERRHANDLE_REMOTE_MEM;
+    attr->cap.event_flags = UCT_IFACE_FLAG_EVENT_SEND_COMP | UCT_IFACE_FLAG_EVENT_RECV |
+                            UCT_IFACE_FLAG_EVENT_FD;
+
+    attr->cap.am.max_bcopy       = seg;
+    attr->cap.am.max_zcopy       = seg;
+    attr->cap.am.max_hdr         = seg;
+    attr->cap.am.max_iov         = iface->max_sge - 1;
+    attr->cap.am.opt_zcopy_align = 512;
+    attr->cap.am.align_mtu       = addr.mtu;
+
+    attr->cap.put.max_bcopy       = seg;
+    attr->cap.put.max_zcopy       = ucs_min(limits->max_msg_size, PUT_ZCOPY_MAX);
+    attr->cap.put.max_iov         = iface->max_sge;
+    attr->cap.put.opt_zcopy_align = 512;
+    attr->cap.put.align_mtu       = addr.mtu;
+
+    attr->cap.get.max_bcopy       = attr->cap.put.max_bcopy;
+    attr->cap.get.max_zcopy       = attr->cap.put.max_zcopy;
+    attr->cap.get.max_iov         = attr->cap.put.max_iov;
+    attr->cap.get.opt_zcopy_align = attr->cap.put.opt_zcopy_align;
+    attr->cap.get.align_mtu       = attr->cap.put.align_mtu;
+
+    if (iface->max_inline >= sizeof(uint64_t)) {
+        attr->cap.flags        |= UCT_IFACE_FLAG_AM_SHORT | UCT_IFACE_FLAG_PUT_SHORT;
+        attr->cap.am.max_short  = iface->max_inline;
+        attr->cap.put.max_short = iface->max_inline;
+    }
+    attr->bandwidth.shared    = limits->bandwidth;
+    attr->bandwidth.dedicated = 0;
+    attr->latency             = ucs_linear_func_make(limits->latency, 1e-9);
+    attr->overhead            = 75e-9;
+    attr->priority            = 10;
+    return UCS_OK;
+}
+
+/* ---- progress and events --------------------------------------------------------------- */
+
+static inline void take_completion(struct uct_ha_iface *iface, const struct ha_wc *wc)
+{
+    struct uct_ha_lane *lane = uct_ha_lane_find(iface, (uint32_t)(wc->wr_id >> 32) & 0x0fffffffu);
+    struct ha_event     event;
+
+    if (ucs_unlikely(lane == NULL)) {
+        return; /* of a lane that is gone */
+    }
+    switch (wc->wr_id >> 60) {
+    case UCT_HA_WR_SEND:
+        uct_ha_tx_completion(lane, wc);
+        break;
+    case UCT_HA_WR_RECV:
+        uct_ha_rx_completion(lane, wc);
+        break;
+    default: /* the drain marker: everything before it has come back */
+        memset(&event, 0, sizeof(event));
+        event.kind    = HA_EV_DRAINED;
+        event.slot    = lane->slot;
+        event.gen     = lane->gen;
+        lane->drained = 1;
+        uct_ha_ctl_event(lane->conn, &event);
+        break;
+    }
+}
+
+static unsigned poll_slot(struct uct_ha_iface *iface, int slot)
+{
+    struct ha_wc wc[POLL_BATCH];
+    int          count;
+
+    if (ucs_unlikely(iface->stashed & (1u << slot))) {
+        iface->stashed &= (uint8_t)~(1u << slot);
+        take_completion(iface, &iface->stash[slot]);
+        return 1;
+    }
+    count = ha_cq_poll(iface->cq[slot], wc, POLL_BATCH);
+    for (int i = 0; i < count; i++) {
+        take_completion(iface, &wc[i]);
+    }
+    return count > 0 ? (unsigned)count : 0;
+}
+
+static void resume_backlog(struct uct_ha_iface *iface)
+{
+    struct uct_ha_conn *conn, *next;
+
+    ucs_list_for_each_safe(conn, next, &iface->backlog, backlog_link) {
+        uct_ha_tx_resume(conn);
+    }
+}
+
+unsigned uct_ha_iface_progress(uct_iface_h tl_iface)
+{
+    struct uct_ha_iface *iface = uct_ha_iface(tl_iface);
+    unsigned             count = 0;
+
+    iface->polls++;
+    for (int s = 0; s < iface->slots; s++) {
+        count += poll_slot(iface, s);
+    }
+    if (ucs_unlikely(__atomic_load_n(&iface->ctl.pending, __ATOMIC_RELAXED))) {
+        count += uct_ha_ctl_progress(iface);
+    }
+    if (ucs_unlikely(!ucs_list_is_empty(&iface->backlog))) {
+        resume_backlog(iface);
+    }
+    if (ucs_unlikely(!ucs_list_is_empty(&iface->pending))) {
+        count += uct_ha_tx_dispatch(iface);
+    }
+    return count;
+}
+
+static ucs_status_t event_fd_get(uct_iface_h tl_iface, int *fd_p)
+{
+    *fd_p = uct_ha_iface(tl_iface)->event_fd;
+    return UCS_OK;
+}
+
+/* After arming a queue must be looked at once more: what came before does not
+ * signal. What is found is kept for progress. */
+static int arm_slot(struct uct_ha_iface *iface, int slot)
+{
+    (void)ha_cq_drain_fd(iface->cq[slot]);
+    (void)ha_cq_arm(iface->cq[slot]);
+    if (!(iface->stashed & (1u << slot)) &&
+        ha_cq_poll(iface->cq[slot], &iface->stash[slot], 1) == 1) {
+        iface->stashed |= (uint8_t)(1u << slot);
+    }
+    return (iface->stashed & (1u << slot)) != 0;
+}
+
+static ucs_status_t event_arm(uct_iface_h tl_iface, unsigned events)
+{
+    struct uct_ha_iface *iface = uct_ha_iface(tl_iface);
+    uint64_t             count;
+    int                  busy  = 0;
+
+    (void)events;
+    while (read(iface->ctl.wake_fd, &count, sizeof(count)) > 0) {
+    }
+    __atomic_store_n(&iface->ctl.armed, 1, __ATOMIC_SEQ_CST);
+    for (int s = 0; s < iface->slots; s++) {
+        busy |= arm_slot(iface, s);
+    }
+    if (busy || __atomic_load_n(&iface->ctl.pending, __ATOMIC_SEQ_CST)) {
+        __atomic_store_n(&iface->ctl.armed, 0, __ATOMIC_RELAXED);
+        return UCS_ERR_BUSY;
+    }
+    return UCS_OK;
+}
+
+static ucs_status_t flush(uct_iface_h tl_iface, unsigned flags, uct_completion_t *comp)
+{
+    struct uct_ha_iface *iface = uct_ha_iface(tl_iface);
+
+    (void)flags;
+    if (comp != NULL) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+    return iface->outstanding == 0 ? UCS_OK : UCS_INPROGRESS;
+}
+
+static ucs_status_t fence(uct_iface_h tl_iface, unsigned flags)
+{
+    (void)flags;
+    uct_ha_iface(tl_iface)->fence_seq++;
+    return UCS_OK;
+}
+
+/* ---- life ----------------------------------------------------------------------------- */
+
+static void cleanup(struct uct_ha_iface *iface)
+{
+    for (int s = 0; s < HA_SLOTS; s++) {
+        if (iface->cq[s] != NULL) {
+            ha_cq_destroy(iface->cq[s]);
+        }
+    }
+    uct_ha_desc_cleanup(iface);
+    if (iface->event_fd >= 0) {
+        close(iface->event_fd);
+    }
+    free(iface->lanes);
+}
+
+static UCS_CLASS_CLEANUP_FUNC(uct_ha_iface_t)
+{
+    uct_base_iface_progress_disable(&self->super.super, UCT_PROGRESS_SEND | UCT_PROGRESS_RECV);
+    uct_ha_ctl_leave(self);
+    uct_ha_ctl_close(self);
+    cleanup(self);
+    uct_ha_job_close();
+}
+
+/* Ask the device what it really gives, once, before anything depends on it. */
+static ucs_status_t probe_caps(struct uct_ha_iface *iface, int slot)
+{
+    struct ha_rc_caps caps = {
+        .send_depth = iface->log_len + 1, .recv_depth = iface->rx_depth,
+        .max_sge = iface->max_sge, .max_inline = iface->max_inline,
+    };
+    struct ha_rc *rc;
+    int           status;
+
+    status = ha_rc_create(iface->rail[slot], iface->cq[slot], &caps, &rc);
+    if (status != 0) {
+        ucs_error("ha_rc: %s refuses a queue pair of %u sends and %u receives: %s; lower "
+                  "UCX_HA_RC_TX_QUEUE_LEN or UCX_HA_RC_RX_QUEUE_LEN, or raise ulimit -l",
+                  ha_rail_name(iface->rail[slot]), caps.send_depth, caps.recv_depth,
+                  strerror(-status));
+        return UCS_ERR_IO_ERROR;
+    }
+    ha_rc_destroy(rc);
+    iface->max_inline = ucs_min(iface->max_inline, caps.max_inline);
+    return UCS_OK;
+}
+
+static uint32_t round_up_pow2(uint32_t n)
+{
+    uint32_t p = 1;
+
+    while (p < n) {
+        p *= 2;
+    }
+    return p;
+}
+
+static void derive_sizes(struct uct_ha_iface *iface)
+{
+    const struct uct_ha_iface_config *config = &iface->config;
+
+    iface->log_len    = round_up_pow2(config->tx_queue_len);
+    iface->credits    = config->rx_queue_len;
+    iface->rx_depth   = config->rx_queue_len + UCT_HA_RX_RESERVE;
+    iface->max_inline = ucs_min(config->max_inline, UCT_HA_INLINE_MAX);
+    iface->max_sge    = ucs_min(config->max_sge, UCT_HA_IOV_MAX);
+    iface->rd_atomic  = 16;
+    for (int s = 0; s < iface->slots; s++) {
+        const struct ha_rail_limits *limits = ha_rail_limits(iface->rail[s]);
+
+        iface->max_sge   = ucs_min(iface->max_sge, limits->max_sge);
+        iface->rd_atomic = ucs_min(iface->rd_atomic, limits->max_rd_atomic);
+        while (iface->log_len + 1 > limits->max_qp_wr) {
+            iface->log_len /= 2;
+        }
+        if (iface->rx_depth > limits->max_qp_wr) {
+            iface->rx_depth = limits->max_qp_wr;
+            iface->credits  = iface->rx_depth - UCT_HA_RX_RESERVE;
+        }
+    }
+}
+
+/* The hardware alone may retry for this long; the RTO has to be patient
+ * enough not to mistake that for a dead rail. */
+static void fit_rto(struct uct_ha_iface *iface)
+{
+    struct uct_ha_iface_config *config = &iface->config;
+    double window = 4.096e-6 * (double)(1ull << config->timeout) * (config->retry_count + 1);
+
+    if (config->retry_count == 7 && ha_rail_limits(iface->rail[0])->retry7_forever) {
+        ucs_warn("ha_rc: UCX_HA_RC_RETRY_COUNT=7 means for ever on %s; using 6",
+                 ha_rail_name(iface->rail[0]));
+        config->retry_count = 6;
+    }
+    if (config->rto < 2 * window) {
+        ucs_debug("ha_rc: RTO raised from %.3f s to %.3f s, twice the hardware window",
+                  config->rto, 2 * window);
+        config->rto = 2 * window;
+    }
+}
+
+static void choose_places(struct uct_ha_iface *iface)
+{
+    int second;
+
+    iface->place[0] = iface->place[1] = UCT_HA_PLACE_ALONE;
+    if (iface->slots == HA_SLOTS) {
+        second = strcmp(ha_rail_name(iface->rail[0]), ha_rail_name(iface->rail[1])) > 0;
+        iface->place[0] = (uint8_t)second;
+        iface->place[1] = (uint8_t)!second;
+    }
+}
+
+static ucs_status_t open_event_fd(struct uct_ha_iface *iface)
+{
+    struct epoll_event event = { .events = EPOLLIN };
+    int                failed;
+
+    iface->event_fd = epoll_create1(EPOLL_CLOEXEC);
+    failed = iface->event_fd < 0 ||
+             epoll_ctl(iface->event_fd, EPOLL_CTL_ADD, iface->ctl.wake_fd, &event) != 0;
+    for (int s = 0; s < iface->slots && !failed; s++) {
+        failed = epoll_ctl(iface->event_fd, EPOLL_CTL_ADD, ha_cq_fd(iface->cq[s]), &event) != 0;
+    }
+    if (failed) {
+        ucs_error("ha_rc: cannot make an event descriptor: %s (ulimit -n too low?)",
+                  strerror(errno));
+        return UCS_ERR_IO_ERROR;
+    }
+    return UCS_OK;
+}
+
+static ucs_status_t open_queues(struct uct_ha_iface *iface)
+{
+    ucs_status_t status = UCS_OK;
+    int          error;
+
+    for (int s = 0; s < iface->slots && status == UCS_OK; s++) {
+        iface->cq_depth[s] = ucs_min(CQ_DEPTH_MIN, ha_rail_limits(iface->rail[s])->max_cqe);
+        error = ha_cq_create(iface->rail[s], iface->cq_depth[s], 1, &iface->cq[s]);
+        if (error != 0) {
+            ucs_error("ha_rc: %s: cannot create a completion queue of %u: %s",
+                      ha_rail_name(iface->rail[s]), iface->cq_depth[s], strerror(-error));
+            return UCS_ERR_IO_ERROR;
+        }
+        status = probe_caps(iface, s);
+    }
+    return status;
+}
+
+static uct_iface_ops_t uct_ha_iface_ops;
+
+static uct_iface_internal_ops_t uct_ha_iface_internal_ops;
+
+static UCS_CLASS_INIT_FUNC(uct_ha_iface_t, uct_md_h tl_md, uct_worker_h worker,
+                           const uct_iface_params_t *params, const uct_iface_config_t *tl_config)
+{
+    struct uct_ha_md *md = uct_ha_md(tl_md);
+    ucs_status_t      status;
+
+    UCS_CLASS_CALL_SUPER_INIT(uct_base_iface_t, &uct_ha_iface_ops, &uct_ha_iface_internal_ops,
+                              tl_md, worker, params, tl_config);
+    self->md       = md;
+    self->config   = *ucs_derived_of(tl_config, struct uct_ha_iface_config);
+    self->slots    = md->rail[1] != NULL ? HA_SLOTS : 1;
+    self->cookie   = ucs_generate_uuid((uintptr_t)self);
+    self->event_fd = -1;
+    status         = uct_ha_iface_config_check(&self->config);
+    if (status != UCS_OK) {
+        return status;
+    }
+    ucs_list_head_init(&self->pending);
+    ucs_list_head_init(&self->backlog);
+    for (int s = 0; s < self->slots; s++) {
+        self->rail[s] = md->rail[s];
+    }
+    derive_sizes(self);
+    fit_rto(self);
+    choose_places(self);
+    if (uct_ha_job_open() != 0) {
+        return UCS_ERR_NO_RESOURCE;
+    }
+    status = open_queues(self);
+    if (status == UCS_OK) {
+        status = uct_ha_ctl_open(self);
+        if (status == UCS_OK) {
+            status = open_event_fd(self);
+        }
+        if (status != UCS_OK) {
+            uct_ha_ctl_close(self);
+        }
+    }
+    if (status != UCS_OK) {
+        cleanup(self);
+        uct_ha_job_close();
+    }
+    return status;
+}
+
+UCT_HA_CLASS_DEFINE(uct_ha_iface_t, uct_base_iface_t);
+static UCS_CLASS_DEFINE_NEW_FUNC(uct_ha_iface_t, uct_iface_t, uct_md_h, uct_worker_h,
+                                 const uct_iface_params_t *, const uct_iface_config_t *);
+static UCS_CLASS_DEFINE_DELETE_FUNC(uct_ha_iface_t, uct_iface_t);
+
+ucs_status_t uct_ha_iface_open(uct_md_h md, uct_worker_h worker,
+                               const uct_iface_params_t *params,
+                               const uct_iface_config_t *config, uct_iface_h *iface_p)
+{
+    return UCS_CLASS_NEW_FUNC_NAME(uct_ha_iface_t)(md, worker, params, config, iface_p);
+}
+
+static void vfs_refresh(uct_iface_h iface)
+{
+    (void)iface;
+}
+
+static ucs_status_t ep_query(uct_ep_h ep, uct_ep_attr_t *attr)
+{
+    (void)ep;
+    (void)attr;
+    return UCS_ERR_UNSUPPORTED;
+}
+
+static uct_iface_internal_ops_t uct_ha_iface_internal_ops = {
+    .iface_estimate_perf = uct_base_iface_estimate_perf,
+    .iface_vfs_refresh   = vfs_refresh,
+    .ep_query            = ep_query,
+    .ep_invalidate       = uct_ha_ep_invalidate,
+};
+
+static uct_iface_ops_t uct_ha_iface_ops = {
+    .ep_put_short             = uct_ha_ep_put_short,
+    .ep_put_bcopy             = uct_ha_ep_put_bcopy,
+    .ep_put_zcopy             = uct_ha_ep_put_zcopy,
+    .ep_get_bcopy             = uct_ha_ep_get_bcopy,
+    .ep_get_zcopy             = uct_ha_ep_get_zcopy,
+    .ep_am_short              = uct_ha_ep_am_short,
+    .ep_am_short_iov          = uct_ha_ep_am_short_iov,
+    .ep_am_bcopy              = uct_ha_ep_am_bcopy,
+    .ep_am_zcopy              = uct_ha_ep_am_zcopy,
+    .ep_pending_add           = uct_ha_ep_pending_add,
+    .ep_pending_purge         = uct_ha_ep_pending_purge,
+    .ep_flush                 = uct_ha_ep_flush,
+    .ep_fence                 = uct_ha_ep_fence,
+    .ep_check                 = uct_ha_ep_check,
+    .ep_create                = uct_ha_ep_create,
+    .ep_destroy               = uct_ha_ep_destroy,
+    .iface_flush              = flush,
+    .iface_fence              = fence,
+    .iface_progress_enable    = uct_base_iface_progress_enable,
+    .iface_progress_disable   = uct_base_iface_progress_disable,
+    .iface_progress           = uct_ha_iface_progress,
+    .iface_event_fd_get       = event_fd_get,
+    .iface_event_arm          = event_arm,
+    .iface_close              = UCS_CLASS_DELETE_FUNC_NAME(uct_ha_iface_t),
+    .iface_query              = query,
+    .iface_get_device_address = get_device_address,
+    .iface_get_address        = get_address,
+    .iface_is_reachable       = is_reachable,
+};

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "uct_ha_peer.h"
+
+#include "uct_ha_ctl.h"
+#include "uct_ha_iface.h"
+#include "uct_ha_job.h"
+#include "uct_ha_stats.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define RESOLVE_RETRY_NS 1000000000ull
+
+struct uct_ha_peer *uct_ha_peer_find(struct uct_ha_iface *iface, uint64_t cookie)
+{
+    struct uct_ha_peer *peer;
+
+    ucs_list_for_each(peer, &iface->ctl.peers, list) {
+        if (peer->cookie == cookie) {
+            return peer;
+        }
+    }
+    return NULL;
+}
+
+struct uct_ha_peer *uct_ha_peer_create(struct uct_ha_iface *iface, uint64_t cookie,
+                                       unsigned slots, unsigned credits)
+{
+    struct uct_ha_peer *peer = calloc(1, sizeof(*peer));
+
+    if (peer == NULL) {
+        return NULL;
+    }
+    peer->iface   = iface;
+    peer->cookie  = cookie;
+    peer->slots   = slots;
+    peer->credits = credits;
+    peer->last_rx = uct_ha_now();
+    ucs_list_head_init(&peer->conns);
+    ucs_list_add_tail(&iface->ctl.peers, &peer->list);
+    return peer;
+}
+
+void uct_ha_peer_destroy(struct uct_ha_peer *peer)
+{
+    for (int s = 0; s < HA_SLOTS; s++) {
+        uct_ha_peer_drop_ah(peer, s);
+    }
+    ucs_list_del(&peer->list);
+    free(peer);
+}
+
+void uct_ha_peer_drop_ah(struct uct_ha_peer *peer, int slot)
+{
+    struct uct_ha_peer_rail *rail = &peer->rail[slot];
+
+    rail->addr_seq++; /* a job under way works for nothing */
+    if (rail->ah != NULL) {
+        ha_ud_ah_destroy(rail->ah);
+        rail->ah = NULL;
+    }
+}
+
+static int same_path(const struct uct_ha_rail_where *a, const struct uct_ha_rail_where *b)
+{
+    return memcmp(a->addr.gid, b->addr.gid, sizeof(a->addr.gid)) == 0 &&
+           a->addr.lid == b->addr.lid && a->addr.link_layer == b->addr.link_layer;
+}
+
+void uct_ha_peer_set_rail(struct uct_ha_peer *peer, int slot,
+                          const struct uct_ha_rail_where *where, uint32_t ud_qpn)
+{
+    struct uct_ha_peer_rail *rail = &peer->rail[slot];
+    struct uct_ha_rail_where own;
+
+    if (slot >= peer->iface->slots || where->addr.mtu == 0) {
+        return; /* nothing is known of that rail yet: keep what we had */
+    }
+    if (rail->known && !same_path(&rail->where, where)) {
+        uct_ha_peer_drop_ah(peer, slot);
+    }
+    own          = uct_ha_iface_where(peer->iface, slot);
+    rail->where  = *where;
+    rail->ud_qpn = ud_qpn;
+    rail->known  = (uint8_t)uct_ha_addr_match(&own, where);
+}
+
+struct resolve_job {
+    struct uct_ha_job    super;
+    struct uct_ha_iface *iface;
+    struct ha_rail      *rail;
+    uint64_t             cookie;
+    int                  slot;
+    uint32_t             addr_seq;
+    struct ha_rail_addr  addr;
+};
+
+/* On the job thread: may take a second. The peer may be gone meanwhile, so it
+ * is looked up again. */
+static void resolve_run(struct uct_ha_job *super)
+{
+    struct resolve_job      *job = ucs_container_of(super, struct resolve_job, super);
+    struct uct_ha_ctl       *ctl = &job->iface->ctl;
+    struct ha_ud_ah         *ah  = NULL;
+    struct uct_ha_peer      *peer;
+    struct uct_ha_peer_rail *rail;
+    int                      status;
+
+    status = ha_ud_ah_create(job->rail, &job->addr, &ah);
+    pthread_mutex_lock(&ctl->lock);
+    peer = uct_ha_peer_find(job->iface, job->cookie);
+    if (peer != NULL) {
+        rail          = &peer->rail[job->slot];
+        rail->ah_busy = 0;
+        if (status == 0 && rail->addr_seq == job->addr_seq && rail->ah == NULL) {
+            rail->ah = ah;
+            ah       = NULL;
+            uct_ha_ctl_flush_locked(job->iface);
+        } else if (status != 0) {
+            ucs_debug("ha_rc: no path from %s to its peer yet: %s",
+                      ha_rail_name(job->rail), strerror(-status));
+        }
+    }
+    pthread_mutex_unlock(&ctl->lock);
+    if (ah != NULL) {
+        ha_ud_ah_destroy(ah);
+    }
+    free(job);
+}
+
+void uct_ha_peer_resolve(struct uct_ha_peer *peer, uint64_t now)
+{
+    struct uct_ha_iface     *iface = peer->iface;
+    struct uct_ha_peer_rail *rail;
+    struct resolve_job      *job;
+
+    for (int s = 0; s < iface->slots; s++) {
+        rail = &peer->rail[s];
+        if (!rail->known || rail->ah != NULL || rail->ah_busy || iface->ctl.down[s] ||
+            iface->ctl.ud[s] == NULL || now < rail->retry_at) {
+            continue;
+        }
+        job = calloc(1, sizeof(*job));
+        if (job == NULL) {
+            continue; /* the next tick tries again */
+        }
+        job->super.owner = iface;
+        job->super.run   = resolve_run;
+        job->iface       = iface;
+        job->rail        = iface->rail[s];
+        job->cookie      = peer->cookie;
+        job->slot        = s;
+        job->addr_seq    = rail->addr_seq;
+        job->addr        = rail->where.addr;
+        rail->ah_busy    = 1;
+        rail->retry_at   = now + RESOLVE_RETRY_NS;
+        uct_ha_job_post(&job->super);
+    }
+}
+
+int uct_ha_peer_rail_usable(const struct uct_ha_peer *peer, int slot)
+{
+    return slot < peer->iface->slots && peer->rail[slot].known && !peer->rail[slot].bad &&
+           !peer->iface->ctl.down[slot];
+}
+
+int uct_ha_peer_heartbeat(struct uct_ha_peer *peer, uint64_t now, int *suspect)
+{
+    struct uct_ha_iface     *iface  = peer->iface;
+    unsigned                 limit  = iface->config.heartbeat_misses;
+    struct uct_ha_peer_rail *rail;
+
+    *suspect = HA_NO_SLOT;
+    for (int s = 0; s < iface->slots; s++) {
+        rail = &peer->rail[s];
+        if (!rail->known || rail->ah == NULL || iface->ctl.down[s]) {
+            rail->waiting = 0;
+            continue;
+        }
+        if (rail->waiting) {
+            rail->missed++;
+            UCT_HA_STATS_ADD(heartbeats_missed, 1);
+        }
+        uct_ha_ctl_msg_ping_locked(peer, s);
+    }
+    /* Only a rail that is silent while the other one answers is suspect: with
+     * both silent it is the peer that is slow, stopped or dead. */
+    for (int s = 0; s < iface->slots && iface->slots == HA_SLOTS; s++) {
+        if (peer->rail[s].missed >= limit && peer->rail[1 - s].missed == 0 &&
+            peer->rail[1 - s].last_rx > peer->rail[s].last_rx) {
+            *suspect = s;
+        }
+    }
+    return now > peer->last_rx && now - peer->last_rx > iface->ctl.dead_peer;
+}

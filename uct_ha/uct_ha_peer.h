@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UCT_HA_PEER_H_
+#define UCT_HA_PEER_H_
+
+/*
+ * Another instance (interface) that we share connections with: how to reach
+ * its control ports and how each rail towards it is doing. Heartbeats are per
+ * peer and rail, not per endpoint. All under iface->ctl.lock.
+ */
+
+#include "abi/uct_ha_abi.h"
+#include "core/ha_packet.h"
+#include "uct_ha_addr.h"
+#include "verbs/ha_ud.h"
+
+struct uct_ha_iface;
+
+struct uct_ha_peer_rail {
+    struct uct_ha_rail_where where;
+    uint32_t          ud_qpn;
+    struct ha_ud_ah  *ah;
+    uint8_t           known;    /* an address is known and can match ours */
+    uint8_t           ah_busy;  /* a job resolves it */
+    uint8_t           bad;      /* silent: not used for new lanes until it answers */
+    uint8_t           waiting;  /* a ping is out */
+    unsigned          missed;   /* pings in a row without an answer */
+    uint32_t          nonce;
+    uint32_t          addr_seq; /* raised when the address changes */
+    uint64_t          retry_at; /* next try to resolve it */
+    uint64_t          last_rx;
+};
+
+struct uct_ha_peer {
+    struct uct_ha_iface    *iface;
+    ucs_list_link_t         list;  /* iface->ctl.peers */
+    ucs_list_link_t         conns; /* uct_ha_conn::peer_link */
+    uint64_t                cookie;
+    unsigned                slots;
+    unsigned                credits;
+    uint32_t                next_sn;
+    uint32_t                nonce;      /* of the last STATE sent */
+    uint64_t                last_rx;
+    uint8_t                 bye_rx;     /* it leaves and owes us nothing */
+    uint8_t                 answer_due; /* it asked and waits for an answer */
+    uint8_t                 lost;
+    uint8_t                 all_dead;   /* while leaving: no connection to it works */
+    struct uct_ha_peer_rail rail[HA_SLOTS];
+};
+
+struct uct_ha_peer *uct_ha_peer_find(struct uct_ha_iface *iface, uint64_t cookie);
+
+/* From the address that UCX brought, or from the header of a first packet. */
+struct uct_ha_peer *uct_ha_peer_create(struct uct_ha_iface *iface, uint64_t cookie,
+                                       unsigned slots, unsigned credits);
+void uct_ha_peer_destroy(struct uct_ha_peer *peer);
+
+/* Learn or refresh where a rail of the peer is; resolves it anew on change. */
+void uct_ha_peer_set_rail(struct uct_ha_peer *peer, int slot,
+                          const struct uct_ha_rail_where *where, uint32_t ud_qpn);
+
+/* Resolve rails that have no address handle; drop one whose rail went away. */
+void uct_ha_peer_resolve(struct uct_ha_peer *peer, uint64_t now);
+void uct_ha_peer_drop_ah(struct uct_ha_peer *peer, int slot);
+
+/* May a new lane be built on this rail? */
+int uct_ha_peer_rail_usable(const struct uct_ha_peer *peer, int slot);
+
+/* One round of heartbeats; sets *suspect to a rail that is silent while the
+ * other answers (else HA_NO_SLOT) and returns 1 when the peer is silent on all. */
+int uct_ha_peer_heartbeat(struct uct_ha_peer *peer, uint64_t now, int *suspect);
+
+#endif

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "uct_ha_rx.h"
+
+#include "uct_ha_ctl.h"
+#include "uct_ha_tx.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static uint8_t *rx_buffer(const struct uct_ha_lane *lane, uint32_t buffer)
+{
+    return lane->conn->rx[lane->slot].memory + (size_t)buffer * lane->conn->iface->config.seg_size;
+}
+
+static int post_buffer(struct uct_ha_lane *lane, uint32_t buffer)
+{
+    struct ha_sge sge;
+
+    sge.addr   = (uintptr_t)rx_buffer(lane, buffer);
+    sge.length = (uint32_t)lane->conn->iface->config.seg_size;
+    sge.lkey   = ha_mr_lkey(lane->conn->rx[lane->slot].mr);
+    return ha_rc_post_recv(lane->rc, uct_ha_wr_id(UCT_HA_WR_RECV, lane->id, buffer), &sge);
+}
+
+int uct_ha_rx_fill(struct uct_ha_lane *lane)
+{
+    int status = 0;
+
+    for (uint32_t i = 0; status == 0 && i < lane->conn->iface->rx_depth; i++) {
+        status = post_buffer(lane, i);
+    }
+    return status;
+}
+
+int uct_ha_rx_ring_init(struct uct_ha_conn *conn, int slot)
+{
+    struct uct_ha_iface   *iface = conn->iface;
+    struct uct_ha_rx_ring *ring  = &conn->rx[slot];
+    size_t                 bytes = (size_t)iface->rx_depth * iface->config.seg_size;
+    void                  *memory;
+    int                    status;
+
+    if (ring->memory != NULL) {
+        return 0;
+    }
+    if (posix_memalign(&memory, 4096, bytes) != 0) {
+        return -ENOMEM;
+    }
+    status = ha_mr_reg(iface->rail[slot], memory, bytes, 0, &ring->mr);
+    if (status != 0) {
+        free(memory);
+        return status;
+    }
+    ring->memory = memory;
+    return 0;
+}
+
+void uct_ha_rx_ring_cleanup(struct uct_ha_conn *conn, int slot)
+{
+    if (conn->rx[slot].memory != NULL) {
+        ha_mr_dereg(conn->rx[slot].mr);
+        free(conn->rx[slot].memory);
+        conn->rx[slot].memory = NULL;
+    }
+}
+
+/* The peer has consumed more of our messages. Old totals may arrive late, in a
+ * message that was sent again: forward only. */
+static void take_credits(struct uct_ha_conn *conn, uint16_t total)
+{
+    if ((int16_t)(total - conn->tx_granted) > 0) {
+        conn->tx_granted = total;
+    }
+}
+
+static void deliver(struct uct_ha_lane *lane, uint32_t buffer, uint32_t length, uint32_t imm)
+{
+    struct uct_ha_conn  *conn  = lane->conn;
+    struct uct_ha_iface *iface = conn->iface;
+
+    take_credits(conn, (uint16_t)(imm >> UCT_HA_IMM_CREDIT_SHIFT));
+    lane->rx_done++;
+    if (!(imm & UCT_HA_IMM_CREDIT_ONLY)) {
+        conn->rx_consumed++;
+        if (ucs_likely(!iface->discard)) {
+            (void)uct_ha_iface_invoke_am(&iface->super, imm & UCT_HA_IMM_AM_MASK,
+                                         rx_buffer(lane, buffer), length, 0);
+        }
+        if (ucs_unlikely((uint16_t)(conn->rx_consumed - conn->rx_told) >= iface->credits / 2)) {
+            uct_ha_tx_credit(conn);
+        }
+    }
+    if (ucs_likely(!lane->fenced)) {
+        (void)post_buffer(lane, buffer); /* fails only on a dead lane */
+    }
+    if (ucs_unlikely(lane->closing)) {
+        pthread_mutex_lock(&iface->ctl.lock);
+        uct_ha_ctl_attention_locked(conn);
+        pthread_mutex_unlock(&iface->ctl.lock);
+    }
+}
+
+static void hold(struct uct_ha_lane *lane, uint32_t buffer, const struct ha_wc *wc)
+{
+    struct uct_ha_held *held = &lane->held[lane->held_tail++ % lane->conn->iface->rx_depth];
+
+    held->buffer = buffer;
+    held->length = wc->byte_len;
+    held->imm    = wc->imm;
+}
+
+void uct_ha_rx_resume(struct uct_ha_conn *conn)
+{
+    struct uct_ha_lane *lane;
+    struct uct_ha_held  held;
+
+    while (conn->rx_slot != HA_NO_SLOT && (lane = conn->lane[conn->rx_slot]) != NULL &&
+           lane->held_head != lane->held_tail) {
+        held = lane->held[lane->held_head++ % conn->iface->rx_depth];
+        deliver(lane, held.buffer, held.length, held.imm);
+    }
+}
+
+/* A flushed receive is made by the device after ERR took hold: nothing executes
+ * on this lane any more. It is the barrier behind which the proof is read. */
+static void recv_failed(struct uct_ha_lane *lane, const struct ha_wc *wc)
+{
+    struct uct_ha_iface *iface = lane->conn->iface;
+
+    if (!lane->fenced) {
+        uct_ha_ctl_lane_down(lane, wc->status == HA_WC_FLUSHED ? HA_CAUSE_FLUSH :
+                                                                 HA_CAUSE_COMPLETION);
+        return; /* the flushes of the other receives follow */
+    }
+    if (lane->flushed && lane->settled) {
+        return;
+    }
+    lane->flushed = 1;
+    pthread_mutex_lock(&iface->ctl.lock);
+    uct_ha_ctl_settle_locked(lane, HA_CTX_PROGRESS);
+    uct_ha_ctl_attention_locked(lane->conn);
+    uct_ha_ctl_flush_locked(iface);
+    pthread_mutex_unlock(&iface->ctl.lock);
+}
+
+void uct_ha_rx_completion(struct uct_ha_lane *lane, const struct ha_wc *wc)
+{
+    uint32_t buffer = (uint32_t)wc->wr_id;
+
+    if (ucs_unlikely(wc->status != HA_WC_OK)) {
+        recv_failed(lane, wc);
+    } else if (ucs_likely(lane->conn->rx_slot == lane->slot &&
+                          lane->held_head == lane->held_tail)) {
+        deliver(lane, buffer, wc->byte_len, wc->imm);
+    } else {
+        hold(lane, buffer, wc);
+    }
+}

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "uct_ha_tx.h"
+
+#include "uct_ha_ctl.h"
+#include "uct_ha_desc.h"
+#include "uct_ha_ep.h"
+#include "uct_ha_stats.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Gather list of an operation with the keys of `slot`. -ENXIO when a piece is
+ * not registered on that rail. */
+static int fill_sge(const struct uct_ha_txop *txop, int slot, struct ha_sge *sge)
+{
+    for (unsigned i = 0; i < txop->pieces; i++) {
+        sge[i].addr   = txop->piece[i].addr;
+        sge[i].length = txop->piece[i].length;
+        sge[i].lkey   = txop->piece[i].mem->lkey[slot];
+        if (ucs_unlikely(txop->piece[i].mem->mr[slot] == NULL)) {
+            return -ENXIO;
+        }
+    }
+    return 0;
+}
+
+static uint32_t make_imm(struct uct_ha_conn *conn, const struct uct_ha_txop *txop)
+{
+    /* Always the present total: a message that is sent again tells no less
+     * than it did the first time. */
+    conn->rx_told = conn->rx_consumed;
+    return txop->am_id | (txop->credit_only ? UCT_HA_IMM_CREDIT_ONLY : 0) |
+           (uint32_t)conn->rx_consumed << UCT_HA_IMM_CREDIT_SHIFT;
+}
+
+static int post_on_lane(struct uct_ha_conn *conn, struct uct_ha_lane *lane,
+                        const struct ha_op *op, const struct uct_ha_txop *txop)
+{
+    struct ha_sge  sge[UCT_HA_IOV_MAX];
+    struct ha_send send;
+    int            status;
+
+    send.wr_id       = uct_ha_wr_id(UCT_HA_WR_SEND, lane->id, conn->log.post);
+    send.op          = txop->op;
+    send.flags       = (op->flags & HA_OP_FLAG_FENCE) ? HA_SEND_FENCE : 0;
+    send.sge         = sge;
+    send.remote_addr = txop->remote_addr;
+    send.rkey        = uct_ha_rkey(txop->rkey, lane->slot);
+    if (txop->pieces == 0) {
+        sge[0].addr   = (uintptr_t)txop->bytes;
+        sge[0].length = txop->length;
+        send.num_sge  = txop->length > 0;
+        send.flags   |= HA_SEND_INLINE;
+    } else {
+        send.num_sge = txop->pieces;
+        status       = fill_sge(txop, lane->slot, sge);
+        if (ucs_unlikely(status != 0)) {
+            return status;
+        }
+    }
+    send.imm = txop->op == HA_SEND_IMM ? make_imm(conn, txop) : 0;
+    return ha_rc_post_send(lane->rc, &send);
+}
+
+/* The memory is not known to the rail that has to carry on: this operation
+ * cannot be saved, the rest can. */
+static void reject_unregistered(struct uct_ha_conn *conn, int slot)
+{
+    ucs_error("ha_rc: memory of an operation is not registered on the standby rail %s; "
+              "it fails (check the locked-memory limit, ulimit -l)",
+              ha_rail_name(conn->iface->rail[slot]));
+    ha_log_reject(&conn->log, conn->log.post);
+    ha_log_next_wait(&conn->log);
+}
+
+ucs_status_t uct_ha_tx_post(struct uct_ha_conn *conn)
+{
+    int                 slot = conn->tx_slot;
+    struct uct_ha_lane *lane = conn->lane[slot];
+    const struct ha_op *op   = ha_log_op(&conn->log, conn->log.post);
+    int                 status;
+
+    if (ucs_unlikely(!ha_log_psn_room(&conn->log, slot, ha_log_npsn(op, lane->mtu)))) {
+        return UCS_ERR_NO_RESOURCE;
+    }
+    status = post_on_lane(conn, lane, op, &conn->txops[conn->log.post & conn->log.mask]);
+    if (ucs_likely(status == 0)) {
+        ha_log_post(&conn->log, slot, lane->mtu);
+        return UCS_OK;
+    }
+    if (status == -ENXIO) {
+        reject_unregistered(conn, slot);
+        return UCS_OK;
+    }
+    if (status != -ENOMEM && status != -EAGAIN) {
+        conn->tx_slot = HA_NO_SLOT;
+        uct_ha_ctl_lane_down(lane, HA_CAUSE_COMPLETION);
+    }
+    return UCS_ERR_NO_RESOURCE;
+}
+
+void uct_ha_tx_backlog(struct uct_ha_conn *conn)
+{
+    if (!conn->backlogged) {
+        conn->backlogged = 1;
+        ucs_list_add_tail(&conn->iface->backlog, &conn->backlog_link);
+    }
+}
+
+unsigned uct_ha_tx_resume(struct uct_ha_conn *conn)
+{
+    unsigned posted = 0;
+
+    if (conn->credit_due) {
+        uct_ha_tx_credit(conn);
+    }
+    while (conn->tx_slot != HA_NO_SLOT &&
+           ha_log_next_wait(&conn->log) != conn->log.tail) {
+        if (uct_ha_tx_post(conn) != UCS_OK) {
+            break;
+        }
+        posted++;
+    }
+    if (ha_log_no_backlog(&conn->log) && !conn->credit_due && conn->backlogged) {
+        conn->backlogged = 0;
+        ucs_list_del(&conn->backlog_link);
+    }
+    return posted;
+}
+
+void uct_ha_tx_credit(struct uct_ha_conn *conn)
+{
+    struct uct_ha_txop *txop;
+
+    conn->credit_due = 0;
+    if (conn->dead || conn->rx_told == conn->rx_consumed) {
+        return; /* some message has told it meanwhile */
+    }
+    if (ha_log_room(&conn->log) == 0) {
+        conn->credit_due = 1;
+        uct_ha_tx_backlog(conn);
+        return;
+    }
+    txop              = uct_ha_tx_append(conn, HA_OP_SEND, HA_SEND_IMM, 0);
+    txop->am_id       = 0;
+    txop->credit_only = 1;
+    txop->pieces      = 0;
+    uct_ha_tx_commit(conn);
+}
+
+static ucs_status_t result_status(const struct uct_ha_conn *conn, enum ha_op_result result)
+{
+    switch (result) {
+    case HA_RESULT_OK:
+    case HA_RESULT_PROVEN:
+        return UCS_OK;
+    case HA_RESULT_CANCELED:
+        return conn->status;
+    case HA_RESULT_REJECTED:
+    default:
+        return UCS_ERR_IO_ERROR;
+    }
+}
+
+/* The slot in the ring may be used again by what the callbacks do: everything
+ * needed is taken out first. */
+static void complete(struct uct_ha_conn *conn, uint32_t index, ucs_status_t status)
+{
+    struct uct_ha_txop *txop       = &conn->txops[index & conn->log.mask];
+    uct_completion_t   *comp       = txop->comp;
+    struct uct_ha_desc *desc       = txop->desc;
+    uct_unpack_callback_t unpack   = txop->unpack;
+    void               *unpack_arg = txop->unpack_arg;
+    uint32_t            length     = txop->length;
+
+    conn->iface->outstanding--;
+    if (unpack != NULL && status == UCS_OK) {
+        unpack(unpack_arg, desc->data, length);
+    }
+    if (desc != NULL) {
+        uct_ha_desc_free(conn->iface, desc);
+    }
+    if (comp != NULL) {
+        uct_ha_completion_invoke(comp, status);
+    }
+}
+
+static void complete_flushes(struct uct_ha_conn *conn)
+{
+    struct uct_ha_flush *flush;
+    uct_completion_t    *comp;
+
+    while (!ucs_list_is_empty(&conn->flushes)) {
+        flush = ucs_list_head(&conn->flushes, struct uct_ha_flush, list);
+        if ((int32_t)(conn->log.head - flush->index) < 0) {
+            break;
+        }
+        ucs_list_del(&flush->list);
+        comp = flush->comp;
+        free(flush);
+        uct_ha_completion_invoke(comp, conn->dead ? conn->status : UCS_OK);
+    }
+}
+
+void uct_ha_tx_retire(struct uct_ha_conn *conn)
+{
+    enum ha_op_result result;
+    uint32_t          index;
+
+    while (ha_log_retire(&conn->log, &index, &result)) {
+        complete(conn, index, result_status(conn, result));
+    }
+    if (ucs_unlikely(!ucs_list_is_empty(&conn->flushes))) {
+        complete_flushes(conn);
+    }
+    if (ucs_unlikely(conn->ep == NULL && ha_log_used(&conn->log) == 0)) {
+        pthread_mutex_lock(&conn->iface->ctl.lock);
+        uct_ha_ctl_attention_locked(conn); /* nothing holds it open any more */
+        pthread_mutex_unlock(&conn->iface->ctl.lock);
+    }
+}
+
+/* The first error of a lane says why; the flushes behind it say nothing. What
+ * was executed is decided later by the peer's proof, not here. */
+static void send_failed(struct uct_ha_lane *lane, const struct ha_wc *wc)
+{
+    struct uct_ha_conn *conn = lane->conn;
+
+    if (lane->fenced) {
+        return;
+    }
+    ucs_debug("ha_rc: %s lane %u.%u: send completion %s (vendor 0x%x)",
+              ha_rail_name(conn->iface->rail[lane->slot]), lane->slot, lane->gen,
+              ha_wc_raw_name(wc->raw), wc->vendor);
+    if (wc->status == HA_WC_PROGRAM) {
+        ucs_error("ha_rc: operation rejected by %s: %s (vendor 0x%x); check addresses, "
+                  "lengths and remote keys", ha_rail_name(conn->iface->rail[lane->slot]),
+                  ha_wc_raw_name(wc->raw), wc->vendor);
+        ha_log_reject(&conn->log, (uint32_t)wc->wr_id);
+        uct_ha_ctl_lane_down(lane, HA_CAUSE_PROGRAM);
+    } else {
+        uct_ha_ctl_lane_down(lane, wc->status == HA_WC_FLUSHED ? HA_CAUSE_FLUSH :
+                                                                 HA_CAUSE_COMPLETION);
+    }
+}
+
+void uct_ha_tx_completion(struct uct_ha_lane *lane, const struct ha_wc *wc)
+{
+    struct uct_ha_conn *conn = lane->conn;
+
+    if (ucs_unlikely(wc->status != HA_WC_OK)) {
+        send_failed(lane, wc);
+        return;
+    }
+    ha_log_success(&conn->log, (uint32_t)wc->wr_id, lane->slot, lane->gen);
+    uct_ha_tx_retire(conn);
+}
+
+void uct_ha_tx_report(struct uct_ha_conn *conn)
+{
+    if (conn->reported || conn->ep == NULL || conn->canceled) {
+        return;
+    }
+    conn->reported = 1;
+    UCT_HA_STATS_ADD(ep_errors, 1);
+    uct_iface_handle_ep_err(&conn->iface->super.super, &conn->ep->super.super, conn->status);
+}
+
+ucs_status_t uct_ha_tx_refuse(struct uct_ha_conn *conn)
+{
+    if (!conn->reported) {
+        pthread_mutex_lock(&conn->iface->ctl.lock);
+        conn->todo |= UCT_HA_TODO_REPORT;
+        uct_ha_ctl_attention_locked(conn);
+        pthread_mutex_unlock(&conn->iface->ctl.lock);
+    }
+    return conn->status;
+}
+
+void uct_ha_tx_fail(struct uct_ha_conn *conn)
+{
+    int owed = ha_log_used(&conn->log) > 0 || !ucs_list_is_empty(&conn->flushes) ||
+               !ucs_list_is_empty(&conn->pending);
+
+    conn->dead    = 1;
+    conn->tx_slot = HA_NO_SLOT;
+    ha_log_cancel(&conn->log);
+    uct_ha_tx_retire(conn);
+    /* A peer that ends while nothing is under way is not an error yet: it may
+     * simply be done. The next operation will tell. */
+    if (owed) {
+        uct_ha_tx_report(conn);
+    }
+}
+
+static int dispatch_one(struct uct_ha_iface *iface, struct uct_ha_conn *conn)
+{
+    uct_ha_pending_priv_t *priv = ucs_list_head(&conn->pending, uct_ha_pending_priv_t, list);
+    uct_pending_req_t     *req  = uct_ha_pending_req(priv);
+    ucs_status_t           status;
+
+    ucs_list_del(&priv->list);
+    iface->dispatching = conn;
+    status             = req->func(req);
+    iface->dispatching = NULL;
+    if (status == UCS_OK) {
+        return 1;
+    }
+    /* Not finished: it stays first. Its private area was ours all the time. */
+    ucs_list_add_head(&conn->pending, &priv->list);
+    return status == UCS_INPROGRESS;
+}
+
+/* One request of each connection in turn; stop after a full round without
+ * success. */
+unsigned uct_ha_tx_dispatch(struct uct_ha_iface *iface)
+{
+    struct uct_ha_conn *conn, *first = NULL;
+    unsigned            went = 0;
+
+    while (!ucs_list_is_empty(&iface->pending)) {
+        conn = ucs_list_head(&iface->pending, struct uct_ha_conn, pending_link);
+        if (conn == first) {
+            break;
+        }
+        ucs_list_del(&conn->pending_link);
+        conn->pending_queued = 0;
+        if (dispatch_one(iface, conn)) {
+            went++;
+            first = NULL;
+        } else if (first == NULL) {
+            first = conn;
+        }
+        uct_ha_tx_queue_pending(conn);
+    }
+    return went;
+}
+
+void uct_ha_tx_queue_pending(struct uct_ha_conn *conn)
+{
+    if (!conn->pending_queued && !ucs_list_is_empty(&conn->pending)) {
+        conn->pending_queued = 1;
+        ucs_list_add_tail(&conn->iface->pending, &conn->pending_link);
+    }
+}
