@@ -88,6 +88,7 @@ class Lanes:
 
     def __init__(self):
         self.lanes = {(rail, host): dict(self.NORMAL) for rail in RAILS for host in HOSTS}
+        self.installed = {}  # shape one: what hangs in the switch, per lane
 
     def apply(self, fault):
         """Changes the state; returns the lanes concerned."""
@@ -110,24 +111,33 @@ class Lanes:
         lane = self.lanes[key]
         return f"set {key[0]} {key[1]} " + " ".join(f"{name} {value:g}" for name, value in lane.items())
 
-    def switch_script(self, key):
+    def switch_commands(self, key):
         """Shape one: the same by traffic control. From the host in at its port (drop, acks), out at the other's (loss, delay)."""
         lane, (rail, host) = self.lanes[key], key
         inward, outward = f"p{rail}{host}", f"p{rail}{3 - host}"
-        lines = [f"tc -n switch qdisc del dev {outward} root 2>/dev/null", f"tc -n switch qdisc del dev {inward} ingress 2>/dev/null"]
+        lines = [f"qdisc del dev {dev} {kind}" for dev, kind in self.installed.pop(key, ())]
+        installed = []
         if lane["drop"] or lane["acks"]:
-            lines.append(f"tc -n switch qdisc add dev {inward} ingress || exit 1")
-        add = f"tc -n switch filter add dev {inward} parent ffff:"
+            lines.append(f"qdisc add dev {inward} ingress")
+            installed.append((inward, "ingress"))
+        add = f"filter add dev {inward} parent ffff:"
         if lane["drop"]:
-            lines.append(f"{add} protocol all prio 1 matchall action drop || exit 1")
+            lines.append(f"{add} protocol all prio 1 matchall action drop")
         elif lane["acks"]:
             for value, mask in (("0x0d", "0xff"), ("0x0e", "0xfe"), ("0x10", "0xfe"), ("0x12", "0xff")):
                 lines.append(f"{add} protocol ipv6 prio 2 u32 match u8 17 0xff at 6 match u16 4791 0xffff at 42 "
-                             f"match u8 {value} {mask} at 48 action drop || exit 1")
+                             f"match u8 {value} {mask} at 48 action drop")
         if lane["loss"] or lane["delay"]:
-            lines.append(f"tc -n switch qdisc add dev {outward} root netem limit 100000 "
-                         f"loss {lane['loss']:g}% delay {lane['delay']:g}ms || exit 1")
-        return "\n".join(lines) + "\n"
+            lines.append(f"qdisc add dev {outward} root netem limit 100000 loss {lane['loss']:g}% delay {lane['delay']:g}ms")
+            installed.append((outward, "root"))
+        if installed:
+            self.installed[key] = installed
+        return lines
+
+    def switch_script(self, keys):
+        """One tc for all: under emulation every process counts."""
+        lines = [line for key in keys for line in self.switch_commands(key)]
+        return "tc -n switch -batch - << 'EOF'\n" + "\n".join(lines) + "\nEOF\n" if lines else ""
 
     def abnormal(self):
         return {f"{rail} from h{host}": {k: v for k, v in lane.items() if v != self.NORMAL[k]}
@@ -136,16 +146,15 @@ class Lanes:
 
 def device_script(shape, fault, host):
     """Commands in the guest for the kinds that act on the host's own device, or on its switch port in shape one."""
-    lines = []
+    own, switch = [], []
     for rail in fault.rails:
         device = {"a": "eth0", "b": "eth1"}[rail] if shape == "two" else f"v{rail}{host}"
-        port = f"p{rail}{host}"
-        if fault.kind in ("down", "up"):
-            lines.append(f"ip link set {device} {fault.kind} || exit 1")
-        elif fault.kind in ("carrier-off", "carrier-on") and shape == "one":
-            lines.append(f"ip -n switch link set {port} {'up' if fault.kind == 'carrier-on' else 'down'} || exit 1")
-        elif fault.kind == "clear":
-            lines.append(f"ip link set {device} up || exit 1")
-            if shape == "one":
-                lines.append(f"ip -n switch link set {port} up || exit 1")
-    return "\n".join(lines)
+        if fault.kind in ("down", "up", "clear"):
+            own.append(f"link set {device} {'down' if fault.kind == 'down' else 'up'}")
+        if fault.kind in ("carrier-off", "carrier-on", "clear") and shape == "one":
+            switch.append(f"link set p{rail}{host} {'down' if fault.kind == 'carrier-off' else 'up'}")
+    script = ""
+    for program, lines in (("ip -n switch", switch), ("ip", own)):
+        if lines:
+            script += f"{program} -batch - << 'EOF' || exit 1\n" + "\n".join(lines) + "\nEOF\n"
+    return script

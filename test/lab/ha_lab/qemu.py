@@ -25,7 +25,7 @@ def die_with_parent():
 def machine(cache, accelerator, cpus, memory, words):
     return [PROGRAM, "-M", "q35", *ACCELERATORS[accelerator], "-smp", str(cpus), "-m", str(memory),
             "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
-            "-kernel", str(cache / "vmlinuz"), "-initrd", str(cache / "initramfs"), "-append", f"{KERNEL_WORDS} {words}"]
+            "-kernel", str(cache / "kernel"), "-initrd", str(cache / "initramfs"), "-append", f"{KERNEL_WORDS} {words}"]
 
 
 def share(name, path, writable=False):

@@ -5,20 +5,23 @@ import contextlib
 import fcntl
 import hashlib
 import json
+import lzma
 import os
 import re
 import shutil
 import subprocess
 import tempfile
+import zlib
 from pathlib import Path
 
-from . import LabError, initramfs, paths
+from . import LabError, initramfs, paths, qemu
 
 PACKAGES = """qemu-system-x86 busybox-static gcc libc6-dev python3-minimal iproute2 rdma-core ibverbs-utils
 ibverbs-providers perftest ucx-utils openmpi-bin""".split()
 PROGRAMS = {"qemu-system-x86_64": "qemu-system-x86", "gcc": "gcc", "ip": "iproute2", "tc": "iproute2", "rdma": "iproute2"}
+PVH_NOTE = re.compile(rb"\x04\0\0\0[\x04\x08]\0\0\0\x12\0\0\0Xen\0")  # the ELF note that names the PVH entry point
 SOURCES = ["cable.c", "guest/agent.c", "guest/rsh.c", "guest/agent.h", "guest/init", "guest/boot", "guest/rank-env", "guest/rsh",
-           "ha_lab/initramfs.py"]
+           "ha_lab/initramfs.py", "ha_lab/setup.py"]
 
 
 def say(text):
@@ -76,8 +79,10 @@ def kernel_packages():
 
 def fetch_kernel(cache):
     """Downloads and unpacks; returns (vmlinuz, folder of modules). Nothing is installed."""
-    kernel = cache / "kernel"
-    if not (kernel / "done").exists():
+    kernel = cache / "linux"
+    done = (kernel / "done").read_text().split() if (kernel / "done").exists() else []
+    chosen = os.environ.get("HA_LAB_KERNEL")
+    if not done or (chosen and chosen not in done):
         packages = kernel_packages()
         if not packages and os.getuid() == 0:
             run(["apt-get", "update", "-q"])
@@ -122,6 +127,35 @@ def prune(tree):
         path.unlink()
 
 
+def unpack_image(data):
+    """The kernel inside a bzImage, or None. QEMU starts it directly (PVH), which saves the guest the slow unpacking."""
+    for magic, unpack in ((b"\xfd7zXZ\0", lambda d: lzma.LZMADecompressor().decompress(d)),
+                          (b"\x1f\x8b\x08", lambda d: zlib.decompressobj(31).decompress(d)),
+                          (b"\x28\xb5\x2f\xfd", lambda d: subprocess.run(["zstd", "-dcq"], input=d, stdout=subprocess.PIPE,
+                                                                          stderr=subprocess.DEVNULL).stdout)):
+        at = data.find(magic)
+        while at >= 0:
+            try:
+                kernel = unpack(data[at:])
+            except (lzma.LZMAError, zlib.error, OSError):
+                kernel = b""
+            if kernel[:4] == b"\x7fELF" and PVH_NOTE.search(kernel):
+                return kernel
+            at = data.find(magic, at + 1)
+    return None
+
+
+def install_kernel(image, folder):
+    """Writes folder/kernel: the unpacked kernel when that boots, else the image as it is."""
+    data = image.read_bytes()
+    unpacked = unpack_image(data)
+    if unpacked is not None:
+        (folder / "kernel").write_bytes(unpacked)
+        if qemu.probe(folder, "tcg"):
+            return
+    (folder / "kernel").write_bytes(data)
+
+
 def compile_c(sources, output):
     run(["gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-o", output] + [paths.SOURCE / s for s in sources])
 
@@ -146,8 +180,8 @@ def build(cache):
         for program in ("init", "boot", "rank-env", "rsh"):
             files[program] = (paths.SOURCE / "guest" / program).read_bytes()
         (work / "initramfs").write_bytes(initramfs.build(modules, busybox_path(), files))
-        shutil.copy(image, work / "vmlinuz")
-        for part in ("cable", "initramfs", "vmlinuz"):
+        install_kernel(image, work)
+        for part in ("cable", "initramfs", "kernel"):
             os.replace(work / part, cache / part)
     return image.name
 

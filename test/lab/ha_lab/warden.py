@@ -274,7 +274,9 @@ class Warden:
                 for key in touched:
                     await self.cable.ask(self.lanes.cable_command(key))
             else:
-                await self.guests[0].script("".join(self.lanes.switch_script(key) for key in touched) + "exit 0")
+                script = self.lanes.switch_script(touched)
+                if script:
+                    await self.guests[0].script(script)
         if wanted.kind in ("carrier-off", "carrier-on", "clear") and self.shape == "two":
             for host in wanted.hosts:
                 for rail in wanted.rails:
