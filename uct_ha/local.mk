@@ -71,6 +71,8 @@ libuct_ha_la_SOURCES = \
 	%D%/uct_ha_pairing.h \
 	%D%/uct_ha_peer.c \
 	%D%/uct_ha_peer.h \
+	%D%/uct_ha_rcache.c \
+	%D%/uct_ha_rcache.h \
 	%D%/uct_ha_rx.c \
 	%D%/uct_ha_rx.h \
 	%D%/uct_ha_stats.c \
