@@ -23,7 +23,7 @@ struct run {
     unsigned char              *send_buffer, *receive_buffer;
     uint64_t                    send_next, send_seed;
     struct bench_pattern_stream stream;
-    float                      *samples; /* half round trips in us */
+    double                     *samples; /* half round trips in us */
     uint64_t                    random;
 };
 
@@ -65,7 +65,7 @@ static int receive_one(struct run *run)
     return status.MPI_TAG;
 }
 
-static void sample_keep(struct run *run, uint64_t index, float us)
+static void sample_keep(struct run *run, uint64_t index, double us)
 {
     if (index >= SAMPLES_MAX) {
         run->random = run->random * UINT64_C(6364136223846793005) + 1442695040888963407u;
@@ -78,7 +78,7 @@ static void sample_keep(struct run *run, uint64_t index, float us)
 
 static int compare(const void *a, const void *b)
 {
-    float x = *(const float *)a, y = *(const float *)b;
+    double x = *(const double *)a, y = *(const double *)b;
 
     return (x > y) - (x < y);
 }
@@ -111,7 +111,7 @@ static void ping(struct run *run, struct result *r)
 
         double us = (double)(now_ns - last_ns) / 2e3;
 
-        sample_keep(run, r->trips++, (float)us);
+        sample_keep(run, r->trips++, us);
         total += us;
         r->min = us < r->min ? us : r->min;
         r->max = us > r->max ? us : r->max;

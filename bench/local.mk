@@ -4,7 +4,8 @@
 EXTRA_DIST += \
 	%D%/README.md \
 	%D%/compare \
-	%D%/plot_outage.py
+	%D%/plot_outage.py \
+	%D%/test_bench.sh
 
 check_PROGRAMS += %D%/test_pattern
 TESTS          += %D%/test_pattern
@@ -26,4 +27,9 @@ bench_common_sources = \
 %C%_ha_lat_SOURCES  = %D%/ha_lat.c $(bench_common_sources)
 %C%_ha_lat_CPPFLAGS = $(AM_CPPFLAGS) $(MPICC_CFLAGS)
 %C%_ha_lat_LDADD    = $(MPICC_LIBS)
+
+# Sanitizers report what Open MPI leaks.
+if !HA_SANITIZED
+TESTS += %D%/test_bench.sh
+endif
 endif
