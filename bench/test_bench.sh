@@ -124,12 +124,12 @@ wait "$stopper" 2>/dev/null || true
         echo "$((i / 10)).$((i % 10))00,$((i / 10 + 50)).$((i % 10))00,$((i / 10 + 900)).$((i % 10))00,$((i >= 40 && i < 47 ? 0 : 30)),9"
     done
 } >"$work/cut.csv"
-"$here/plot_outage.py" --no-plot --clock realtime --cut 903.95:a "$work/cut.csv" >"$work/out"
+python3 "$here/plot_outage.py" --no-plot --clock realtime --cut 903.95:a "$work/cut.csv" >"$work/out"
 status=0 out='' err=''
 check 'plot_outage finds the outage' 'r["cuts"][0] == {"cut_s": 3.95, "label": "a", "bw_before": 30.0,
     "bw_during": 0.0, "bw_after": 30.0, "outage_ms": 700, "resolution_ms": 100}'
 if command -v gnuplot >/dev/null; then
-    "$here/plot_outage.py" -o "$work/cut.png" --cut 4 "$work/cut.csv" >"$work/out"
+    python3 "$here/plot_outage.py" -o "$work/cut.png" --cut 4 "$work/cut.csv" >"$work/out"
     [[ $(head -c 4 "$work/cut.png" | tail -c 3) == PNG ]] && report 'plot_outage draws' 0 ||
         report 'plot_outage draws' 1
 else
