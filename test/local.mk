@@ -53,3 +53,19 @@ test_unit_test_pairing_SOURCES  = test/unit/test_pairing.c uct_ha/uct_ha_pairing
 test_unit_test_pairing_CPPFLAGS = $(unit_cppflags)
 test_unit_test_pairing_LDADD    = $(unit_libs)
 endif
+
+# the failover core in a world of bad luck; and the proof that this notices a broken core
+check_PROGRAMS += test/sim/ha_sim
+TESTS          += test/sim/ha_sim test/mutants/run_mutants
+EXTRA_DIST     += test/mutants/run_mutants
+
+test_sim_ha_sim_SOURCES = \
+	%D%/sim/sim.h \
+	%D%/sim/sim_data.c \
+	%D%/sim/sim_main.c \
+	%D%/sim/sim_oracle.c \
+	%D%/sim/sim_side.c \
+	%D%/sim/sim_wire.c \
+	%D%/sim/sim_work.c \
+	%D%/sim/sim_world.c
+test_sim_ha_sim_LDADD = libha_core.la

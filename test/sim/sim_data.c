@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The data plane: reliable connections as verbs show them. Packets execute in
+ * order at the responder; what is lost is repeated by the device, so here it
+ * is only late. An acknowledgement may be lost for good, a success may wait to
+ * be polled, a received message may become visible late, and a packet may
+ * execute until a queue pair has truly stopped.
+ */
+
+#include "sim.h"
+
+#define GIVE_UP_TIME (20 * SIM_MS) /* retries of the device */
+
+uint32_t sim_data_packets(uint64_t length, unsigned kind, uint32_t mtu)
+{
+    uint32_t n = (uint32_t)((length + mtu - 1) / mtu);
+
+    return kind == HA_OP_ATOMIC || kind == HA_OP_FETCH || n == 0 ? 1 : n;
+}
+
+static struct sim_qp *qp_of(struct sim_world *w, int x, int slot)
+{
+    return &w->side[x].qp[slot];
+}
+
+/* The other end of x's queue pair, or NULL when it is not there (any more). */
+static struct sim_qp *responder_of(struct sim_world *w, int x, int slot)
+{
+    struct sim_qp *mine = qp_of(w, x, slot), *its = qp_of(w, !x, slot);
+
+    if (w->side[!x].dead || mine->gen != its->gen || its->state < SIM_QP_UP)
+        return NULL;
+    return its;
+}
+
+static int path_works(const struct sim_world *w, int from, int slot)
+{
+    return !w->rail[slot].data_lost[from] && !w->side[0].port_down[slot] &&
+           !w->side[1].port_down[slot];
+}
+
+/* The wire request that holds packet `pos`. */
+static struct sim_wqe *wqe_at(struct sim_qp *qp, uint32_t pos)
+{
+    for (uint32_t i = 0; i < qp->num_wqe; i++)
+        if (pos < qp->wqe[i].pos + qp->wqe[i].npsn)
+            return &qp->wqe[i];
+    return NULL;
+}
+
+/* The device does not start a fenced operation before the answers of earlier
+ * READs and atomics are there. */
+static int held_by_fence(const struct sim_qp *qp, const struct sim_wqe *wqe)
+{
+    uint32_t i = (uint32_t)(wqe - qp->wqe);
+
+    if (!wqe->fence)
+        return 0;
+    while (i-- > qp->acked)
+        if (qp->wqe[i].kind >= HA_OP_READ)
+            return 1;
+    return 0;
+}
+
+/* Side x puts its next packet on the wire. */
+int sim_data_wire(struct sim_world *w, int x, int slot)
+{
+    struct sim_qp *qp = qp_of(w, x, slot);
+    struct sim_wqe *wqe;
+
+    if (w->side[x].dead || qp->wired == qp->posted ||
+        (qp->state != SIM_QP_UP && qp->state != SIM_QP_ERRING))
+        return 0;
+    wqe = wqe_at(qp, qp->wired);
+    if (held_by_fence(qp, wqe)) {
+        w->cover[SIM_COVER_FENCED_OP]++;
+        return 0;
+    }
+    qp->wired += wqe->kind == HA_OP_READ ? wqe->npsn : 1;
+    return 1;
+}
+
+static void receive_message(struct sim_qp *responder, const struct sim_wqe *wqe)
+{
+    if (wqe->kind == HA_OP_SEND)
+        responder->msg[responder->num_msg++] = wqe->op;
+}
+
+/* The next packet of x executes at the other side. A packet that left before
+ * a cut may still arrive, rarely. */
+int sim_data_execute(struct sim_world *w, int x, int slot)
+{
+    struct sim_qp *qp = qp_of(w, x, slot), *responder = responder_of(w, x, slot);
+    struct sim_wqe *wqe;
+
+    if (responder == NULL || responder->state == SIM_QP_ERR || qp->state < SIM_QP_UP ||
+        responder->rx >= qp->wired)
+        return 0;
+    if (!path_works(w, x, slot) && !sim_chance(w, 2))
+        return 0;
+    sim_oracle_packet(w, x, slot);
+    w->cover[SIM_COVER_EXEC_ERRING] += responder->state == SIM_QP_ERRING;
+    w->cover[SIM_COVER_EXEC_SENDER_FENCED] += qp->state == SIM_QP_ERR;
+    wqe = wqe_at(qp, responder->rx);
+    responder->rx += wqe->kind == HA_OP_READ ? wqe->npsn : 1;
+    if (responder->rx < wqe->pos + wqe->npsn)
+        return 1;
+    responder->rx_wqe++;
+    receive_message(responder, wqe);
+    sim_trace(w, "side %d: operation %u of the peer executes on lane %d.%u", !x, wqe->op, slot,
+              qp->gen);
+    sim_oracle_execute(w, x, wqe->op, slot);
+    return 1;
+}
+
+/* The acknowledgement (or the answer) of x's oldest executed request arrives. */
+int sim_data_ack(struct sim_world *w, int x, int slot)
+{
+    struct sim_qp *qp = qp_of(w, x, slot), *responder = responder_of(w, x, slot);
+    struct sim_op *op;
+
+    if (w->side[x].dead || responder == NULL || qp->acked >= responder->rx_wqe ||
+        (qp->state != SIM_QP_UP && qp->state != SIM_QP_ERRING))
+        return 0;
+    if (!path_works(w, !x, slot))
+        return 0;
+    if (w->rail[slot].acks_lost[x]) {
+        w->cover[SIM_COVER_ACKS_LOST]++;
+        return 0;
+    }
+    op = &w->side[x].op[qp->wqe[qp->acked].op];
+    if (op->kind == HA_OP_READ || op->kind == HA_OP_FETCH)
+        op->has_data = 1;
+    qp->acked++;
+    qp->progress_at = w->now;
+    return 1;
+}
+
+/* A received message becomes visible in x's completion queue. */
+int sim_data_complete_receive(struct sim_world *w, int x, int slot)
+{
+    struct sim_qp *qp = qp_of(w, x, slot);
+
+    if (w->side[x].dead || qp->visible == qp->num_msg)
+        return 0;
+    qp->visible++;
+    return 1;
+}
+
+int sim_data_stalled(const struct sim_world *w, int x, int slot, uint64_t time)
+{
+    const struct sim_qp *qp = &w->side[x].qp[slot];
+
+    return qp->state == SIM_QP_UP && qp->acked < qp->num_wqe && w->now - qp->progress_at > time;
+}
+
+/* The device of x has retried often enough. */
+int sim_data_give_up(struct sim_world *w, int x, int slot)
+{
+    struct sim_qp *qp = qp_of(w, x, slot);
+
+    if (w->side[x].dead || !sim_data_stalled(w, x, slot, GIVE_UP_TIME))
+        return 0;
+    /* An idle simulated device is not a dead one. */
+    if (path_works(w, x, slot) && path_works(w, !x, slot) && !w->rail[slot].acks_lost[x] &&
+        responder_of(w, x, slot) != NULL && responder_of(w, x, slot)->state == SIM_QP_UP)
+        return 0;
+    w->cover[SIM_COVER_RETRY_EXHAUSTED]++;
+    sim_trace(w, "side %d: retries exhausted on lane %d.%u", x, slot, qp->gen);
+    qp->state     = SIM_QP_BROKEN;
+    qp->error_cqe = 1;
+    return 1;
+}
+
+/* modify(ERR) takes effect at last. */
+int sim_data_settle(struct sim_world *w, int x, int slot)
+{
+    struct sim_qp *qp = qp_of(w, x, slot);
+
+    if (qp->state != SIM_QP_ERRING || qp->job)
+        return 0;
+    qp->state = SIM_QP_ERR;
+    return 1;
+}
