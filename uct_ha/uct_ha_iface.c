@@ -435,6 +435,9 @@ static UCS_CLASS_INIT_FUNC(uct_ha_iface_t, uct_md_h tl_md, uct_worker_h worker,
 
     UCS_CLASS_CALL_SUPER_INIT(uct_base_iface_t, &uct_ha_iface_ops, &uct_ha_iface_internal_ops,
                               tl_md, worker, params, tl_config);
+    /* UCX hands out memory as malloc left it. */
+    memset(UCS_PTR_BYTE_OFFSET(self, sizeof(self->super)), 0,
+           sizeof(*self) - sizeof(self->super));
     self->md       = md;
     self->config   = *ucs_derived_of(tl_config, struct uct_ha_iface_config);
     self->slots    = md->rail[1] != NULL ? HA_SLOTS : 1;
