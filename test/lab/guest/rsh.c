@@ -100,9 +100,10 @@ static int rsh_request(int fd, char **words)
     char        path[4096];
     size_t      at = 0;
 
+    snprintf(command, sizeof(command), ". /run/lab/env;");
     for (char **w = words; *w != NULL; w++) { /* as rsh does: join, and let a shell take it apart */
         size_t used = strlen(command);
-        snprintf(command + used, sizeof(command) - used, "%s%s", used > 0 ? " " : "", *w);
+        snprintf(command + used, sizeof(command) - used, " %s", *w);
     }
     snprintf(path, sizeof(path), "PATH=%s", getenv("PATH") != NULL ? getenv("PATH") : "/usr/sbin:/usr/bin:/sbin:/bin");
     at = append(request, at, sizeof(request), "/");

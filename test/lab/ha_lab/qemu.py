@@ -42,14 +42,14 @@ def network(rail, guest):
             "-device", f"virtio-net-pci,netdev={rail},mac={mac},host_mtu=9000,romfile="]
 
 
-def guest(cache, accelerator, shape, number, memory, share_dir):
+def guest(cache, accelerator, shape, number, memory, run):
     """The command line of one guest."""
-    words = f"lab.shape={shape} lab.host={number} lab.share={share_dir}"
+    words = f"lab.shape={shape} lab.host={number} lab.share={run.share} lab.name={run.name}"
     command = machine(cache, accelerator, 1 if shape == "two" else 2, memory, words)
     command += ["-serial", f"file:log/h{number}.console", "-qmp", f"unix:qmp.{number},server=on,wait=off",
                 "-device", "virtio-serial-pci", "-chardev", f"socket,id=agent,path=agent.{number},server=on,wait=off",
                 "-device", "virtserialport,chardev=agent,name=lab.agent"]
-    command += share("host", "/") + share("live", "/") + share("share", share_dir, writable=True)
+    command += share("host", "/") + share("live", "/") + share("share", run.share, writable=True)
     if shape == "two":
         for rail in "abm":
             command += network(rail, number)

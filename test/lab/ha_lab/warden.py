@@ -81,7 +81,7 @@ class Warden:
             await self.cable.start()
         numbers = (1, 2) if self.shape == "two" else (1,)
         for number in numbers:
-            command = qemu.guest(self.cache, accelerator, self.shape, number, self.options["mem"], self.run.share)
+            command = qemu.guest(self.cache, accelerator, self.shape, number, self.options["mem"], self.run)
             self.guests.append(Guest(number, command))
         await asyncio.gather(*(g.start(log) for g in self.guests))
         states = await asyncio.wait_for(asyncio.gather(*(g.state for g in self.guests)), self.options["timeout"])
@@ -124,7 +124,8 @@ class Warden:
             try:
                 await asyncio.wait_for(self.ending.wait(), 30)
             except asyncio.TimeoutError:
-                if not self.busy and time.monotonic() - self.touched > IDLE_SECONDS:
+                running = self.busy or any(not task.done() for task, _ in self.jobs.values())
+                if not running and time.monotonic() - self.touched > IDLE_SECONDS:
                     print("ending: nobody asked for anything for an hour", flush=True)
                     break
         server.close()
