@@ -12,6 +12,15 @@
 
 static const uint64_t cookie[2] = { 0x1111111111111111ull, 0x2222222222222222ull };
 
+/* A side that has forgotten the pair says no more than that. */
+static void blank(struct ha_record *state)
+{
+    memset(state, 0, sizeof(*state));
+    state->flags = state->seen_flags = HA_PAIR_CLOSING | HA_PAIR_FAILED;
+    for (int slot = 0; slot < HA_SLOTS; slot++)
+        state->lane[slot].st = state->lane[slot].seen_st = HA_LANE_CLOSED;
+}
+
 static void encode(struct sim_world *w, int x, struct sim_packet *packet)
 {
     struct ha_packet_header header;
@@ -30,7 +39,10 @@ static void encode(struct sim_world *w, int x, struct sim_packet *packet)
     record.dst_ep     = (uint32_t)!x;
     record.tag        = ha_pair_tag(cookie[0], cookie[1], 0);
     record.slots      = HA_SLOTS;
-    ha_pair_snapshot(&w->side[x].pair, &record.state);
+    if (w->side[x].gone)
+        blank(&record.state);
+    else
+        ha_pair_snapshot(&w->side[x].pair, &record.state);
     length         = ha_packet_encode_header(packet->bytes, &header);
     length         = ha_packet_encode_record(packet->bytes, length, &record);
     packet->length = (uint16_t)length;
@@ -65,6 +77,11 @@ static void accept(struct sim_world *w, int x, const struct sim_packet *packet)
     struct ha_packet_header header;
     struct ha_packet_record record;
 
+    if (w->side[x].gone) {
+        w->side[x].send_slot = packet->slot;
+        sim_wire_send(w, x);
+        return;
+    }
     if (ha_packet_decode_header(packet->bytes, packet->length, &header) != 0 ||
         ha_packet_decode_record(packet->bytes, packet->length, 0, &record) != 0) {
         sim_violation(w, "a genuine packet is malformed");

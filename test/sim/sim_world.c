@@ -126,7 +126,9 @@ static int happen(struct sim_world *w, unsigned thing, int x, int slot)
 {
     const struct sim_side *side = &w->side[x];
 
-    if (things[thing].owner != NATURE && (side->dead || side->gone))
+    if (things[thing].owner != NATURE && side->dead)
+        return 0;
+    if (things[thing].owner != NATURE && side->gone && things[thing].happens != no_slot_receive)
         return 0;
     if (things[thing].owner == PROGRESS && w->now < side->busy_until)
         return 0;

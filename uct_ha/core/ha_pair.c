@@ -124,6 +124,10 @@ void ha_pair_fail(struct ha_pair *pair, unsigned why, uint64_t now, struct ha_ou
 static void ha_pair_peer_ended(struct ha_pair *pair, unsigned why, uint64_t now,
                                struct ha_out *out)
 {
+    if (why == HA_FAIL_CANCELED) { /* it is still there, and must be told */
+        ha_pair_fail(pair, why, now, out);
+        return;
+    }
     pair->view_flags |= HA_PAIR_FAILED;
     if (!(pair->flags & HA_PAIR_CLOSING))
         ha_pair_fail(pair, why, now, out);

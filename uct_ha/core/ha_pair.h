@@ -168,7 +168,7 @@ struct ha_pair {
     uint64_t       deadline;   /* fail then, 0 = not armed */
     uint64_t       standby_at;
     uint64_t       drain_at;   /* failing: do not wait for drains beyond this */
-    uint64_t       linger_at;  /* both closing: do not wait for echoes beyond this, 0 = not armed */
+    uint64_t       linger_at;  /* both closing: do not wait for the last echo beyond this, 0 = not armed */
     uint64_t       now;        /* latest time given to a call */
     struct ha_pair_config cfg;
 };
@@ -187,7 +187,7 @@ enum ha_event_kind {
     HA_EV_RESOLVED,     /* P  slot gen value = k */
     HA_EV_BAD_PROOF,    /* P  slot gen value = HA_FAIL_PROOF_WINDOW / _ACKED */
     HA_EV_DELIVERED,    /* P  slot gen value = messages delivered, psn = re-read (proof = NONE: could not) */
-    HA_EV_PEER_LOST,    /* A  value = HA_FAIL_PEER_DEAD / _PEER_RESTART */
+    HA_EV_PEER_LOST,    /* A  value = HA_FAIL_PEER_DEAD / _PEER_RESTART / _CANCELED (here the user's wish) */
     HA_EV_CLOSE,        /* P  the user has let go; no operation is outstanding */
     HA_EV_TIMER,        /* A  time has passed */
 };
@@ -212,7 +212,8 @@ enum ha_action_kind {
                               the glue's next control round are one: only the present state is of interest */
     HA_ACT_LANES,       /* A  tx / rx slot may have changed: ask ha_pair_tx_slot() and _rx_slot() again */
     HA_ACT_FAIL,        /* P  value = enum ha_fail: both queue pairs are fenced and drained (or timed out): end every operation, report once */
-    HA_ACT_GONE,        /* P  both sides have let go and know it: fence, destroy, forget the pair */
+    HA_ACT_GONE,        /* P  both sides have let go and know it: deliver what has arrived on _rx_slot(), fence, destroy, forget
+                              the pair. A record that still comes for it: see docs/failover.md, "Closing" */
 };
 
 struct ha_action {

@@ -82,6 +82,8 @@ int ha_pair_merge(struct ha_pair *pair, const struct ha_record *record)
 
 int ha_pair_echo_behind(const struct ha_pair *pair, const struct ha_record *record)
 {
+    if (record->flags & HA_PAIR_FAILED) /* it wants to know only whether we know */
+        return (pair->flags & ~record->seen_flags) != 0;
     for (int slot = 0; slot < HA_SLOTS; slot++) {
         const struct ha_record_lane *told = &record->lane[slot];
 

@@ -227,10 +227,38 @@ static void ha_do_tell_failed(struct ha_pair *pair, int slot, uint64_t now, stru
     ha_emit(out, HA_ACT_FAIL, HA_NO_SLOT, 0, pair->fail);
 }
 
-/* Is a fence under way that the peer may need us for? */
-static int ha_lane_is_halfway(const struct ha_lane *lane)
+/* Is a fence under way that we need the peer for, or it us? */
+static int ha_pair_is_halfway(const struct ha_pair *pair)
 {
-    return lane->q == HA_QP_ERRING || lane->st == HA_LANE_FENCED || lane->st == HA_LANE_RESOLVED;
+    for (int slot = 0; slot < HA_SLOTS; slot++) {
+        const struct ha_lane *lane = &pair->lane[slot];
+        const struct ha_view *view = &pair->view[slot];
+
+        if (lane->q == HA_QP_ERRING || lane->st == HA_LANE_FENCED || lane->st == HA_LANE_RESOLVED)
+            return 1;
+        if (view->seen_gen != lane->gen || view->seen_st != lane->st)
+            return 1; /* it may wait for just what it has not heard */
+    }
+    return 0;
+}
+
+/* Is a lane left whose messages were all received, but not all delivered? */
+static int ha_pair_is_delivering(const struct ha_pair *pair)
+{
+    for (int slot = 0; slot < HA_SLOTS; slot++)
+        if (pair->lane[slot].st == HA_LANE_RESOLVED && ha_pair_same_gen(pair, slot) &&
+            pair->view[slot].st >= HA_LANE_RESOLVED)
+            return 1;
+    return 0;
+}
+
+/* Both users have let go. Whoever knows that the peer knows it may leave; when
+ * the last packet was lost, the other one leaves by the clock. */
+static int ha_closing_is_over(const struct ha_pair *pair, uint64_t now)
+{
+    if (!ha_pair_is_halfway(pair))
+        return !pair->dirty || now >= pair->linger_at;
+    return now >= pair->linger_at + pair->cfg.deadline;
 }
 
 static int ha_may_be_gone(const struct ha_pair *pair, int slot, uint64_t now)
@@ -240,13 +268,10 @@ static int ha_may_be_gone(const struct ha_pair *pair, int slot, uint64_t now)
     if (ha_pair_failed(pair))
         return pair->fail_told && (((pair->view_flags | pair->seen_flags) & HA_PAIR_FAILED) ||
                                    now >= pair->deadline);
-    if (pair->view_flags & HA_PAIR_FAILED)
-        return 1;
-    if (!(pair->view_flags & HA_PAIR_CLOSING))
-        return 0; /* its user still needs us */
-    return now >= pair->linger_at ||
-           (!pair->dirty && !ha_lane_is_halfway(&pair->lane[0]) &&
-            !ha_lane_is_halfway(&pair->lane[1]));
+    if (pair->view_flags & HA_PAIR_FAILED) /* or it has left, which looks the same */
+        return !ha_pair_is_delivering(pair) || pair->linger_at == 0 ||
+               now >= pair->linger_at + pair->cfg.deadline;
+    return (pair->view_flags & HA_PAIR_CLOSING) && ha_closing_is_over(pair, now);
 }
 
 static void ha_do_be_gone(struct ha_pair *pair, int slot, uint64_t now, struct ha_out *out)
@@ -359,8 +384,10 @@ uint64_t ha_pair_next_timer(const struct ha_pair *pair)
     }
     if (pair->deadline != 0)
         ha_earlier(&at, pair->deadline);
-    if (pair->linger_at != 0)
+    if (pair->linger_at != 0) {
         ha_earlier_to_come(&at, pair->linger_at, pair->now);
+        ha_earlier_to_come(&at, pair->linger_at + pair->cfg.deadline, pair->now);
+    }
     for (int slot = 0; slot < pair->slots; slot++) {
         const struct ha_lane *lane = &pair->lane[slot];
 
