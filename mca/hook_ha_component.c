@@ -26,7 +26,8 @@ int mca_hook_ha_output = -1;
 
 static bool is_active; /* the library is loaded and defaults are set */
 
-OMPI_MODULE_DECLSPEC extern ompi_hook_base_component_t mca_hook_ha_component;
+/* Open MPI finds it by name; the build hides everything else. */
+extern ompi_hook_base_component_t mca_hook_ha_component __attribute__((visibility("default")));
 
 static int  hook_ha_register(void);
 static int  hook_ha_open(void);
