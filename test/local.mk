@@ -69,3 +69,19 @@ test_sim_ha_sim_SOURCES = \
 	%D%/sim/sim_work.c \
 	%D%/sim/sim_world.c
 test_sim_ha_sim_LDADD = libha_core.la
+
+# traffic for the lab tests: run by test/run_lab_tests, not by `make check`
+noinst_PROGRAMS += test/lab_tests/ha_torture
+
+test_lab_tests_ha_torture_SOURCES = \
+	%D%/lab_tests/ha_torture.c \
+	%D%/lab_tests/torture.h \
+	%D%/lab_tests/torture_buffer.c \
+	%D%/lab_tests/torture_link.c \
+	%D%/lab_tests/torture_msg.c \
+	%D%/lab_tests/torture_options.c \
+	%D%/lab_tests/torture_pattern.c \
+	%D%/lab_tests/torture_report.c \
+	%D%/lab_tests/torture_rma.c
+test_lab_tests_ha_torture_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
+test_lab_tests_ha_torture_LDADD    = $(UCX_LIBS) -ldl -lm
