@@ -233,6 +233,7 @@ int uct_ha_lane_create(struct uct_ha_conn *conn, int slot, uint32_t gen)
         free(lane);
         return -ENOMEM;
     }
+    lane->iface = conn->iface;
     lane->conn = conn;
     lane->slot = (uint8_t)slot;
     lane->gen  = gen;
@@ -280,10 +281,23 @@ void uct_ha_lane_park(struct uct_ha_conn *conn, int slot, uint64_t until)
     iface->ctl.parked = lane;
 }
 
-void uct_ha_lane_destroy(struct uct_ha_iface *iface, struct uct_ha_lane *lane)
+void uct_ha_lane_destroy(struct uct_ha_lane *lane)
 {
-    iface->cq_used[lane->slot] -= lane_completions(iface);
     ha_rc_destroy(lane->rc);
     free(lane->held);
     free(lane);
+}
+
+static void bury_run(struct uct_ha_job *job)
+{
+    uct_ha_lane_destroy(ucs_container_of(job, struct uct_ha_lane, job));
+}
+
+void uct_ha_lane_bury(struct uct_ha_lane *lane)
+{
+    /* Its completions were polled long ago: the room is free for another. */
+    lane->iface->cq_used[lane->slot] -= lane_completions(lane->iface);
+    lane->job.owner = lane->iface;
+    lane->job.run   = bury_run;
+    uct_ha_job_post(UCT_HA_JOB_DESTROY, &lane->job);
 }

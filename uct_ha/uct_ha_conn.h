@@ -80,7 +80,9 @@ struct uct_ha_held { /* a received message that may not be delivered yet */
 
 /* A lane: the queue pair of one generation. Made anew for each generation. */
 struct uct_ha_lane {
-    struct uct_ha_conn *conn;
+    struct uct_ha_job   job;     /* its end, on the job thread */
+    struct uct_ha_iface *iface;
+    struct uct_ha_conn *conn;    /* NULL once parked */
     struct ha_rc       *rc;
     uint32_t            id;      /* in iface->lanes; never names two lanes at once */
     uint32_t            gen;
@@ -105,6 +107,7 @@ struct uct_ha_lane {
     uint8_t             busy;     /* a job works on it: must not be destroyed */
     uint8_t             reads;    /* PSN reads since the fence */
     uint32_t            last_read;
+    uint32_t            sign;     /* of life: what the data part had done at the last heartbeat */
     uint64_t            fence_at, read_at, park_until;
     struct uct_ha_lane *parked;   /* next in iface->ctl.parked */
 };
@@ -188,7 +191,10 @@ void uct_ha_conn_destroy(struct uct_ha_conn *conn);
 /* Lanes; the lock is held. */
 int  uct_ha_lane_create(struct uct_ha_conn *conn, int slot, uint32_t gen);
 void uct_ha_lane_park(struct uct_ha_conn *conn, int slot, uint64_t until);
-void uct_ha_lane_destroy(struct uct_ha_iface *iface, struct uct_ha_lane *lane);
+
+/* Destroy a parked lane: on the job thread, or now (which may block). */
+void uct_ha_lane_bury(struct uct_ha_lane *lane);
+void uct_ha_lane_destroy(struct uct_ha_lane *lane);
 struct uct_ha_lane *uct_ha_lane_find(struct uct_ha_iface *iface, uint32_t id);
 
 #endif

@@ -2,6 +2,7 @@
 #include "uct_ha_ctl.h"
 
 #include "uct_ha_failover.h"
+#include "uct_ha_job.h"
 #include "uct_ha_rx.h"
 #include "uct_ha_stats.h"
 #include "uct_ha_tx.h"
@@ -208,7 +209,7 @@ static void reap_parked_locked(struct uct_ha_iface *iface, uint64_t now)
             link = &lane->parked;
         } else {
             *link = lane->parked;
-            uct_ha_lane_destroy(iface, lane);
+            uct_ha_lane_bury(lane);
         }
     }
 }
@@ -395,6 +396,11 @@ void uct_ha_ctl_leave(struct uct_ha_iface *iface)
     pthread_mutex_unlock(&iface->ctl.lock);
 }
 
+static void destroy_lane(struct uct_ha_job *job)
+{
+    uct_ha_lane_destroy(ucs_container_of(job, struct uct_ha_lane, job));
+}
+
 void uct_ha_ctl_close(struct uct_ha_iface *iface)
 {
     struct uct_ha_ctl  *ctl = &iface->ctl;
@@ -409,6 +415,9 @@ void uct_ha_ctl_close(struct uct_ha_iface *iface)
         uct_ha_conn_destroy(conn);
     }
     reap_parked_locked(iface, UINT64_MAX);
+    pthread_mutex_unlock(&ctl->lock);
+    uct_ha_job_cancel(UCT_HA_JOB_DESTROY, iface, destroy_lane);
+    pthread_mutex_lock(&ctl->lock);
     ucs_list_for_each_safe(peer, next_peer, &ctl->peers, list) {
         uct_ha_peer_destroy(peer);
     }

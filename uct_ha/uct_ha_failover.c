@@ -11,6 +11,7 @@
 
 #define PARK_NS      2000000000ull
 #define EVENTS_MAX   16
+#define CONNECT_TRIES 5 /* each may wait a second for the neighbour */
 
 /* One call of the core and all that follows from it. */
 struct step {
@@ -34,6 +35,7 @@ struct connect_job {
     struct uct_ha_job    super;
     struct uct_ha_iface *iface;
     struct uct_ha_lane  *lane; /* busy: not destroyed before the job is done */
+    unsigned             tries;
     struct ha_rc_path    path;
 };
 
@@ -47,6 +49,13 @@ static void connect_run(struct uct_ha_job *super)
 
     status = ha_rc_connect(lane->rc, &job->path);
     pthread_mutex_lock(&iface->ctl.lock);
+    if (status != 0 && lane->conn != NULL && !lane->fenced && ++job->tries < CONNECT_TRIES) {
+        /* Usually the neighbour did not answer in time: behind the jobs of
+         * other rails it may try again, the queue pair is still in INIT. */
+        uct_ha_job_post(UCT_HA_JOB_CONNECT, &job->super);
+        pthread_mutex_unlock(&iface->ctl.lock);
+        return;
+    }
     lane->busy = 0;
     if (lane->conn != NULL && !lane->fenced) {
         event.kind = status == 0 ? HA_EV_QP_CONNECTED : HA_EV_QP_FAILED;
@@ -73,7 +82,7 @@ void uct_ha_failover_cancel_jobs(struct uct_ha_iface *iface)
 {
     struct uct_ha_lane *lane;
 
-    uct_ha_job_cancel(iface, drop_job);
+    uct_ha_job_cancel(UCT_HA_JOB_CONNECT, iface, drop_job);
     pthread_mutex_lock(&iface->ctl.lock);
     for (lane = iface->ctl.parked; lane != NULL; lane = lane->parked) {
         lane->busy = 0;
@@ -114,7 +123,7 @@ static void connect_lane(struct step *step, int slot)
         .rnr_retry = config->rnr_retry_count, .min_rnr_timer = config->min_rnr_timer,
         .rd_atomic = iface->rd_atomic,
     };
-    uct_ha_job_post(&job->super);
+    uct_ha_job_post(UCT_HA_JOB_CONNECT, &job->super);
 }
 
 /* ---- the other actions ---------------------------------------------------- */

@@ -5,61 +5,91 @@
 #include <signal.h>
 #include <stddef.h>
 
-static pthread_mutex_t    lock = PTHREAD_MUTEX_INITIALIZER; /* guards everything below */
-static pthread_cond_t     wake = PTHREAD_COND_INITIALIZER;
-static pthread_cond_t     idle = PTHREAD_COND_INITIALIZER;
-static pthread_t          thread;
-static int                users, stopping;
-static struct uct_ha_job *head, **tail = &head;
-static const void        *running; /* owner of the job that runs now */
+struct worker {
+    pthread_t          thread;
+    pthread_cond_t     wake; /* there is a job, or an end */
+    pthread_cond_t     idle; /* a job is done */
+    struct uct_ha_job *head, **tail;
+    const void        *running; /* owner of the job that runs now */
+};
 
-static struct uct_ha_job *take(void)
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards everything here */
+static struct worker   workers[UCT_HA_JOB_KINDS];
+static int             users, stopping;
+
+static struct uct_ha_job *take(struct worker *worker)
 {
-    struct uct_ha_job *job = head;
+    struct uct_ha_job *job = worker->head;
 
-    head = job->next;
-    if (head == NULL) {
-        tail = &head;
+    worker->head = job->next;
+    if (worker->head == NULL) {
+        worker->tail = &worker->head;
     }
     return job;
 }
 
 static void *work(void *arg)
 {
+    struct worker     *worker = arg;
     struct uct_ha_job *job;
 
-    (void)arg;
     pthread_mutex_lock(&lock);
     for (;;) {
-        while (head == NULL && !stopping) {
-            pthread_cond_wait(&wake, &lock);
+        while (worker->head == NULL && !stopping) {
+            pthread_cond_wait(&worker->wake, &lock);
         }
-        if (head == NULL) {
+        if (worker->head == NULL) {
             break;
         }
-        job     = take();
-        running = job->owner;
+        job             = take(worker);
+        worker->running = job->owner;
         pthread_mutex_unlock(&lock);
         job->run(job);
         pthread_mutex_lock(&lock);
-        running = NULL;
-        pthread_cond_broadcast(&idle);
+        worker->running = NULL;
+        pthread_cond_broadcast(&worker->idle);
     }
     pthread_mutex_unlock(&lock);
     return NULL;
 }
 
-/* The application's signals are its own: this thread takes none. */
+static void stop(int count)
+{
+    pthread_mutex_lock(&lock);
+    stopping = 1;
+    for (int i = 0; i < count; i++) {
+        pthread_cond_signal(&workers[i].wake);
+    }
+    pthread_mutex_unlock(&lock);
+    for (int i = 0; i < count; i++) {
+        pthread_join(workers[i].thread, NULL);
+    }
+}
+
+/* The application's signals are its own: these threads take none. Called with
+ * the lock held. */
 static int start(void)
 {
     sigset_t all, old;
-    int      status;
+    int      status = 0, started = 0;
 
+    stopping = 0;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    stopping = 0;
-    status   = pthread_create(&thread, NULL, work, NULL);
+    for (int i = 0; i < UCT_HA_JOB_KINDS && status == 0; i++) {
+        pthread_cond_init(&workers[i].wake, NULL);
+        pthread_cond_init(&workers[i].idle, NULL);
+        workers[i].head = NULL;
+        workers[i].tail = &workers[i].head;
+        status   = pthread_create(&workers[i].thread, NULL, work, &workers[i]);
+        started += status == 0;
+    }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (status != 0) {
+        pthread_mutex_unlock(&lock);
+        stop(started);
+        pthread_mutex_lock(&lock);
+    }
     return -status;
 }
 
@@ -82,44 +112,52 @@ void uct_ha_job_close(void)
 
     pthread_mutex_lock(&lock);
     last = --users == 0;
-    if (last) {
-        stopping = 1;
-        pthread_cond_signal(&wake);
-    }
     pthread_mutex_unlock(&lock);
     if (last) {
-        pthread_join(thread, NULL);
+        stop(UCT_HA_JOB_KINDS);
     }
 }
 
-void uct_ha_job_post(struct uct_ha_job *job)
+void uct_ha_job_post(enum uct_ha_job_kind kind, struct uct_ha_job *job)
 {
+    struct worker *worker = &workers[kind];
+
     job->next = NULL;
     pthread_mutex_lock(&lock);
-    *tail = job;
-    tail  = &job->next;
-    pthread_cond_signal(&wake);
+    *worker->tail = job;
+    worker->tail  = &job->next;
+    pthread_cond_signal(&worker->wake);
     pthread_mutex_unlock(&lock);
 }
 
-void uct_ha_job_cancel(const void *owner, void (*drop)(struct uct_ha_job *job))
+static struct uct_ha_job *take_all_of(struct worker *worker, const void *owner)
 {
-    struct uct_ha_job **link, *job, *dropped = NULL;
+    struct uct_ha_job **link, *job, *taken = NULL;
 
-    pthread_mutex_lock(&lock);
-    for (link = &head; (job = *link) != NULL;) {
+    for (link = &worker->head; (job = *link) != NULL;) {
         if (job->owner == owner) {
             *link     = job->next;
-            job->next = dropped;
-            dropped   = job;
+            job->next = taken;
+            taken     = job;
         } else {
             link = &job->next;
         }
     }
-    tail = link;
-    while (running == owner) {
-        pthread_cond_wait(&idle, &lock);
+    worker->tail = link;
+    return taken;
+}
+
+void uct_ha_job_cancel(enum uct_ha_job_kind kind, const void *owner,
+                       void (*drop)(struct uct_ha_job *job))
+{
+    struct worker     *worker = &workers[kind];
+    struct uct_ha_job *job, *dropped;
+
+    pthread_mutex_lock(&lock);
+    while (worker->running == owner) {
+        pthread_cond_wait(&worker->idle, &lock);
     }
+    dropped = take_all_of(worker, owner); /* after the wait: it may have posted itself again */
     pthread_mutex_unlock(&lock);
 
     while (dropped != NULL) {

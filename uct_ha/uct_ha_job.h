@@ -3,31 +3,37 @@
 #define UCT_HA_JOB_H_
 
 /*
- * One worker thread per process for device commands that may block: creating
- * an address handle and connecting a queue pair resolve the neighbour, which
- * takes a second when it is dead. Neither progress nor the thread that answers
- * heartbeats may wait for that.
+ * Worker threads, one per process and kind, for device commands that may
+ * block. Neither progress nor the thread that answers heartbeats may wait for
+ * them:
+ *  - creating an address handle and connecting a queue pair resolve the
+ *    neighbour, which takes a second when it is dead;
+ *  - destroying a queue pair waits until the device has let go of its packets,
+ *    which on Soft-RoCE over a dead net device was seen to take 50 s.
  *
- * The thread starts with the first user and ends with the last.
+ * The threads start with the first user and end with the last.
  */
+
+enum uct_ha_job_kind { UCT_HA_JOB_CONNECT, UCT_HA_JOB_DESTROY, UCT_HA_JOB_KINDS };
 
 struct uct_ha_job {
     struct uct_ha_job *next;
     const void        *owner;
-    /* Runs on the worker thread. It may release the job itself. */
+    /* Runs on the worker thread. It may release the job, or post it again. */
     void (*run)(struct uct_ha_job *job);
 };
 
-/* Reference the worker thread; 0 or a negative errno value. */
+/* Reference the worker threads; 0 or a negative errno value. */
 int  uct_ha_job_open(void);
 void uct_ha_job_close(void);
 
 /* Queue a job. The caller keeps it alive until run() was called or
- * uct_ha_job_cancel() returned. Jobs run in order. */
-void uct_ha_job_post(struct uct_ha_job *job);
+ * uct_ha_job_cancel() returned. Jobs of a kind run in order. */
+void uct_ha_job_post(enum uct_ha_job_kind kind, struct uct_ha_job *job);
 
 /* Take every queued job of `owner` off and wait for the running one. For each
  * job taken off `drop` is called. Not from run(). */
-void uct_ha_job_cancel(const void *owner, void (*drop)(struct uct_ha_job *job));
+void uct_ha_job_cancel(enum uct_ha_job_kind kind, const void *owner,
+                       void (*drop)(struct uct_ha_job *job));
 
 #endif

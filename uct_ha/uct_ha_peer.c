@@ -154,7 +154,7 @@ void uct_ha_peer_resolve(struct uct_ha_peer *peer, uint64_t now)
         job->addr        = rail->where.addr;
         rail->ah_busy    = 1;
         rail->retry_at   = now + RESOLVE_RETRY_NS;
-        uct_ha_job_post(&job->super);
+        uct_ha_job_post(UCT_HA_JOB_CONNECT, &job->super);
     }
 }
 
@@ -162,6 +162,30 @@ int uct_ha_peer_rail_usable(const struct uct_ha_peer *peer, int slot)
 {
     return slot < peer->iface->slots && peer->rail[slot].known && !peer->rail[slot].bad &&
            !peer->iface->ctl.down[slot];
+}
+
+/* Data that goes through is a better sign of life than a ping, which a busy
+ * rail may lose. Reads what progress owns: a torn picture only costs a round. */
+static int data_flows(struct uct_ha_peer *peer, int slot)
+{
+    struct uct_ha_conn *conn;
+    struct uct_ha_lane *lane;
+    uint32_t            sign;
+    int                 flows = 0;
+
+    ucs_list_for_each(conn, &peer->conns, peer_link) {
+        lane = conn->lane[slot];
+        if (lane == NULL || lane->fenced) {
+            continue;
+        }
+        sign = __atomic_load_n(&lane->rx_done, __ATOMIC_RELAXED);
+        if (ha_pair_tx_slot(&conn->pair) == slot) {
+            sign += __atomic_load_n(&conn->log.head, __ATOMIC_RELAXED);
+        }
+        flows     |= sign != lane->sign;
+        lane->sign = sign;
+    }
+    return flows;
 }
 
 int uct_ha_peer_heartbeat(struct uct_ha_peer *peer, uint64_t now, int *suspect)
@@ -177,7 +201,9 @@ int uct_ha_peer_heartbeat(struct uct_ha_peer *peer, uint64_t now, int *suspect)
             rail->waiting = 0;
             continue;
         }
-        if (rail->waiting) {
+        if (data_flows(peer, s)) {
+            rail->missed = 0;
+        } else if (rail->waiting) {
             rail->missed++;
             UCT_HA_STATS_ADD(heartbeats_missed, 1);
         }
