@@ -82,8 +82,9 @@ def to_csv_time(marks, rows, clock):
     return moved
 
 
-def median_rate(rows):
-    return round(statistics.median(row["mb_s"] for row in rows), 3) if rows else None
+def mean_rate(rows):
+    """Mean, not median: traffic comes in windows, so single intervals may be empty."""
+    return round(statistics.fmean(row["mb_s"] for row in rows), 3) if rows else None
 
 
 def figures(rows, cuts):
@@ -97,7 +98,7 @@ def figures(rows, cuts):
     previous = 0.0
     result = []
     for (cut, label), end in zip(cuts, ends):
-        before = median_rate([r for r in rows if previous <= r["time_s"] < cut - interval])
+        before = mean_rate([r for r in rows if previous <= r["time_s"] < cut - interval])
         after_cut = [r for r in rows if cut - interval <= r["time_s"] < end - interval]
         low = (before or 0.0) * 0.1
         first = next((i for i, r in enumerate(after_cut)
@@ -111,7 +112,7 @@ def figures(rows, cuts):
             resumed = after_cut[first + length:]
         result.append({
             "cut_s": round(cut, 3), "label": label,
-            "bw_before": before, "bw_during": median_rate(outage), "bw_after": median_rate(resumed),
+            "bw_before": before, "bw_during": mean_rate(outage), "bw_after": mean_rate(resumed),
             "outage_ms": round(len(outage) * interval * 1000), "resolution_ms": round(interval * 1000),
         })
         previous = resumed[0]["time_s"] if resumed else cut
@@ -160,7 +161,7 @@ def main():
     if not arguments.no_plot:
         plot(arguments, rows, cuts, marks)
     print(json.dumps({"plot": None if arguments.no_plot else arguments.output,
-                      "bw_median": median_rate(rows), "cuts": figures(rows, cuts)}))
+                      "bw_mean": mean_rate(rows), "cuts": figures(rows, cuts)}))
 
 
 if __name__ == "__main__":
