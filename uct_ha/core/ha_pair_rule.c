@@ -227,6 +227,11 @@ static void ha_do_tell_failed(struct ha_pair *pair, int slot, uint64_t now, stru
     ha_emit(out, HA_ACT_FAIL, HA_NO_SLOT, 0, pair->fail);
 }
 
+static int ha_is_unfinished(unsigned st)
+{
+    return st == HA_LANE_FENCED || st == HA_LANE_RESOLVED;
+}
+
 /* Is a fence under way that we need the peer for, or it us? */
 static int ha_pair_is_halfway(const struct ha_pair *pair)
 {
@@ -234,7 +239,7 @@ static int ha_pair_is_halfway(const struct ha_pair *pair)
         const struct ha_lane *lane = &pair->lane[slot];
         const struct ha_view *view = &pair->view[slot];
 
-        if (lane->q == HA_QP_ERRING || lane->st == HA_LANE_FENCED || lane->st == HA_LANE_RESOLVED)
+        if (lane->q == HA_QP_ERRING || ha_is_unfinished(lane->st) || ha_is_unfinished(view->st))
             return 1;
         if (view->seen_gen != lane->gen || view->seen_st != lane->st)
             return 1; /* it may wait for just what it has not heard */
