@@ -31,6 +31,8 @@ struct uct_ha_stats {
     uint64_t ctl_rx;            /* control packets received and accepted */
     uint64_t ctl_dropped;       /* stray, stale, short or forged control packets */
     uint64_t heartbeats_missed; /* pings without an answer in time */
+    uint64_t pairs;             /* endpoint pairs that can send, now */
+    uint64_t standbys;          /* ... that have a second lane ready on both sides, now */
 };
 
 /* Copy at most `size` bytes of the totals to `stats`; bytes of a newer, larger

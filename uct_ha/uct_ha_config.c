@@ -61,7 +61,7 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
     {"TX_QUEUE_LEN", "256", "Send operations that one lane may have in flight.",
      IFACE_FIELD(tx_queue_len), UCS_CONFIG_TYPE_UINT},
 
-    {"RX_QUEUE_LEN", "64",
+    {"RX_QUEUE_LEN", "128",
      "Messages that one connection takes ahead of its receiver (its credits).",
      IFACE_FIELD(rx_queue_len), UCS_CONFIG_TYPE_UINT},
 

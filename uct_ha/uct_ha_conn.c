@@ -2,6 +2,7 @@
 #include "uct_ha_conn.h"
 
 #include "uct_ha_ctl.h"
+#include "uct_ha_failover.h"
 #include "uct_ha_iface.h"
 #include "uct_ha_rx.h"
 
@@ -111,6 +112,7 @@ void uct_ha_conn_destroy(struct uct_ha_conn *conn)
 {
     struct uct_ha_iface *iface = conn->iface;
 
+    uct_ha_failover_forget_locked(conn);
     for (int s = 0; s < HA_SLOTS; s++) {
         if (conn->lane[s] != NULL) {
             uct_ha_lane_park(conn, s, 0);

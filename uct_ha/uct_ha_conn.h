@@ -167,6 +167,7 @@ struct uct_ha_conn {
     uint32_t              outage_replayed, outage_retired;
     uint32_t              rto_done, rto_polls; /* last sample of the progress check */
     uint64_t              rto_since;
+    int8_t                counted_works, counted_spare; /* as the statistics have it */
 };
 
 static inline uint64_t uct_ha_wr_id(enum uct_ha_wr_kind kind, uint32_t lane, uint32_t index)

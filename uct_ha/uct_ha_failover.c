@@ -149,7 +149,9 @@ static void fence_lane(struct step *step, int slot)
     struct uct_ha_lane *lane = conn->lane[slot];
     struct ha_lane     *ctl  = &conn->pair.lane[slot];
 
-    if (ctl->act != 0 && ctl->act == conn->pair.epoch && conn->outage_at == 0) {
+    /* A lane serves one epoch: one that has served and is fenced only now was
+     * the active one, even if the peer's packet has brought the next epoch too. */
+    if (ctl->act != 0 && conn->outage_at == 0) {
         conn->outage_at    = step->now;
         conn->outage_slot  = (uint8_t)slot;
         conn->outage_cause = ctl->cause;
@@ -287,6 +289,21 @@ static void trace_event(const struct uct_ha_conn *conn, const struct ha_event *e
     }
 }
 
+/* How many pairs work, and how many could lose a rail now: what a test or an
+ * operator waits for after a failover. */
+static void count_health(struct uct_ha_conn *conn, int works, int spare)
+{
+    UCT_HA_STATS_ADD(pairs, works - conn->counted_works);
+    UCT_HA_STATS_ADD(standbys, spare - conn->counted_spare);
+    conn->counted_works = (int8_t)works;
+    conn->counted_spare = (int8_t)spare;
+}
+
+void uct_ha_failover_forget_locked(struct uct_ha_conn *conn)
+{
+    count_health(conn, 0, 0);
+}
+
 /* Until nothing more follows. */
 static void settle(struct step *step)
 {
@@ -306,6 +323,9 @@ static void settle(struct step *step)
             apply_all(step, actions, count);
         }
     } while (count >= 0 || step->head != step->tail);
+    count_health(step->conn, ha_pair_tx_slot(&step->conn->pair) != HA_NO_SLOT,
+                 ha_pair_standby(&step->conn->pair) != HA_NO_SLOT &&
+                 !ha_pair_failed(&step->conn->pair));
     if (step->ctx == HA_CTX_ASYNC && ha_pair_wants_progress(&step->conn->pair, step->now)) {
         uct_ha_ctl_attention_locked(step->conn);
     }
