@@ -45,7 +45,8 @@ enum sim_cover {
     SIM_COVER_FENCED_CONNECTING, SIM_COVER_ABANDONED, SIM_COVER_SKIPPED, SIM_COVER_EMPTY_PROOF,
     SIM_COVER_PSN_WRAP, SIM_COVER_GENERATION_4, SIM_COVER_SLOT_1_FIRST, SIM_COVER_FENCED_OP,
     SIM_COVER_CTL_LOST, SIM_COVER_CTL_REPEATED, SIM_COVER_CTL_REORDERED, SIM_COVER_CTL_OLD,
-    SIM_COVER_ERROR_END, SIM_COVER_PEER_KILLED, SIM_COVER_CLOSED_EARLY, SIM_COVER_LAST
+    SIM_COVER_ERROR_END, SIM_COVER_PEER_KILLED, SIM_COVER_CANCELED, SIM_COVER_CLOSED_EARLY,
+    SIM_COVER_REJECTED, SIM_COVER_ONE_RAIL, SIM_COVER_LAST
 };
 
 enum sim_qp_state {
@@ -68,6 +69,7 @@ struct sim_qp {
     uint8_t        state;
     uint8_t        created_untold, job, fence_asked, settled_told, drained_told, error_cqe;
     uint8_t        resolve_untold, close_asked;
+    uint8_t        refused;       /* the error completion is about a request that was wrong */
     uint32_t       gen, psn, mtu;
     /* requester */
     struct sim_wqe wqe[SIM_OPS_MAX];
@@ -84,7 +86,7 @@ struct sim_qp {
 
 struct sim_op {
     uint64_t length;
-    uint8_t  kind, fence;
+    uint8_t  kind, fence, wrong; /* wrong: the peer will refuse it */
     uint8_t  submitted, executed, has_data, ended, result, delivered;
     int8_t   slot; /* latest posting, -1 = never */
     uint32_t gen;
@@ -129,7 +131,10 @@ struct sim_packet {
     uint8_t  bytes[HA_PACKET_HEADER_LEN + HA_PACKET_RECORD_LEN];
 };
 
-enum sim_plot { SIM_PLOT_FAULTS, SIM_PLOT_FLAPPING, SIM_PLOT_BOTH_CUT, SIM_PLOT_KILL };
+enum sim_plot {
+    SIM_PLOT_FAULTS, SIM_PLOT_FLAPPING,                   /* everything must finish */
+    SIM_PLOT_BOTH_CUT, SIM_PLOT_KILL, SIM_PLOT_CANCEL /* must end, with an error if need be */
+};
 
 struct sim_world {
     uint64_t          seed, random, now, end_at;
@@ -141,7 +146,8 @@ struct sim_world {
     enum sim_plot     plot;
     uint32_t          faults_left, alarms_left;
     uint64_t          next_fault_at, doom_at;
-    uint8_t           loss, doomed, both_cut, leave_one_dead, lazy; /* loss: of control packets, percent */
+    uint8_t           loss; /* of control packets, percent */
+    uint8_t           slots, doomed, leave_one_dead, lazy;
     struct { int8_t slot; uint32_t gen; } lane_of[SIM_EPOCHS_MAX];
     uint64_t         *cover;
     int               tracing;
@@ -189,6 +195,7 @@ int sim_side_suspect(struct sim_world *w, int x, int slot);
 int sim_side_alarm(struct sim_world *w, int x, int slot);
 int sim_side_port(struct sim_world *w, int x, int slot);
 int sim_side_lost(struct sim_world *w, int x);
+void sim_side_cancel(struct sim_world *w, int x);
 
 /* ---- sim_work.c: progress context ---- */
 int sim_work_submit(struct sim_world *w, int x);

@@ -87,6 +87,22 @@ static void receive_message(struct sim_qp *responder, const struct sim_wqe *wqe)
         responder->msg[responder->num_msg++] = wqe->op;
 }
 
+/* The responder refuses the request at `wqe`: x's queue pair is in error, and
+ * nothing behind it runs. */
+static int refuse(struct sim_world *w, int x, int slot, const struct sim_wqe *wqe)
+{
+    struct sim_qp *qp = qp_of(w, x, slot);
+
+    if (qp->state != SIM_QP_UP || !path_works(w, !x, slot) ||
+        qp->acked != (uint32_t)(wqe - qp->wqe))
+        return 0;
+    sim_trace(w, "side %d: operation %u is refused on lane %d.%u", x, wqe->op, slot, qp->gen);
+    qp->state     = SIM_QP_BROKEN;
+    qp->error_cqe = 1;
+    qp->refused   = 1;
+    return 1;
+}
+
 /* The next packet of x executes at the other side. A packet that left before
  * a cut may still arrive, rarely. */
 int sim_data_execute(struct sim_world *w, int x, int slot)
@@ -99,10 +115,12 @@ int sim_data_execute(struct sim_world *w, int x, int slot)
         return 0;
     if (!path_works(w, x, slot) && !sim_chance(w, 2))
         return 0;
+    wqe = wqe_at(qp, responder->rx);
+    if (w->side[x].op[wqe->op].wrong)
+        return refuse(w, x, slot, wqe);
     sim_oracle_packet(w, x, slot);
     w->cover[SIM_COVER_EXEC_ERRING] += responder->state == SIM_QP_ERRING;
     w->cover[SIM_COVER_EXEC_SENDER_FENCED] += qp->state == SIM_QP_ERR;
-    wqe = wqe_at(qp, responder->rx);
     responder->rx += wqe->kind == HA_OP_READ ? wqe->npsn : 1;
     if (responder->rx < wqe->pos + wqe->npsn)
         return 1;

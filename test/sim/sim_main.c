@@ -27,7 +27,8 @@ static const char *const cover_name[SIM_COVER_LAST] = {
     "empty proofs", "packet numbers that wrapped", "lanes of generation 4 or more",
     "starts on slot 1", "fenced operations that waited", "control packets lost",
     "control packets repeated", "control packets reordered", "old control packets heard",
-    "error ends", "peers killed", "sides closed before their peer finished",
+    "error ends", "peers killed", "endpoints canceled", "sides closed before their peer finished",
+    "operations refused by the peer", "lanes replaced on a single rail",
 };
 
 struct options {

@@ -53,7 +53,8 @@ void sim_oracle_execute(struct sim_world *w, int x, uint32_t i, int slot)
     if (op->executed)
         sim_violation(w, "I4 operation %u of side %d executes twice, now on lane %d", i, x, slot);
     while (side->next_executed < side->num_ops &&
-           side->op[side->next_executed].kind == HA_OP_READ)
+           (side->op[side->next_executed].kind == HA_OP_READ ||
+            side->op[side->next_executed].wrong))
         side->next_executed++;
     if (i > side->next_executed)
         sim_violation(w, "I5 operation %u of side %d executes before %u", i, x,
@@ -125,6 +126,8 @@ static int may_end_so(const struct sim_world *w, int x, const struct sim_op *op,
         return op->executed && !answered;
     case HA_RESULT_UNKNOWN:
         return op->kind == HA_OP_FETCH && op->executed && !op->has_data;
+    case HA_RESULT_REJECTED:
+        return op->wrong && !op->executed;
     case HA_RESULT_CANCELED:
         return w->side[x].failed;
     default:

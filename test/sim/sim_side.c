@@ -119,6 +119,7 @@ static void cover_transition(struct sim_world *w, int x, const struct ha_pair *b
 
     if (now->epoch > before->epoch) {
         w->cover[SIM_COVER_FAILOVER] += now->epoch > 1;
+        w->cover[SIM_COVER_ONE_RAIL] += now->epoch > 1 && w->slots == 1;
         w->cover[SIM_COVER_SLOT_1_FIRST] += now->epoch == 1 && now->lane[1].act == 1;
         w->cover[SIM_COVER_PASSIVE] += now->epoch > 1 && w->now < w->side[!x].busy_until;
     }
@@ -289,4 +290,16 @@ int sim_side_lost(struct sim_world *w, int x)
     sim_trace(w, "side %d: the peer is silent on every rail", x);
     sim_side_give(w, x, &event);
     return 1;
+}
+
+/* The user ends the endpoint while operations are outstanding. */
+void sim_side_cancel(struct sim_world *w, int x)
+{
+    struct ha_event event = { .kind = HA_EV_PEER_LOST, .value = HA_FAIL_CANCELED };
+
+    if (w->side[x].closed || w->side[x].gone)
+        return;
+    w->cover[SIM_COVER_CANCELED]++;
+    sim_trace(w, "side %d: its user cancels", x);
+    sim_side_give(w, x, &event);
 }

@@ -38,7 +38,7 @@ static void encode(struct sim_world *w, int x, struct sim_packet *packet)
     record.src_ep     = (uint32_t)x;
     record.dst_ep     = (uint32_t)!x;
     record.tag        = ha_pair_tag(cookie[0], cookie[1], 0);
-    record.slots      = HA_SLOTS;
+    record.slots      = w->slots;
     if (w->side[x].gone)
         blank(&record.state);
     else

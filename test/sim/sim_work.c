@@ -97,6 +97,12 @@ int sim_work_poll_error(struct sim_world *w, int x, int slot)
     if (!qp->error_cqe || qp->polled != qp->acked)
         return 0;
     qp->error_cqe = 0;
+    if (qp->refused && !w->side[x].failed) {
+        event.cause = HA_CAUSE_PROGRAM;
+        w->cover[SIM_COVER_REJECTED]++;
+        ha_log_reject(&w->side[x].log, qp->wqe[qp->acked].index);
+        sim_work_retire(w, x);
+    }
     sim_side_give(w, x, &event);
     return 1;
 }
@@ -173,7 +179,8 @@ int sim_work_drained(struct sim_world *w, int x, int slot)
     struct sim_qp *qp     = &w->side[x].qp[slot];
     struct ha_event event = { .kind = HA_EV_DRAINED, .slot = slot, .gen = qp->gen };
 
-    if (qp->drained_told || !qp->fence_asked || qp->state != SIM_QP_ERR || qp->polled != qp->acked)
+    if (qp->drained_told || !qp->fence_asked || qp->state != SIM_QP_ERR ||
+        qp->polled != qp->acked || qp->error_cqe)
         return 0;
     qp->drained_told = 1;
     sim_side_give(w, x, &event);

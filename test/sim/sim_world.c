@@ -211,18 +211,17 @@ static void heal(struct sim_world *w, int slot)
 
 static void fault(struct sim_world *w)
 {
-    int slot = (int)sim_below(w, HA_SLOTS);
+    int slot = (int)sim_below(w, w->slots);
 
     w->faults_left--;
     if (w->plot == SIM_PLOT_FLAPPING) {
-        slot             = (int)(w->faults_left % HA_SLOTS);
+        slot             = (int)(w->faults_left % w->slots);
         w->next_fault_at = w->now + random_time(w, SIM_MS, 80 * SIM_MS);
     } else {
         w->next_fault_at = w->now + random_time(w, 0, 8 * SIM_MS);
     }
     hurt(w, slot, sim_below(w, 5), (int)sim_below(w, 2));
     w->rail[slot].heal_at = w->now + random_time(w, SIM_MS / 4, 50 * SIM_MS);
-    w->both_cut          |= w->rail[0].heal_at && w->rail[1].heal_at;
     w->cover[SIM_COVER_BOTH_CUT] += w->rail[0].heal_at && w->rail[1].heal_at;
     if (w->faults_left == 0 && w->leave_one_dead) {
         w->rail[slot].heal_at = UINT64_MAX; /* never */
@@ -238,6 +237,10 @@ static void doom(struct sim_world *w)
         w->side[sim_below(w, 2)].dead = 1;
         w->cover[SIM_COVER_PEER_KILLED]++;
         sim_trace(w, "FAULT: one side is killed");
+        return;
+    }
+    if (w->plot == SIM_PLOT_CANCEL) {
+        sim_side_cancel(w, (int)sim_below(w, 2));
         return;
     }
     for (int slot = 0; slot < HA_SLOTS; slot++) {
@@ -271,6 +274,7 @@ static void make_operations(struct sim_world *w, struct sim_side *side, uint32_t
 
         op->kind   = kinds[sim_below(w, sizeof(kinds))];
         op->fence  = sim_chance(w, 20);
+        op->wrong  = op->kind == HA_OP_WRITE && sim_chance(w, 4);
         op->length = op->kind >= HA_OP_ATOMIC ? 8 : sim_below(w, 5 * 1024);
         op->slot   = -1;
     }
@@ -288,11 +292,11 @@ static void make_sides(struct sim_world *w, uint32_t ops)
 
     for (int x = 0; x < 2; x++) {
         ha_log_init(&w->side[x].log, w->side[x].log_ops, SIM_LOG_SIZE);
-        ha_pair_init(&w->side[x].pair, &cfg, x == 0, HA_SLOTS);
+        ha_pair_init(&w->side[x].pair, &cfg, x == 0, w->slots);
         w->side[x].tx_slot = w->side[x].rx_slot = HA_NO_SLOT;
         make_operations(w, &w->side[x], ops);
         sim_side_give(w, x, &start);
-        for (up.slot = 0; up.slot < HA_SLOTS; up.slot++)
+        for (up.slot = 0; up.slot < w->slots; up.slot++)
             sim_side_give(w, x, &up);
     }
 }
@@ -303,7 +307,8 @@ static void make_plot(struct sim_world *w)
     uint32_t n = sim_below(w, 100);
 
     w->plot = n < 70 ? SIM_PLOT_FAULTS : n < 85 ? SIM_PLOT_FLAPPING :
-              n < 94 ? SIM_PLOT_BOTH_CUT : SIM_PLOT_KILL;
+              n < 92 ? SIM_PLOT_BOTH_CUT : n < 96 ? SIM_PLOT_KILL : SIM_PLOT_CANCEL;
+    w->slots         = sim_chance(w, 8) ? 1 : HA_SLOTS;
     w->loss          = losses[sim_below(w, sizeof(losses))];
     w->lazy          = sim_chance(w, 60);
     w->alarms_left   = sim_below(w, 4);
@@ -311,7 +316,7 @@ static void make_plot(struct sim_world *w)
     w->next_fault_at = random_time(w, 0, 6 * SIM_MS);
     w->doom_at       = w->plot >= SIM_PLOT_BOTH_CUT ? random_time(w, 0, 15 * SIM_MS) : UINT64_MAX;
     w->end_at        = 20 * SIM_S;
-    w->leave_one_dead = sim_chance(w, 30) && w->plot < SIM_PLOT_BOTH_CUT;
+    w->leave_one_dead = sim_chance(w, 30) && w->plot < SIM_PLOT_BOTH_CUT && w->slots > 1;
     for (int e = 0; e < SIM_EPOCHS_MAX; e++)
         w->lane_of[e].slot = -1;
 }

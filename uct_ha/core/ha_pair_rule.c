@@ -247,16 +247,6 @@ static int ha_pair_is_halfway(const struct ha_pair *pair)
     return 0;
 }
 
-/* Is a lane left whose messages were all received, but not all delivered? */
-static int ha_pair_is_delivering(const struct ha_pair *pair)
-{
-    for (int slot = 0; slot < HA_SLOTS; slot++)
-        if (pair->lane[slot].st == HA_LANE_RESOLVED && ha_pair_same_gen(pair, slot) &&
-            pair->view[slot].st >= HA_LANE_RESOLVED)
-            return 1;
-    return 0;
-}
-
 /* Both users have let go. Whoever knows that the peer knows it may leave; when
  * the last packet was lost, the other one leaves by the clock. */
 static int ha_closing_is_over(const struct ha_pair *pair, uint64_t now)
@@ -274,8 +264,7 @@ static int ha_may_be_gone(const struct ha_pair *pair, int slot, uint64_t now)
         return pair->fail_told && (((pair->view_flags | pair->seen_flags) & HA_PAIR_FAILED) ||
                                    now >= pair->deadline);
     if (pair->view_flags & HA_PAIR_FAILED) /* or it has left, which looks the same */
-        return !ha_pair_is_delivering(pair) || pair->linger_at == 0 ||
-               now >= pair->linger_at + pair->cfg.deadline;
+        return 1;
     return (pair->view_flags & HA_PAIR_CLOSING) && ha_closing_is_over(pair, now);
 }
 
