@@ -273,7 +273,7 @@ void sim_oracle_gone(struct sim_world *w, int x)
 {
     const struct sim_side *peer = &w->side[!x];
 
-    if (w->side[x].failed || peer->failed || peer->dead)
+    if (w->side[x].failed || ha_pair_failed(&peer->pair) || peer->dead)
         return;
     for (uint32_t i = 0; i < peer->num_ops; i++)
         if (peer->op[i].kind == HA_OP_SEND && peer->op[i].ended && !peer->op[i].delivered)

@@ -468,7 +468,7 @@ static void test_close_when_the_last_packet_is_lost(void **state)
     pass(1); /* both have heard of it, nothing after that arrives */
     cut     = 1;
     on_wire = 0;
-    pass(20);
+    pass(110);
     for (int x = 0; x < 2; x++)
         assert_int_equal(side[x].gone, 1);
 }

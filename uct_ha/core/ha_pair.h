@@ -168,7 +168,7 @@ struct ha_pair {
     uint64_t       deadline;   /* fail then, 0 = not armed */
     uint64_t       standby_at;
     uint64_t       drain_at;   /* failing: do not wait for drains beyond this */
-    uint64_t       linger_at;  /* both closing: do not wait for the last echo beyond this, 0 = not armed */
+    uint64_t       linger_at;  /* both closing: do not wait for the peer beyond this, 0 = not armed */
     uint64_t       now;        /* latest time given to a call */
     struct ha_pair_config cfg;
 };

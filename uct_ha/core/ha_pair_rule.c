@@ -247,13 +247,12 @@ static int ha_pair_is_halfway(const struct ha_pair *pair)
     return 0;
 }
 
-/* Both users have let go. Whoever knows that the peer knows it may leave; when
- * the last packet was lost, the other one leaves by the clock. */
+/* Both users have let go. Whoever knows that the peer knows it may leave. The
+ * other one asks again, is told that nobody is there any more, and leaves as
+ * well; the clock is for the case that nobody answers at all. */
 static int ha_closing_is_over(const struct ha_pair *pair, uint64_t now)
 {
-    if (!ha_pair_is_halfway(pair))
-        return !pair->dirty || now >= pair->linger_at;
-    return now >= pair->linger_at + pair->cfg.deadline;
+    return (!pair->dirty && !ha_pair_is_halfway(pair)) || now >= pair->linger_at;
 }
 
 static int ha_may_be_gone(const struct ha_pair *pair, int slot, uint64_t now)
@@ -378,10 +377,8 @@ uint64_t ha_pair_next_timer(const struct ha_pair *pair)
     }
     if (pair->deadline != 0)
         ha_earlier(&at, pair->deadline);
-    if (pair->linger_at != 0) {
+    if (pair->linger_at != 0)
         ha_earlier_to_come(&at, pair->linger_at, pair->now);
-        ha_earlier_to_come(&at, pair->linger_at + pair->cfg.deadline, pair->now);
-    }
     for (int slot = 0; slot < pair->slots; slot++) {
         const struct ha_lane *lane = &pair->lane[slot];
 
