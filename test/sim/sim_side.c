@@ -198,7 +198,10 @@ int sim_side_timer(struct sim_world *w, int x)
     if (w->now < side->patience || ha_pair_next_timer(&side->pair) > w->now)
         return 0;
     side->patience = w->now + sim_below(w, SIM_MS / 4); /* jitter is the glue's */
-    sim_side_give(w, x, &event);
+    for (int i = 0; i < 2 && ha_pair_next_timer(&side->pair) <= w->now; i++)
+        sim_side_give(w, x, &event); /* the end of a deadline, and a retransmission */
+    if (ha_pair_next_timer(&side->pair) <= w->now)
+        sim_violation(w, "L1 the timer of side %d fires for ever", x);
     return 1;
 }
 
