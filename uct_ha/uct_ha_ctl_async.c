@@ -84,6 +84,7 @@ static void rail_up(struct uct_ha_iface *iface, int slot)
     ucs_list_for_each(peer, &iface->ctl.peers, list) {
         uct_ha_peer_drop_ah(peer, slot);
         peer->rail[slot].retry_at = 0;
+        peer->rail[slot].bad_at   = 0; /* not suspected: known to have been down */
         peer->rail[slot].bad      = iface->ctl.heartbeat != 0 && iface->ctl.ud[slot] != NULL;
         uct_ha_ctl_usable_locked(peer);
     }
@@ -218,7 +219,8 @@ static void suspect_rail(struct uct_ha_peer *peer, int slot)
     struct ha_event     event = { .kind = HA_EV_LANE_SUSPECT, .slot = slot,
                                   .cause = HA_CAUSE_HEARTBEAT };
 
-    peer->rail[slot].bad = 1;
+    peer->rail[slot].bad    = 1;
+    peer->rail[slot].bad_at = uct_ha_now();
     ucs_list_for_each(conn, &peer->conns, peer_link) {
         event.gen = conn->pair.lane[slot].gen;
         uct_ha_ctl_event_locked(conn, &event, HA_CTX_ASYNC);
@@ -237,10 +239,30 @@ static void lose_peer(struct uct_ha_peer *peer)
     }
 }
 
+/* This process was stopped or starved: what it did not hear meanwhile says
+ * nothing about its peers. */
+static void forgive_silence(struct uct_ha_iface *iface, uint64_t now)
+{
+    struct uct_ha_peer *peer;
+
+    ucs_list_for_each(peer, &iface->ctl.peers, list) {
+        peer->last_rx = now;
+        for (int s = 0; s < HA_SLOTS; s++) {
+            peer->rail[s].waiting = 0;
+            peer->rail[s].missed  = 0;
+        }
+    }
+}
+
 static void heartbeat_round(struct uct_ha_iface *iface, uint64_t now)
 {
     struct uct_ha_peer *peer;
     int                 suspect;
+
+    if (now - iface->ctl.round_at > 4 * iface->ctl.heartbeat) {
+        forgive_silence(iface, now);
+    }
+    iface->ctl.round_at = now;
 
     ucs_list_for_each(peer, &iface->ctl.peers, list) {
         if (peer->bye_rx || peer->lost || ucs_list_is_empty(&peer->conns)) {

@@ -12,6 +12,9 @@
 
 #include <string.h>
 
+/* A suspected rail that answers again so soon was only busy. */
+#define FALSE_ALARM_NS 100000000ull
+
 /* ---- out --------------------------------------------------------------------- */
 
 static void fill_header(struct uct_ha_peer *peer, enum ha_packet_type type, int slot,
@@ -205,8 +208,12 @@ static void take_pong(struct uct_ha_peer *peer, int slot, const struct ha_packet
     }
     rail->waiting = 0;
     rail->missed  = 0;
+    rail->answered++;
     if (rail->bad) {
         rail->bad = 0;
+        if (rail->bad_at != 0 && rail->last_rx - rail->bad_at < FALSE_ALARM_NS) {
+            UCT_HA_STATS_ADD(false_alarms, 1);
+        }
         uct_ha_ctl_usable_locked(peer);
     }
 }

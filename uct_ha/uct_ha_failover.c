@@ -211,7 +211,8 @@ static void fail(struct uct_ha_conn *conn, unsigned why)
     conn->status = fail_status(why);
     conn->todo  |= UCT_HA_TODO_FAIL;
     uct_ha_ctl_attention_locked(conn);
-    if (why != HA_FAIL_CANCELED && (ha_log_used(&conn->log) > 0)) {
+    if (conn->ep != NULL && why != HA_FAIL_CANCELED &&
+        (ha_log_used(&conn->log) > 0 || !conn->peer->bye_rx)) {
         ucs_error("ha_rc: endpoint %u to peer %016lx failed: %s", conn->id,
                   (unsigned long)conn->peer->cookie, ha_fail_name(why));
     }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define RESOLVE_RETRY_NS 1000000000ull
+#define STEADY_ANSWERS   2
 
 struct uct_ha_peer *uct_ha_peer_find(struct uct_ha_iface *iface, uint64_t cookie)
 {
@@ -205,15 +206,16 @@ int uct_ha_peer_heartbeat(struct uct_ha_peer *peer, uint64_t now, int *suspect)
             rail->missed = 0;
         } else if (rail->waiting) {
             rail->missed++;
+            rail->answered = 0;
             UCT_HA_STATS_ADD(heartbeats_missed, 1);
         }
         uct_ha_ctl_msg_ping_locked(peer, s);
     }
-    /* Only a rail that is silent while the other one answers is suspect: with
-     * both silent it is the peer that is slow, stopped or dead. */
+    /* Only a rail that is silent while the other one keeps answering is suspect:
+     * with both silent it is the peer that is slow, stopped or dead, and one
+     * that wakes up may answer on one rail a moment before the other. */
     for (int s = 0; s < iface->slots && iface->slots == HA_SLOTS; s++) {
-        if (peer->rail[s].missed >= limit && peer->rail[1 - s].missed == 0 &&
-            peer->rail[1 - s].last_rx > peer->rail[s].last_rx) {
+        if (peer->rail[s].missed >= limit && peer->rail[1 - s].answered >= STEADY_ANSWERS) {
             *suspect = s;
         }
     }

@@ -24,6 +24,8 @@ struct uct_ha_peer_rail {
     uint8_t           bad;      /* silent: not used for new lanes until it answers */
     uint8_t           waiting;  /* a ping is out */
     unsigned          missed;   /* pings in a row without an answer */
+    unsigned          answered; /* ... and with one */
+    uint64_t          bad_at;   /* suspected then */
     uint32_t          nonce;
     uint32_t          addr_seq; /* raised when the address changes */
     uint64_t          retry_at; /* next try to resolve it */

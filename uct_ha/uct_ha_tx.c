@@ -286,9 +286,9 @@ void uct_ha_tx_fail(struct uct_ha_conn *conn)
     conn->tx_slot = HA_NO_SLOT;
     ha_log_cancel(&conn->log);
     uct_ha_tx_retire(conn);
-    /* A peer that ends while nothing is under way is not an error yet: it may
-     * simply be done. The next operation will tell. */
-    if (owed) {
+    /* A peer that has taken its leave while nothing is under way is simply
+     * done. The next operation, if there is one, will tell. */
+    if (owed || !conn->peer->bye_rx) {
         uct_ha_tx_report(conn);
     }
 }
