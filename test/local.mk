@@ -6,6 +6,7 @@
 if HAVE_CMOCKA
 unit_tests = \
 	test/unit/test_abi \
+	test/unit/test_addr \
 	test/unit/test_config \
 	test/unit/test_core_log \
 	test/unit/test_core_merge \
@@ -22,6 +23,10 @@ unit_libs     = $(CMOCKA_LIBS)
 test_unit_test_abi_SOURCES  = test/unit/test_abi.c uct_ha/abi/uct_ha_guard.c
 test_unit_test_abi_CPPFLAGS = $(unit_cppflags)
 test_unit_test_abi_LDADD    = $(unit_libs) $(UCX_LIBS) -lpthread
+
+test_unit_test_addr_SOURCES  = test/unit/test_addr.c uct_ha/uct_ha_addr.c
+test_unit_test_addr_CPPFLAGS = $(unit_cppflags)
+test_unit_test_addr_LDADD    = $(unit_libs)
 
 test_unit_test_config_SOURCES  = test/unit/test_config.c uct_ha/uct_ha_config.c
 test_unit_test_config_CPPFLAGS = $(unit_cppflags)
