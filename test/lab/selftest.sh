@@ -10,7 +10,7 @@ lab=$here/lab
 export LAB_NAME=selftest$$
 work=$(mktemp -d)
 passed=0 failed=0 skipped=0 port=18600
-trap 'for name in "$LAB_NAME" "$LAB_NAME-b"; do "$lab" down --name "$name" > /dev/null; done; rm -rf "$work"' EXIT
+trap 'for name in "$LAB_NAME" "$LAB_NAME-b"; do "$lab" down --name "$name" > /dev/null; rm -rf "${HA_LAB_RUN:-/tmp/ha-lab-$(id -u)}/$name"{,.lock}; done; rm -rf "$work"' EXIT
 
 ok()   { passed=$((passed + 1)); echo "ok - $*"; }
 nok()  { failed=$((failed + 1)); echo "not ok - $*"; }

@@ -91,6 +91,17 @@ def start(name, cache, options, program):
             time.sleep(0.02)
 
 
+def forget(name):
+    """Removes what a lab that is down left behind: results and logs."""
+    import shutil
+    run = paths.RunDir(name)
+    shutil.rmtree(run.path, ignore_errors=True)
+    try:
+        os.unlink(str(run.path) + ".lock")
+    except OSError:
+        pass
+
+
 def _warden_pid(run):
     """The warden's process id, when it is really a warden of this lab."""
     try:
