@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash disable=SC2034,SC2154
+# Debian packages that building, testing and the demo need. Sourced by ./check and ./demo;
+# expects $top, the project's folder.
+
+build_packages=(autoconf automake libtool make gcc libc6-dev pkg-config xz-utils
+    libucx-dev ucx-utils libibverbs-dev libhwloc-dev libcmocka-dev
+    libopenmpi-dev openmpi-bin python3)
+
+# The lab names its own. It is a Python program, and a bare system has no Python yet: then
+# its list is read out of the source.
+lab_packages() {
+    if command -v python3 >/dev/null; then
+        "$top/test/lab/lab" packages
+    else
+        sed -n '/^PACKAGES = """/,/"""/p' "$top/test/lab/ha_lab/setup.py" |
+            sed 's/^PACKAGES = //; s/\.split()//' | tr -d '"'
+    fi
+}
+
+# packages_missing PACKAGE...: those of them, and of the lab's, that are not installed.
+packages_missing() {
+    local package packages=("$@")
+    # shellcheck disable=SC2207 # package names hold no blanks
+    [[ ! -x $top/test/lab/lab ]] || packages+=($(lab_packages))
+    for package in "${packages[@]}"; do
+        [[ $(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) == installed ]] ||
+            echo "$package"
+    done | sort -u
+}
+
+# packages_install PACKAGE...: installs what is missing of them; says how when it may not.
+packages_install() {
+    local missing
+    if ! command -v dpkg-query >/dev/null; then
+        echo "Not Debian: install the equivalents of: $* $(lab_packages | paste -sd' ')"
+        return 0
+    fi
+    mapfile -t missing < <(packages_missing "$@")
+    if ((${#missing[@]} == 0)); then
+        echo "all packages are installed"
+        return 0
+    fi
+    if ((EUID != 0)); then
+        echo "Packages are missing. As root: apt-get install --no-install-recommends ${missing[*]}"
+        return 1
+    fi
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get update
+    apt-get install -y --no-install-recommends "${missing[@]}"
+}
