@@ -161,7 +161,7 @@ def main():
     except Bad as reason:
         print(f"FAIL: {reason}")
         result["reason"] = str(reason)
-    print(json.dumps(result))
+    print(json.dumps(result, separators=(",", ":")))
     return 1 if "reason" in result else 0
 
 
