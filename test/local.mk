@@ -50,7 +50,7 @@ test_unit_test_core_pair_CPPFLAGS = $(unit_cppflags)
 test_unit_test_core_pair_LDADD    = libha_core.la $(unit_libs)
 
 test_unit_test_md_SOURCES = test/unit/test_md.c uct_ha/uct_ha_config.c \
-	uct_ha/uct_ha_md.c uct_ha/uct_ha_mem.c uct_ha/uct_ha_pairing.c uct_ha/uct_ha_rcache.c
+	uct_ha/uct_ha_exposed.c uct_ha/uct_ha_md.c uct_ha/uct_ha_mem.c uct_ha/uct_ha_pairing.c uct_ha/uct_ha_rcache.c
 test_unit_test_md_CPPFLAGS = $(unit_cppflags)
 test_unit_test_md_LDADD    = $(unit_libs) $(UCX_LIBS)
 

@@ -42,6 +42,8 @@ libuct_ha_la_SOURCES = \
 	%D%/abi/uct_ha_guard.h \
 	%D%/uct_ha_addr.c \
 	%D%/uct_ha_addr.h \
+	%D%/uct_ha_amo.c \
+	%D%/uct_ha_amo.h \
 	%D%/uct_ha_component.c \
 	%D%/uct_ha_config.c \
 	%D%/uct_ha_config.h \
@@ -56,7 +58,10 @@ libuct_ha_la_SOURCES = \
 	%D%/uct_ha_ep.c \
 	%D%/uct_ha_ep.h \
 	%D%/uct_ha_ep_am.c \
+	%D%/uct_ha_ep_amo.c \
 	%D%/uct_ha_ep_rma.c \
+	%D%/uct_ha_exposed.c \
+	%D%/uct_ha_exposed.h \
 	%D%/uct_ha_failover.c \
 	%D%/uct_ha_failover.h \
 	%D%/uct_ha_iface.c \

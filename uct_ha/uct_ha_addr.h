@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#include "core/ha_pair.h"
+#include "core/ha_packet.h"
 #include "verbs/ha_rail.h"
 
 #define UCT_HA_ADDR_VERSION 1
@@ -19,7 +19,7 @@
 /* Place of a rail among the two of its pair, in the order of their names. It
  * tells the two apart where a link-local GID does not say which network it
  * belongs to. */
-#define UCT_HA_PLACE_ALONE 0xff
+#define UCT_HA_PLACE_ALONE HA_PLACE_ALONE
 
 struct uct_ha_packed_rail { /* 24 bytes */
     uint8_t version;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "uct_ha_conn.h"
 
+#include "uct_ha_amo.h"
 #include "uct_ha_ctl.h"
 #include "uct_ha_failover.h"
 #include "uct_ha_iface.h"
@@ -133,6 +134,7 @@ void uct_ha_conn_destroy(struct uct_ha_conn *conn)
     iface->ctl.table[conn->id] = NULL;
     ucs_list_del(&conn->list);
     ucs_list_del(&conn->peer_link);
+    uct_ha_amo_cleanup(conn);
     free(conn->log.ops);
     free(conn->txops);
     free(conn);

@@ -30,10 +30,13 @@ struct uct_ha_conn;
 #define UCT_HA_IOV_MAX    8
 #define UCT_HA_INLINE_MAX 128
 
-/* Immediate data of every message. */
-#define UCT_HA_IMM_AM_MASK     0x1fu
-#define UCT_HA_IMM_CREDIT_ONLY 0x20u /* no active message inside */
-#define UCT_HA_IMM_CREDIT_SHIFT 16   /* messages consumed so far, modulo 2^16 */
+/* Immediate data of every message: what it is, and how many of the peer's
+ * messages have been consumed so far. */
+#define UCT_HA_IMM_AM_MASK       0x1fu /* active message id */
+#define UCT_HA_IMM_CREDIT_ONLY   0x20u /* nothing inside */
+#define UCT_HA_IMM_AMO_REQUEST   0x40u
+#define UCT_HA_IMM_AMO_REPLY     0x80u
+#define UCT_HA_IMM_CREDIT_SHIFT  16    /* modulo 2^16 */
 
 /* Receives beyond the credits: for messages that only grant credits. */
 #define UCT_HA_RX_RESERVE 8
@@ -62,8 +65,7 @@ struct uct_ha_txop {
     struct uct_ha_desc   *desc;   /* bounce buffer held until the end, or NULL */
     uint8_t               op;     /* enum ha_send_op */
     uint8_t               pieces; /* 0: the bytes are in `bytes` */
-    uint8_t               am_id;
-    uint8_t               credit_only;
+    uint8_t               imm;    /* low byte of the immediate data: UCT_HA_IMM_* */
     uint32_t              length;
     union {
         struct uct_ha_piece piece[UCT_HA_IOV_MAX];
@@ -121,7 +123,8 @@ struct uct_ha_rx_ring {
 struct uct_ha_flush {
     ucs_list_link_t   list;
     uct_completion_t *comp;
-    uint32_t          index; /* done when the log's head has reached it */
+    uint32_t          index; /* done when the log's head has reached it, */
+    uint32_t          amo;   /* and so many atomics have been answered */
 };
 
 enum { /* conn->todo: what progress does after it has left the lock */
@@ -151,6 +154,7 @@ struct uct_ha_conn {
     ucs_list_link_t       backlog_link, pending_link;
     ucs_list_link_t       pending;  /* of uct_ha_pending_priv_t */
     ucs_list_link_t       flushes;
+    struct uct_ha_amo    *amo;      /* atomics under way; NULL before the first */
     struct uct_ha_rx_ring rx[HA_SLOTS];
     struct uct_ha_lane   *lane[HA_SLOTS]; /* written under the lock, read by progress */
 

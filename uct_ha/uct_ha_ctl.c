@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "uct_ha_ctl.h"
 
+#include "uct_ha_amo.h"
 #include "uct_ha_failover.h"
 #include "uct_ha_job.h"
 #include "uct_ha_rx.h"
@@ -16,6 +17,7 @@
 #define MSEC 1000000ull
 #define SEC  1000000000ull
 
+#define GONE_POLLS      64 /* bounded: others may keep the queues busy */
 #define ATTENTION_BATCH 64 /* connections served per progress call */
 
 void uct_ha_ctl_attention_locked(struct uct_ha_conn *conn)
@@ -82,7 +84,7 @@ void uct_ha_ctl_settle_locked(struct uct_ha_lane *lane, enum ha_context ctx)
     if (lane->connected) {
         event.proof = HA_PROOF_PSN;
         if (ha_rc_expected_psn(lane->rc, &event.psn) != 0) {
-            return; /* the device does not answer: the deadline ends it */
+            event.proof = HA_PROOF_NONE; /* the device does not answer */
         }
     }
     lane->settled = 1;
@@ -138,6 +140,7 @@ static void close_unused(struct uct_ha_conn *conn)
     struct ha_event event = { .kind = HA_EV_CLOSE };
 
     if (conn->ep == NULL && !conn->close_told && ha_log_used(&conn->log) == 0 &&
+        uct_ha_amo_outstanding(conn) == 0 && !uct_ha_amo_owes(conn) &&
         (conn->was_bound || ha_pair_peer_closing(&conn->pair))) {
         conn->close_told = 1;
         uct_ha_ctl_event_locked(conn, &event, HA_CTX_PROGRESS);
@@ -178,6 +181,9 @@ static unsigned after(struct uct_ha_conn *conn, unsigned todo)
     }
     uct_ha_failover_finish(conn);
     if (todo & UCT_HA_TODO_GONE) {
+        /* The peer saw its last messages succeed: they are in the queues. */
+        for (int i = 0; i < GONE_POLLS && uct_ha_iface_poll(iface) > 0; i++) {
+        }
         pthread_mutex_lock(&iface->ctl.lock);
         if (conn->ep == NULL) {
             uct_ha_conn_destroy(conn);

@@ -263,21 +263,29 @@ static void queue_accept(struct uct_ha_iface *iface, const struct ha_packet_head
 }
 
 /* The connection is forgotten here, the peer still waits to hear that: both
- * sides have let go, so there is only one thing to say. */
+ * sides have let go, so there is only one thing to say. Of the lanes nothing is
+ * known any more: a blank state, which moves nothing at the peer. */
 static void answer_forgotten(struct uct_ha_peer *peer, const struct ha_packet_record *record)
 {
     struct ha_packet_header header;
-    struct ha_packet_record reply = *record;
+    struct ha_packet_record reply;
     uint8_t                 buf[HA_PACKET_MTU];
     size_t                  length;
 
     if (!(record->state.flags & (HA_PAIR_CLOSING | HA_PAIR_FAILED)) || record->dst_ep == HA_EP_ANY) {
         return;
     }
+    memset(&reply, 0, sizeof(reply));
     reply.src_ep           = record->dst_ep;
     reply.dst_ep           = record->src_ep;
-    reply.state.flags      = HA_PAIR_CLOSING;
-    reply.state.seen_flags = record->state.flags;
+    reply.sn               = record->sn;
+    reply.tag              = record->tag;
+    reply.slots            = record->slots;
+    reply.state.flags      = HA_PAIR_CLOSING | HA_PAIR_FAILED;
+    reply.state.seen_flags = HA_PAIR_CLOSING | HA_PAIR_FAILED;
+    for (int s = 0; s < HA_SLOTS; s++) {
+        reply.state.lane[s].st = reply.state.lane[s].seen_st = HA_LANE_CLOSED;
+    }
     fill_header(peer, HA_PACKET_STATE, 0, &header);
     header.count = 1;
     length       = ha_packet_encode_record(buf, HA_PACKET_HEADER_LEN, &reply);

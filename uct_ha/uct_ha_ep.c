@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "uct_ha_ep.h"
 
+#include "uct_ha_amo.h"
 #include "uct_ha_ctl.h"
 #include "uct_ha_tx.h"
 
@@ -119,6 +120,7 @@ static void forget_completions(struct uct_ha_conn *conn)
         conn->txops[i & conn->log.mask].comp   = NULL;
         conn->txops[i & conn->log.mask].unpack = NULL;
     }
+    uct_ha_amo_forget(conn);
     ucs_list_for_each_safe(flush, next, &conn->flushes, list) {
         ucs_list_del(&flush->list);
         free(flush);
@@ -188,7 +190,7 @@ ucs_status_t uct_ha_ep_flush(uct_ep_h tl_ep, unsigned flags, uct_completion_t *c
     if (flags & UCT_FLUSH_FLAG_CANCEL) {
         cancel(conn);
     }
-    if (ha_log_used(&conn->log) == 0) {
+    if (ha_log_used(&conn->log) == 0 && uct_ha_amo_outstanding(conn) == 0) {
         return UCS_OK;
     }
     if (comp != NULL) {
@@ -198,6 +200,7 @@ ucs_status_t uct_ha_ep_flush(uct_ep_h tl_ep, unsigned flags, uct_completion_t *c
         }
         flush->comp  = comp;
         flush->index = conn->log.tail;
+        flush->amo   = uct_ha_amo_done(conn) + uct_ha_amo_outstanding(conn);
         ucs_list_add_tail(&conn->flushes, &flush->list);
     }
     return UCS_INPROGRESS;

@@ -52,6 +52,24 @@ ucs_status_t uct_ha_ep_get_bcopy(uct_ep_h ep, uct_unpack_callback_t unpack, void
 ucs_status_t uct_ha_ep_get_zcopy(uct_ep_h ep, const uct_iov_t *iov, size_t iovcnt,
                                  uint64_t remote_addr, uct_rkey_t rkey, uct_completion_t *comp);
 
+/* uct_ha_ep_amo.c */
+ucs_status_t uct_ha_ep_atomic32_post(uct_ep_h ep, unsigned op, uint32_t value,
+                                     uint64_t remote_addr, uct_rkey_t rkey);
+ucs_status_t uct_ha_ep_atomic64_post(uct_ep_h ep, unsigned op, uint64_t value,
+                                     uint64_t remote_addr, uct_rkey_t rkey);
+ucs_status_t uct_ha_ep_atomic32_fetch(uct_ep_h ep, unsigned op, uint32_t value, uint32_t *result,
+                                      uint64_t remote_addr, uct_rkey_t rkey,
+                                      uct_completion_t *comp);
+ucs_status_t uct_ha_ep_atomic64_fetch(uct_ep_h ep, unsigned op, uint64_t value, uint64_t *result,
+                                      uint64_t remote_addr, uct_rkey_t rkey,
+                                      uct_completion_t *comp);
+ucs_status_t uct_ha_ep_atomic_cswap32(uct_ep_h ep, uint32_t compare, uint32_t swap,
+                                      uint64_t remote_addr, uct_rkey_t rkey, uint32_t *result,
+                                      uct_completion_t *comp);
+ucs_status_t uct_ha_ep_atomic_cswap64(uct_ep_h ep, uint64_t compare, uint64_t swap,
+                                      uint64_t remote_addr, uct_rkey_t rkey, uint64_t *result,
+                                      uct_completion_t *comp);
+
 /* Pieces of a gather list, from `first` on; returns the count used, or a
  * negative number when there are too many. */
 int uct_ha_ep_fill_pieces(struct uct_ha_txop *txop, unsigned first, unsigned max,

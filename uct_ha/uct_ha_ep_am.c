@@ -11,7 +11,7 @@ static inline struct uct_ha_txop *begin_short(struct uct_ha_conn *conn, uint8_t 
     struct uct_ha_txop *txop = uct_ha_tx_append(conn, HA_OP_SEND, HA_SEND_IMM, length);
 
     conn->tx_sent++;
-    txop->am_id  = id;
+    txop->imm    = id;
     txop->pieces = 0;
     return txop;
 }
@@ -88,7 +88,7 @@ ssize_t uct_ha_ep_am_bcopy(uct_ep_h tl_ep, uint8_t id, uct_pack_callback_t pack,
     length = pack(desc->data, arg);
     txop   = uct_ha_tx_append(conn, HA_OP_SEND, HA_SEND_IMM, length);
     conn->tx_sent++;
-    txop->am_id = id;
+    txop->imm = id;
     use_desc(txop, desc, (uint32_t)length);
     uct_ha_tx_commit(conn);
     return (ssize_t)length;
@@ -119,7 +119,7 @@ ucs_status_t uct_ha_ep_am_zcopy(uct_ep_h tl_ep, uint8_t id, const void *header,
     memcpy(desc->data, header, header_length);
     txop = uct_ha_tx_append(conn, HA_OP_SEND, HA_SEND_IMM, length);
     conn->tx_sent++;
-    txop->am_id = id;
+    txop->imm = id;
     txop->comp  = comp;
     use_desc(txop, desc, header_length);
     txop->pieces = (uint8_t)uct_ha_ep_fill_pieces(txop, 1, conn->iface->max_sge, iov, iovcnt);

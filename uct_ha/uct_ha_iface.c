@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "uct_ha_iface.h"
 
+#include "uct_ha_amo.h"
 #include "uct_ha_ctl.h"
 #include "uct_ha_desc.h"
 #include "uct_ha_ep.h"
@@ -18,6 +19,11 @@
 #define POLL_BATCH   16
 #define CQ_DEPTH_MIN 1024
 #define PUT_ZCOPY_MAX (1u << 30)
+
+#define ATOMIC_POST_OPS  (UCS_BIT(UCT_ATOMIC_OP_ADD) | UCS_BIT(UCT_ATOMIC_OP_AND) | \
+                          UCS_BIT(UCT_ATOMIC_OP_OR) | UCS_BIT(UCT_ATOMIC_OP_XOR))
+#define ATOMIC_FETCH_OPS (ATOMIC_POST_OPS | UCS_BIT(UCT_ATOMIC_OP_SWAP) | \
+                          UCS_BIT(UCT_ATOMIC_OP_CSWAP))
 
 uint64_t uct_ha_now(void)
 {
@@ -132,6 +138,12 @@ static ucs_status_t query(uct_iface_h tl_iface, uct_iface_attr_t *attr)
         attr->cap.am.max_short  = iface->max_inline;
         attr->cap.put.max_short = iface->max_inline;
     }
+    if (iface->max_inline >= UCT_HA_AMO_INLINE) {
+        attr->cap.flags              |= UCT_IFACE_FLAG_ATOMIC_CPU;
+        attr->cap.atomic32.op_flags   = ATOMIC_POST_OPS;
+        attr->cap.atomic32.fop_flags  = ATOMIC_FETCH_OPS;
+        attr->cap.atomic64            = attr->cap.atomic32;
+    }
     attr->bandwidth.shared    = limits->bandwidth;
     attr->bandwidth.dedicated = 0;
     attr->latency             = ucs_linear_func_make(limits->latency, 1e-9);
@@ -185,6 +197,16 @@ static unsigned poll_slot(struct uct_ha_iface *iface, int slot)
     return count > 0 ? (unsigned)count : 0;
 }
 
+unsigned uct_ha_iface_poll(struct uct_ha_iface *iface)
+{
+    unsigned count = 0;
+
+    for (int s = 0; s < iface->slots; s++) {
+        count += poll_slot(iface, s);
+    }
+    return count;
+}
+
 static void resume_backlog(struct uct_ha_iface *iface)
 {
     struct uct_ha_conn *conn, *next;
@@ -200,9 +222,7 @@ unsigned uct_ha_iface_progress(uct_iface_h tl_iface)
     unsigned             count = 0;
 
     iface->polls++;
-    for (int s = 0; s < iface->slots; s++) {
-        count += poll_slot(iface, s);
-    }
+    count += uct_ha_iface_poll(iface);
     if (ucs_unlikely(__atomic_load_n(&iface->ctl.pending, __ATOMIC_RELAXED))) {
         count += uct_ha_ctl_progress(iface);
     }
@@ -516,6 +536,12 @@ static uct_iface_ops_t uct_ha_iface_ops = {
     .ep_am_short_iov          = uct_ha_ep_am_short_iov,
     .ep_am_bcopy              = uct_ha_ep_am_bcopy,
     .ep_am_zcopy              = uct_ha_ep_am_zcopy,
+    .ep_atomic_cswap64        = uct_ha_ep_atomic_cswap64,
+    .ep_atomic_cswap32        = uct_ha_ep_atomic_cswap32,
+    .ep_atomic32_post         = uct_ha_ep_atomic32_post,
+    .ep_atomic64_post         = uct_ha_ep_atomic64_post,
+    .ep_atomic32_fetch        = uct_ha_ep_atomic32_fetch,
+    .ep_atomic64_fetch        = uct_ha_ep_atomic64_fetch,
     .ep_pending_add           = uct_ha_ep_pending_add,
     .ep_pending_purge         = uct_ha_ep_pending_purge,
     .ep_flush                 = uct_ha_ep_flush,

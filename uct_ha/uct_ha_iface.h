@@ -100,6 +100,9 @@ struct uct_ha_rail_where uct_ha_iface_where(const struct uct_ha_iface *iface, in
 
 unsigned uct_ha_iface_progress(uct_iface_h tl_iface);
 
+/* Only take what the completion queues hold; progress, no lock held. */
+unsigned uct_ha_iface_poll(struct uct_ha_iface *iface);
+
 /* Nanoseconds of CLOCK_MONOTONIC. Never on the path of an operation. */
 uint64_t uct_ha_now(void);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "uct_ha_md.h"
 
+#include "uct_ha_exposed.h"
 #include "uct_ha_mem.h"
 #include "uct_ha_pairing.h"
 #include "uct_ha_rcache.h"
@@ -234,6 +235,9 @@ static void md_close(uct_md_h tl_md)
         ha_rail_close(md->rail[1]);
     }
     ha_rail_close(md->rail[0]);
+    if (md->exposed != NULL) {
+        uct_ha_exposed_destroy(md->exposed);
+    }
     ucs_free(md);
 }
 
@@ -284,7 +288,9 @@ ucs_status_t uct_ha_md_open(uct_component_t *component, const char *md_name,
 
     md->super.ops       = &uct_ha_md_ops;
     md->super.component = component;
-    status              = uct_ha_rcache_open(md, config);
+    md->exposed         = uct_ha_exposed_create();
+    status              = (md->exposed != NULL) ? uct_ha_rcache_open(md, config) :
+                                                  UCS_ERR_NO_MEMORY;
     if (status != UCS_OK) {
         md_close(&md->super);
         return status;

@@ -14,6 +14,8 @@
 
 #include <stdint.h>
 
+struct uct_ha_exposed;
+
 #define UCT_HA_RAILS 2
 
 struct uct_ha_md {
@@ -21,14 +23,17 @@ struct uct_ha_md {
     struct ha_rail *rail[UCT_HA_RAILS]; /* [1] is NULL without a standby */
     ucs_rcache_t   *rcache;             /* NULL = every registration is a new one */
     double          rcache_overhead;    /* seconds per look-up */
+    struct uct_ha_exposed *exposed;     /* what peers may do atomics on */
 };
 
 /* Local memory handle (uct_mem_h). Immutable after registration. */
 struct uct_ha_mem {
-    void          *address;
-    size_t         length;
-    struct ha_mr  *mr[UCT_HA_RAILS]; /* [1] is NULL when not registered there */
-    uint32_t       lkey[UCT_HA_RAILS];
+    struct uct_ha_md *md;
+    void             *address;
+    size_t            length;
+    struct ha_mr     *mr[UCT_HA_RAILS]; /* [1] is NULL when not registered there */
+    uint32_t          lkey[UCT_HA_RAILS];
+    int               exposed; /* peers may do atomics on it */
 };
 
 /*

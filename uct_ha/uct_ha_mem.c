@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "uct_ha_mem.h"
 
+#include "uct_ha_exposed.h"
 #include "uct_ha_rcache.h"
 
 #include <errno.h>
@@ -117,13 +118,29 @@ static int reg_on_rail(struct uct_ha_md *md, struct uct_ha_mem *mem, unsigned ra
     return ret;
 }
 
+static ucs_status_t expose(struct uct_ha_mem *mem, unsigned flags)
+{
+    if (!(flags & UCT_MD_MEM_ACCESS_REMOTE_ATOMIC)) {
+        return UCS_OK;
+    }
+    if (uct_ha_exposed_add(mem->md->exposed, ha_mr_rkey(mem->mr[0]), mem->address,
+                           mem->length) != 0) {
+        uct_ha_mem_cleanup(mem);
+        return UCS_ERR_NO_MEMORY;
+    }
+    mem->exposed = 1;
+    return UCS_OK;
+}
+
 ucs_status_t uct_ha_mem_init(struct uct_ha_md *md, struct uct_ha_mem *mem, void *address,
                              size_t length, unsigned flags)
 {
     int ret;
 
+    mem->md      = md;
     mem->address = address;
     mem->length  = length;
+    mem->exposed = 0;
 
     ret = reg_on_rail(md, mem, 0, flags);
     if (ret < 0) {
@@ -138,12 +155,16 @@ ucs_status_t uct_ha_mem_init(struct uct_ha_md *md, struct uct_ha_mem *mem, void 
             log_reg_error(md->rail[1], mem, UCT_MD_MEM_FLAG_HIDE_ERRORS, ret);
         }
     }
-    return UCS_OK;
+    return expose(mem, flags);
 }
 
 void uct_ha_mem_cleanup(struct uct_ha_mem *mem)
 {
     unsigned rail;
+
+    if (mem->exposed) {
+        uct_ha_exposed_remove(mem->md->exposed, ha_mr_rkey(mem->mr[0]));
+    }
 
     for (rail = 0; rail < UCT_HA_RAILS; ++rail) {
         if (mem->mr[rail] != NULL) {

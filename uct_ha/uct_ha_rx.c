@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "uct_ha_rx.h"
 
+#include "uct_ha_amo.h"
 #include "uct_ha_ctl.h"
 #include "uct_ha_tx.h"
 
@@ -82,7 +83,9 @@ static void deliver(struct uct_ha_lane *lane, uint32_t buffer, uint32_t length, 
     lane->rx_done++;
     if (!(imm & UCT_HA_IMM_CREDIT_ONLY)) {
         conn->rx_consumed++;
-        if (ucs_likely(!iface->discard)) {
+        if (ucs_unlikely(imm & (UCT_HA_IMM_AMO_REQUEST | UCT_HA_IMM_AMO_REPLY))) {
+            uct_ha_amo_take(conn, imm, rx_buffer(lane, buffer), length);
+        } else if (ucs_likely(!iface->discard)) {
             (void)uct_ha_iface_invoke_am(&iface->super, imm & UCT_HA_IMM_AM_MASK,
                                          rx_buffer(lane, buffer), length, 0);
         }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "uct_ha_tx.h"
 
+#include "uct_ha_amo.h"
 #include "uct_ha_ctl.h"
 #include "uct_ha_desc.h"
 #include "uct_ha_ep.h"
@@ -29,8 +30,7 @@ static uint32_t make_imm(struct uct_ha_conn *conn, const struct uct_ha_txop *txo
     /* Always the present total: a message that is sent again tells no less
      * than it did the first time. */
     conn->rx_told = conn->rx_consumed;
-    return txop->am_id | (txop->credit_only ? UCT_HA_IMM_CREDIT_ONLY : 0) |
-           (uint32_t)conn->rx_consumed << UCT_HA_IMM_CREDIT_SHIFT;
+    return txop->imm | (uint32_t)conn->rx_consumed << UCT_HA_IMM_CREDIT_SHIFT;
 }
 
 static int post_on_lane(struct uct_ha_conn *conn, struct uct_ha_lane *lane,
@@ -114,6 +114,7 @@ unsigned uct_ha_tx_resume(struct uct_ha_conn *conn)
     if (conn->credit_due) {
         uct_ha_tx_credit(conn);
     }
+    uct_ha_amo_resume(conn);
     while (conn->tx_slot != HA_NO_SLOT &&
            ha_log_next_wait(&conn->log) != conn->log.tail) {
         if (uct_ha_tx_post(conn) != UCS_OK) {
@@ -121,7 +122,8 @@ unsigned uct_ha_tx_resume(struct uct_ha_conn *conn)
         }
         posted++;
     }
-    if (ha_log_no_backlog(&conn->log) && !conn->credit_due && conn->backlogged) {
+    if (ha_log_no_backlog(&conn->log) && !conn->credit_due && !uct_ha_amo_owes(conn) &&
+        conn->backlogged) {
         conn->backlogged = 0;
         ucs_list_del(&conn->backlog_link);
     }
@@ -141,10 +143,9 @@ void uct_ha_tx_credit(struct uct_ha_conn *conn)
         uct_ha_tx_backlog(conn);
         return;
     }
-    txop              = uct_ha_tx_append(conn, HA_OP_SEND, HA_SEND_IMM, 0);
-    txop->am_id       = 0;
-    txop->credit_only = 1;
-    txop->pieces      = 0;
+    txop         = uct_ha_tx_append(conn, HA_OP_SEND, HA_SEND_IMM, 0);
+    txop->imm    = UCT_HA_IMM_CREDIT_ONLY;
+    txop->pieces = 0;
     uct_ha_tx_commit(conn);
 }
 
@@ -185,14 +186,15 @@ static void complete(struct uct_ha_conn *conn, uint32_t index, ucs_status_t stat
     }
 }
 
-static void complete_flushes(struct uct_ha_conn *conn)
+void uct_ha_tx_complete_flushes(struct uct_ha_conn *conn)
 {
     struct uct_ha_flush *flush;
     uct_completion_t    *comp;
 
     while (!ucs_list_is_empty(&conn->flushes)) {
         flush = ucs_list_head(&conn->flushes, struct uct_ha_flush, list);
-        if ((int32_t)(conn->log.head - flush->index) < 0) {
+        if ((int32_t)(conn->log.head - flush->index) < 0 ||
+            (int32_t)(uct_ha_amo_done(conn) - flush->amo) < 0) {
             break;
         }
         ucs_list_del(&flush->list);
@@ -211,7 +213,7 @@ void uct_ha_tx_retire(struct uct_ha_conn *conn)
         complete(conn, index, result_status(conn, result));
     }
     if (ucs_unlikely(!ucs_list_is_empty(&conn->flushes))) {
-        complete_flushes(conn);
+        uct_ha_tx_complete_flushes(conn);
     }
     if (ucs_unlikely(conn->ep == NULL && ha_log_used(&conn->log) == 0)) {
         pthread_mutex_lock(&conn->iface->ctl.lock);
@@ -280,11 +282,13 @@ ucs_status_t uct_ha_tx_refuse(struct uct_ha_conn *conn)
 void uct_ha_tx_fail(struct uct_ha_conn *conn)
 {
     int owed = ha_log_used(&conn->log) > 0 || !ucs_list_is_empty(&conn->flushes) ||
+               uct_ha_amo_outstanding(conn) > 0 ||
                !ucs_list_is_empty(&conn->pending);
 
     conn->dead    = 1;
     conn->tx_slot = HA_NO_SLOT;
     ha_log_cancel(&conn->log);
+    uct_ha_amo_cancel(conn);
     uct_ha_tx_retire(conn);
     /* A peer that has taken its leave while nothing is under way is simply
      * done. The next operation, if there is one, will tell. */

@@ -51,7 +51,6 @@ static inline struct uct_ha_txop *uct_ha_tx_append(struct uct_ha_conn *conn, enu
     txop->comp   = NULL;
     txop->desc   = NULL;
     txop->unpack = NULL;
-    txop->credit_only = 0;
     return txop;
 }
 
@@ -74,6 +73,7 @@ static inline void uct_ha_tx_commit(struct uct_ha_conn *conn)
 unsigned uct_ha_tx_resume(struct uct_ha_conn *conn);
 
 void uct_ha_tx_retire(struct uct_ha_conn *conn);
+void uct_ha_tx_complete_flushes(struct uct_ha_conn *conn);
 
 /* A message that only tells the peer how many of its messages were consumed. */
 void uct_ha_tx_credit(struct uct_ha_conn *conn);

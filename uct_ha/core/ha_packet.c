@@ -132,7 +132,7 @@ static int ha_get_rail(const uint8_t **p, struct ha_packet_rail *rail)
     rail->prefix_len = ha_get8(p);
     rail->up         = ha_get8(p);
     rail->place      = ha_get8(p);
-    return ha_mtu_is_valid(rail->mtu) && rail->ud_qpn <= HA_WIRE_24BIT &&
+    return (rail->place <= 1 || rail->place == HA_PLACE_ALONE) && ha_mtu_is_valid(rail->mtu) && rail->ud_qpn <= HA_WIRE_24BIT &&
            rail->prefix_len <= 128 && rail->up <= 1;
 }
 

@@ -31,6 +31,8 @@ enum ha_packet_type { HA_PACKET_STATE = 1, HA_PACKET_PING, HA_PACKET_PONG, HA_PA
 
 #define HA_PACKET_WANT 0x1u
 
+#define HA_PLACE_ALONE 0xffu /* the sender has only this rail */
+
 #define HA_EP_ANY 0xffffffffu /* dst_ep of a pair the peer may not know yet */
 
 /* How to reach the sender on one of its rails: path and control queue pair. */
