@@ -13,7 +13,8 @@ unit_tests = \
 	test/unit/test_core_packet \
 	test/unit/test_core_pair \
 	test/unit/test_md \
-	test/unit/test_pairing
+	test/unit/test_pairing \
+	test/glue/test_glue
 check_PROGRAMS += $(unit_tests)
 TESTS          += $(unit_tests)
 
@@ -57,6 +58,23 @@ test_unit_test_md_LDADD    = $(unit_libs) $(UCX_LIBS)
 test_unit_test_pairing_SOURCES  = test/unit/test_pairing.c uct_ha/uct_ha_pairing.c
 test_unit_test_pairing_CPPFLAGS = $(unit_cppflags)
 test_unit_test_pairing_LDADD    = $(unit_libs)
+
+# the whole transport over hardware made of memory, instead of uct_ha/verbs
+test_glue_test_glue_SOURCES = $(libuct_ha_la_SOURCES) \
+	%D%/glue/fake_net.c \
+	%D%/glue/fake_priv.h \
+	%D%/glue/fake_rail.c \
+	%D%/glue/fake_rc.c \
+	%D%/glue/fake_ud.c \
+	%D%/glue/fake_verbs.h \
+	%D%/glue/glue_side.c \
+	%D%/glue/glue_side.h \
+	%D%/glue/glue_tests.h \
+	%D%/glue/test_glue.c \
+	%D%/glue/test_glue_basic.c \
+	%D%/glue/test_glue_failover.c
+test_glue_test_glue_CPPFLAGS = $(unit_cppflags)
+test_glue_test_glue_LDADD    = libha_core.la $(unit_libs) $(UCX_LIBS) -lpthread
 endif
 
 # the failover core in a world of bad luck; and the proof that this notices a broken core

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef FAKE_PRIV_H_
+#define FAKE_PRIV_H_
+
+/* Inside of the made-up hardware. Everything is guarded by fake.lock. */
+
+#include "fake_verbs.h"
+#include "verbs/ha_qp.h"
+#include "verbs/ha_rail.h"
+#include "verbs/ha_ud.h"
+
+#include <pthread.h>
+
+#define FAKE_SGE_MAX    8
+#define FAKE_INLINE_MAX 256
+#define FAKE_PSN_MASK   0xffffffu
+#define FAKE_EVENTS_MAX 64
+#define FAKE_LATE_NS    4000000ull /* a late packet has executed by then */
+
+struct ha_rail {
+    char                  name[HA_RAIL_NAME_MAX];
+    int                   index, refs;
+    unsigned              net;
+    int                   port_up; /* the truth; `up` is what was last asked */
+    int                   up;
+    struct ha_rail_addr   addr;
+    struct ha_rail_limits limits;
+    unsigned              knob[FAKE_KNOBS];
+    int                   event_fd;
+    struct ha_rail_event  events[FAKE_EVENTS_MAX];
+    unsigned              num_events;
+};
+
+struct ha_mr {
+    struct ha_mr   *next;
+    struct ha_rail *rail;
+    uint64_t        addr, length;
+    unsigned        access;
+    uint32_t        key; /* even: lkey; + 1: rkey */
+};
+
+struct ha_cq {
+    struct ha_rail *rail;
+    struct ha_wc   *ring;
+    unsigned        depth, head, tail;
+    int             fd, armed;
+};
+
+struct fake_wqe {
+    struct ha_send send;
+    struct ha_sge  sge[FAKE_SGE_MAX];
+    uint8_t        bytes[FAKE_INLINE_MAX];
+    uint64_t       length;
+    uint32_t       psn, npsn;
+    int            read_done;
+};
+
+struct fake_rqe {
+    uint64_t      wr_id;
+    struct ha_sge sge;
+};
+
+enum fake_rc_state { FAKE_INIT, FAKE_RTS, FAKE_ERR };
+
+struct ha_rc {
+    struct ha_rc      *next;
+    struct ha_rail    *rail;
+    struct ha_cq      *cq;
+    struct ha_rc_caps  caps;
+    struct ha_rc_path  path;
+    struct ha_rail    *dest_rail;
+    uint32_t           qpn;
+    enum fake_rc_state state;
+
+    /* requester: indices run freely */
+    struct fake_wqe   *sq;
+    unsigned           head, send, tail; /* oldest, being sent, next free */
+    uint32_t           send_pkt;         /* of `send`: next packet */
+    uint32_t           next_psn;         /* for the next one posted */
+    unsigned           retries, rnr_retries;
+    uint64_t           retry_at;         /* something was lost: try again then */
+    uint64_t           rnr_until;
+
+    /* responder */
+    struct fake_rqe   *rq;
+    unsigned           rq_head, rq_tail;
+    uint32_t           expected_psn;
+    uint64_t           offset;           /* in the message or write under way */
+
+    /* ERR */
+    int                late, deaf;       /* one more packet; acknowledgements are lost */
+    uint64_t           flush_at;
+};
+
+struct fake_datagram {
+    struct fake_datagram *next;
+    struct ha_rail       *from, *to;
+    uint32_t              qpn;
+    size_t                length;
+    uint8_t               data[];
+};
+
+struct ha_ud_ah {
+    struct ha_rail *rail;
+    uint8_t         gid[16];
+};
+
+struct ha_ud {
+    struct ha_ud         *next;
+    struct ha_rail       *rail;
+    uint32_t              qpn;
+    unsigned              depth, max_len, received;
+    int                   fd, armed, dead;
+    struct fake_datagram *queue, **queue_tail;
+};
+
+struct fake {
+    pthread_mutex_t       lock;
+    pthread_cond_t        wake;
+    pthread_t             thread;
+    int                   running, stopping, idle;
+    uint64_t              random;
+    struct ha_rail        rail[FAKE_RAILS_MAX];
+    int                   num_rails;
+    struct ha_mr         *mrs;
+    struct ha_rc         *rcs;
+    struct ha_ud         *uds;
+    struct fake_datagram *wire;
+    uint32_t              next_key, next_qpn;
+    uint32_t              max_cqe, max_qp_wr;
+    int                   live; /* objects of the product */
+    struct fake_counts    counts;
+    struct {
+        int      rail, error;
+        unsigned count;
+    } fail[FAKE_CALL_LAST];
+    void (*on_write)(void *arg, uint64_t addr, uint64_t length);
+    void                 *on_write_arg;
+};
+
+extern struct fake fake;
+
+uint64_t fake_now(void);
+uint32_t fake_draw(uint32_t below);
+int      fake_luck(unsigned per_mille); /* 1 with this probability */
+
+/* The error that this call has to answer with, or 0. */
+int      fake_refuses(enum fake_call call, const struct ha_rail *rail);
+
+struct ha_rail *fake_rail_of_gid(const uint8_t *gid);
+int             fake_reachable(const struct ha_rail *from, const struct ha_rail *to);
+
+/* Memory behind a key, or NULL when key, bounds or access are wrong. */
+void *fake_local(const struct ha_rail *rail, uint64_t addr, uint64_t length, uint32_t lkey);
+void *fake_remote(const struct ha_rail *rail, uint64_t addr, uint64_t length, uint32_t rkey,
+                  unsigned access);
+
+void fake_cq_push(struct ha_cq *cq, const struct ha_wc *wc);
+void fake_fd_raise(int fd);
+void fake_fd_lower(int fd);
+
+/* Something to do has come up. */
+void fake_kick(void);
+
+/* The queue pair goes to ERR; it flushes with the next steps. */
+void fake_rc_to_err(struct ha_rc *rc);
+
+/* Move the network; returns 1 when something moved or will by itself. */
+int  fake_rc_step(void);
+int  fake_ud_step(void);
+void fake_step(void);
+
+#endif

@@ -1,0 +1,568 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Rails, registrations, completion queues, and the network's clockwork. */
+
+#include "fake_priv.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+struct fake fake = { .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER };
+
+/* ---- small helpers -------------------------------------------------------- */
+
+uint64_t fake_now(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+uint32_t fake_draw(uint32_t below)
+{
+    uint64_t z = (fake.random += 0x9e3779b97f4a7c15ull);
+
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return (uint32_t)((z ^ (z >> 31)) >> 32) % below;
+}
+
+int fake_luck(unsigned per_mille)
+{
+    return per_mille != 0 && fake_draw(1000) < per_mille;
+}
+
+int fake_refuses(enum fake_call call, const struct ha_rail *rail)
+{
+    if (fake.fail[call].count == 0 ||
+        (fake.fail[call].rail >= 0 && fake.fail[call].rail != rail->index)) {
+        return 0;
+    }
+    fake.fail[call].count--;
+    return fake.fail[call].error;
+}
+
+void fake_fd_raise(int fd)
+{
+    uint64_t one = 1;
+    ssize_t  written = write(fd, &one, sizeof(one));
+
+    (void)written;
+}
+
+void fake_fd_lower(int fd)
+{
+    uint64_t count;
+    ssize_t  got = read(fd, &count, sizeof(count));
+
+    (void)got;
+}
+
+/* ---- the network's thread --------------------------------------------------- */
+
+void fake_step(void)
+{
+    (void)fake_rc_step();
+    (void)fake_ud_step();
+}
+
+void fake_kick(void)
+{
+    if (fake.idle) {
+        fake.idle = 0;
+        pthread_cond_signal(&fake.wake);
+    }
+}
+
+static void *network(void *arg)
+{
+    struct timespec until;
+    int             busy;
+
+    (void)arg;
+    pthread_mutex_lock(&fake.lock);
+    while (!fake.stopping) {
+        busy  = fake_rc_step();
+        busy |= fake_ud_step();
+        if (busy) {
+            clock_gettime(CLOCK_REALTIME, &until);
+            until.tv_nsec += 500000;
+            until.tv_sec  += until.tv_nsec / 1000000000;
+            until.tv_nsec %= 1000000000;
+            pthread_cond_timedwait(&fake.wake, &fake.lock, &until);
+        } else {
+            fake.idle = 1;
+            while (fake.idle && !fake.stopping) {
+                pthread_cond_wait(&fake.wake, &fake.lock);
+            }
+        }
+    }
+    pthread_mutex_unlock(&fake.lock);
+    return NULL;
+}
+
+void fake_begin(uint64_t seed)
+{
+    pthread_mutex_lock(&fake.lock);
+    fake.random    = seed;
+    fake.num_rails = 0;
+    fake.next_key  = 2 * fake_draw(0x100000);
+    fake.next_qpn  = 16 + fake_draw(1000);
+    fake.max_cqe   = 65536;
+    fake.max_qp_wr = 16384;
+    fake.live      = 0;
+    fake.stopping  = 0;
+    fake.idle      = 0;
+    fake.on_write  = NULL;
+    memset(&fake.counts, 0, sizeof(fake.counts));
+    memset(fake.fail, 0, sizeof(fake.fail));
+    fake.running = pthread_create(&fake.thread, NULL, network, NULL) == 0;
+    pthread_mutex_unlock(&fake.lock);
+}
+
+int fake_end(void)
+{
+    struct fake_datagram *datagram;
+
+    pthread_mutex_lock(&fake.lock);
+    fake.stopping = 1;
+    fake.idle     = 0;
+    pthread_cond_signal(&fake.wake);
+    pthread_mutex_unlock(&fake.lock);
+    if (fake.running) {
+        pthread_join(fake.thread, NULL);
+        fake.running = 0;
+    }
+    while ((datagram = fake.wire) != NULL) {
+        fake.wire = datagram->next;
+        free(datagram);
+    }
+    for (int i = 0; i < fake.num_rails; i++) {
+        close(fake.rail[i].event_fd);
+    }
+    return fake.live;
+}
+
+/* ---- what a test may do --------------------------------------------------------- */
+
+int fake_rail_add(const char *name, unsigned net, unsigned host)
+{
+    struct ha_rail *rail = &fake.rail[fake.num_rails];
+    uint8_t         gid[16] = { [10] = 0xff, [11] = 0xff, [12] = 10, [13] = 0,
+                                [14] = (uint8_t)net, [15] = (uint8_t)host };
+
+    memset(rail, 0, sizeof(*rail));
+    snprintf(rail->name, sizeof(rail->name), "%s", name);
+    rail->index    = fake.num_rails;
+    rail->net      = net;
+    rail->port_up  = rail->up = 1;
+    rail->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    memcpy(rail->addr.gid, gid, sizeof(gid));
+    rail->addr.link_layer = HA_LINK_ETHERNET;
+    rail->addr.prefix_len = 120;
+    rail->addr.mtu        = 1024;
+    rail->addr.port       = 1;
+    rail->limits = (struct ha_rail_limits) {
+        .max_qp = 1024, .max_qp_wr = fake.max_qp_wr, .max_sge = FAKE_SGE_MAX,
+        .max_cqe = fake.max_cqe, .max_rd_atomic = 16, .max_msg_size = 1u << 31,
+        .max_mr_size = UINT64_MAX, .bandwidth = 1e9, .latency = 1e-6, .numa_node = -1,
+        .node_guid = 100 + (uint64_t)rail->index, .has_ud = 1,
+    };
+    return fake.num_rails++;
+}
+
+static void push_event(struct ha_rail *rail, enum ha_rail_event_kind kind, uint32_t qpn)
+{
+    if (rail->num_events < FAKE_EVENTS_MAX) {
+        rail->events[rail->num_events].kind  = kind;
+        rail->events[rail->num_events++].qpn = qpn;
+        fake_fd_raise(rail->event_fd);
+    }
+}
+
+static void set_port(int index, int up, int tell)
+{
+    struct ha_rail *rail = &fake.rail[index];
+
+    pthread_mutex_lock(&fake.lock);
+    rail->port_up = up;
+    if (tell) {
+        push_event(rail, up ? HA_RAIL_EVENT_PORT_UP : HA_RAIL_EVENT_PORT_DOWN, 0);
+    }
+    fake_kick();
+    pthread_mutex_unlock(&fake.lock);
+}
+
+void fake_port(int rail, int up)
+{
+    set_port(rail, up, 1);
+}
+
+void fake_port_silently(int rail, int up)
+{
+    set_port(rail, up, 0);
+}
+
+void fake_event_qp_fatal(int rail)
+{
+    struct ha_rc *rc;
+
+    pthread_mutex_lock(&fake.lock);
+    for (rc = fake.rcs; rc != NULL; rc = rc->next) {
+        if (rc->rail->index == rail && rc->state == FAKE_RTS) {
+            push_event(rc->rail, HA_RAIL_EVENT_QP_FATAL, rc->qpn);
+        }
+    }
+    pthread_mutex_unlock(&fake.lock);
+}
+
+void fake_set(int rail, enum fake_knob knob, unsigned value)
+{
+    pthread_mutex_lock(&fake.lock);
+    fake.rail[rail].knob[knob] = value;
+    fake_kick();
+    pthread_mutex_unlock(&fake.lock);
+}
+
+void fake_fail(enum fake_call call, int rail, int error, unsigned count)
+{
+    pthread_mutex_lock(&fake.lock);
+    fake.fail[call].rail  = rail;
+    fake.fail[call].error = error;
+    fake.fail[call].count = count;
+    pthread_mutex_unlock(&fake.lock);
+}
+
+void fake_limit_cqe(uint32_t max_cqe)
+{
+    fake.max_cqe = max_cqe;
+}
+
+void fake_limit_qp_wr(uint32_t max_qp_wr)
+{
+    fake.max_qp_wr = max_qp_wr;
+}
+
+struct fake_counts fake_counts(void)
+{
+    struct fake_counts counts;
+
+    pthread_mutex_lock(&fake.lock);
+    counts = fake.counts;
+    pthread_mutex_unlock(&fake.lock);
+    return counts;
+}
+
+void fake_on_write(void (*cb)(void *arg, uint64_t addr, uint64_t length), void *arg)
+{
+    pthread_mutex_lock(&fake.lock);
+    fake.on_write     = cb;
+    fake.on_write_arg = arg;
+    pthread_mutex_unlock(&fake.lock);
+}
+
+/* ---- rails: ha_rail.h ---------------------------------------------------------------- */
+
+struct ha_rail *fake_rail_of_gid(const uint8_t *gid)
+{
+    for (int i = 0; i < fake.num_rails; i++) {
+        if (memcmp(fake.rail[i].addr.gid, gid, 16) == 0) {
+            return &fake.rail[i];
+        }
+    }
+    return NULL;
+}
+
+int fake_reachable(const struct ha_rail *from, const struct ha_rail *to)
+{
+    return to != NULL && from->net == to->net && from->port_up && to->port_up;
+}
+
+int ha_rail_list(char (*names)[HA_RAIL_NAME_MAX], int max)
+{
+    int count = 0;
+
+    for (; count < fake.num_rails && count < max; count++) {
+        memcpy(names[count], fake.rail[count].name, HA_RAIL_NAME_MAX);
+    }
+    return count;
+}
+
+int ha_rail_open(const char *name, const struct ha_rail_opts *opts, struct ha_rail **rail_p)
+{
+    int status = -ENODEV;
+
+    (void)opts;
+    pthread_mutex_lock(&fake.lock);
+    for (int i = 0; i < fake.num_rails; i++) {
+        if (strcmp(fake.rail[i].name, name) == 0) {
+            fake.rail[i].refs++;
+            fake.rail[i].up = fake.rail[i].port_up;
+            fake.live++;
+            *rail_p = &fake.rail[i];
+            status  = 0;
+        }
+    }
+    pthread_mutex_unlock(&fake.lock);
+    return status;
+}
+
+void ha_rail_close(struct ha_rail *rail)
+{
+    pthread_mutex_lock(&fake.lock);
+    rail->refs--;
+    fake.live--;
+    pthread_mutex_unlock(&fake.lock);
+}
+
+const char *ha_rail_name(const struct ha_rail *rail)
+{
+    return rail->name;
+}
+
+const struct ha_rail_limits *ha_rail_limits(const struct ha_rail *rail)
+{
+    return &rail->limits;
+}
+
+int ha_rail_refresh(struct ha_rail *rail)
+{
+    int up;
+
+    pthread_mutex_lock(&fake.lock);
+    up = rail->port_up;
+    __atomic_store_n(&rail->up, up, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&fake.lock);
+    return up;
+}
+
+struct ha_rail_addr ha_rail_addr(struct ha_rail *rail)
+{
+    return rail->addr;
+}
+
+int ha_rail_up(const struct ha_rail *rail)
+{
+    return __atomic_load_n(&rail->up, __ATOMIC_RELAXED);
+}
+
+int ha_rail_event_fd(const struct ha_rail *rail)
+{
+    return rail->event_fd;
+}
+
+int ha_rail_event_get(struct ha_rail *rail, struct ha_rail_event *event)
+{
+    int got = 0;
+
+    pthread_mutex_lock(&fake.lock);
+    if (rail->num_events > 0) {
+        *event = rail->events[0];
+        memmove(&rail->events[0], &rail->events[1], --rail->num_events * sizeof(*event));
+        got = 1;
+    } else {
+        fake_fd_lower(rail->event_fd);
+    }
+    pthread_mutex_unlock(&fake.lock);
+    return got;
+}
+
+/* ---- registrations --------------------------------------------------------------------- */
+
+int ha_mr_reg(struct ha_rail *rail, void *addr, size_t length, unsigned access,
+              struct ha_mr **mr_p)
+{
+    struct ha_mr *mr = calloc(1, sizeof(*mr));
+    int           status;
+
+    pthread_mutex_lock(&fake.lock);
+    status = fake_refuses(FAKE_CALL_MR_REG, rail);
+    if (status == 0) {
+        fake.next_key += 2 + 2 * fake_draw(50);
+        mr->rail   = rail;
+        mr->addr   = (uintptr_t)addr;
+        mr->length = length;
+        mr->access = access;
+        mr->key    = fake.next_key;
+        mr->next   = fake.mrs;
+        fake.mrs   = mr;
+        fake.live++;
+        *mr_p = mr;
+    }
+    pthread_mutex_unlock(&fake.lock);
+    if (status != 0) {
+        free(mr);
+    }
+    return status;
+}
+
+void ha_mr_dereg(struct ha_mr *mr)
+{
+    struct ha_mr **link;
+
+    pthread_mutex_lock(&fake.lock);
+    for (link = &fake.mrs; *link != mr; link = &(*link)->next) {
+    }
+    *link = mr->next;
+    fake.live--;
+    pthread_mutex_unlock(&fake.lock);
+    free(mr);
+}
+
+uint32_t ha_mr_lkey(const struct ha_mr *mr)
+{
+    return mr->key;
+}
+
+uint32_t ha_mr_rkey(const struct ha_mr *mr)
+{
+    return mr->key + 1;
+}
+
+static void *memory(const struct ha_rail *rail, uint64_t addr, uint64_t length, uint32_t key,
+                    unsigned access)
+{
+    const struct ha_mr *mr;
+
+    for (mr = fake.mrs; mr != NULL; mr = mr->next) {
+        if (mr->key == key && mr->rail == rail) {
+            return addr >= mr->addr && addr + length <= mr->addr + mr->length &&
+                   (mr->access & access) == access ? (void *)(uintptr_t)addr : NULL;
+        }
+    }
+    return NULL;
+}
+
+void *fake_local(const struct ha_rail *rail, uint64_t addr, uint64_t length, uint32_t lkey)
+{
+    void *at = memory(rail, addr, length, lkey, 0);
+
+    fake.counts.bad_lkey += at == NULL;
+    return at;
+}
+
+void *fake_remote(const struct ha_rail *rail, uint64_t addr, uint64_t length, uint32_t rkey,
+                  unsigned access)
+{
+    void *at = (rkey & 1) ? memory(rail, addr, length, rkey - 1, access) : NULL;
+
+    fake.counts.bad_rkey += at == NULL;
+    return at;
+}
+
+/* ---- completion queues -------------------------------------------------------------------- */
+
+int ha_cq_create(struct ha_rail *rail, unsigned depth, int with_fd, struct ha_cq **cq_p)
+{
+    struct ha_cq *cq = calloc(1, sizeof(*cq));
+    int           status;
+
+    (void)with_fd;
+    pthread_mutex_lock(&fake.lock);
+    status = fake_refuses(FAKE_CALL_CQ_CREATE, rail);
+    fake.live += status == 0;
+    pthread_mutex_unlock(&fake.lock);
+    if (status != 0) {
+        free(cq);
+        return status;
+    }
+    cq->rail  = rail;
+    cq->depth = depth;
+    cq->ring  = calloc(depth, sizeof(*cq->ring));
+    cq->fd    = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    *cq_p     = cq;
+    return 0;
+}
+
+void ha_cq_destroy(struct ha_cq *cq)
+{
+    pthread_mutex_lock(&fake.lock);
+    fake.live--;
+    pthread_mutex_unlock(&fake.lock);
+    close(cq->fd);
+    free(cq->ring);
+    free(cq);
+}
+
+int ha_cq_resize(struct ha_cq *cq, unsigned depth)
+{
+    struct ha_wc *ring = calloc(depth, sizeof(*ring));
+    unsigned      used = 0;
+    int           status;
+
+    pthread_mutex_lock(&fake.lock);
+    status = fake_refuses(FAKE_CALL_CQ_RESIZE, cq->rail);
+    if (status == 0) {
+        while (cq->head != cq->tail) {
+            ring[used++] = cq->ring[cq->head++ % cq->depth];
+        }
+        free(cq->ring);
+        cq->ring  = ring;
+        cq->depth = depth;
+        cq->head  = 0;
+        cq->tail  = used;
+    }
+    pthread_mutex_unlock(&fake.lock);
+    if (status != 0) {
+        free(ring);
+    }
+    return status;
+}
+
+void fake_cq_push(struct ha_cq *cq, const struct ha_wc *wc)
+{
+    if (cq->tail - cq->head == cq->depth) {
+        fake.counts.overruns++;
+        return;
+    }
+    cq->ring[cq->tail++ % cq->depth] = *wc;
+    if (cq->armed) {
+        cq->armed = 0;
+        fake_fd_raise(cq->fd);
+    }
+}
+
+int ha_cq_poll(struct ha_cq *cq, struct ha_wc *wc, int max)
+{
+    int count = 0;
+
+    pthread_mutex_lock(&fake.lock);
+    fake_step();
+    while (count < max && cq->head != cq->tail) {
+        wc[count++] = cq->ring[cq->head++ % cq->depth];
+    }
+    pthread_mutex_unlock(&fake.lock);
+    return count;
+}
+
+int ha_cq_fd(const struct ha_cq *cq)
+{
+    return cq->fd;
+}
+
+int ha_cq_arm(struct ha_cq *cq)
+{
+    pthread_mutex_lock(&fake.lock);
+    cq->armed = 1;
+    pthread_mutex_unlock(&fake.lock);
+    return 0;
+}
+
+int ha_cq_drain_fd(struct ha_cq *cq)
+{
+    pthread_mutex_lock(&fake.lock);
+    fake_fd_lower(cq->fd);
+    pthread_mutex_unlock(&fake.lock);
+    return 0;
+}
+
+const char *ha_wc_raw_name(uint32_t raw)
+{
+    return raw == HA_WC_DEAD ? "retries exhausted" : raw == HA_WC_PROGRAM ? "access" : "flushed";
+}

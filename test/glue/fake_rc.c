@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* RC queue pairs as their owner sees them: create, connect, post, fence. What
+ * the network does with them is in fake_net.c. */
+
+#include "fake_priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int ha_rc_create(struct ha_rail *rail, struct ha_cq *cq, struct ha_rc_caps *caps,
+                 struct ha_rc **rc_p)
+{
+    struct ha_rc *rc = calloc(1, sizeof(*rc));
+    int           status;
+
+    pthread_mutex_lock(&fake.lock);
+    status = fake_refuses(FAKE_CALL_RC_CREATE, rail);
+    if (status == 0) {
+        rc->rail = rail;
+        rc->cq   = cq;
+        rc->caps = *caps;
+        rc->sq   = calloc(caps->send_depth, sizeof(*rc->sq));
+        rc->rq   = calloc(caps->recv_depth, sizeof(*rc->rq));
+        rc->qpn  = fake.next_qpn++;
+        rc->next = fake.rcs;
+        fake.rcs = rc;
+        fake.live++;
+        *rc_p = rc;
+    }
+    pthread_mutex_unlock(&fake.lock);
+    if (status != 0) {
+        free(rc);
+    }
+    return status;
+}
+
+/* As real ones do, this drops completions that nobody has polled yet, or not. */
+static void forget_completions(struct ha_rc *rc)
+{
+    struct ha_cq *cq   = rc->cq;
+    unsigned      keep = cq->head;
+
+    for (unsigned i = cq->head; i != cq->tail; i++) {
+        if (cq->ring[i % cq->depth].src_qpn != rc->qpn) {
+            cq->ring[keep++ % cq->depth] = cq->ring[i % cq->depth];
+        }
+    }
+    cq->tail = keep;
+}
+
+void ha_rc_destroy(struct ha_rc *rc)
+{
+    struct ha_rc **link;
+
+    pthread_mutex_lock(&fake.lock);
+    for (link = &fake.rcs; *link != rc; link = &(*link)->next) {
+    }
+    *link = rc->next;
+    if (fake_luck(500)) {
+        forget_completions(rc);
+    }
+    fake.live--;
+    pthread_mutex_unlock(&fake.lock);
+    free(rc->sq);
+    free(rc->rq);
+    free(rc);
+}
+
+uint32_t ha_rc_qpn(const struct ha_rc *rc)
+{
+    return rc->qpn;
+}
+
+int ha_rc_connect(struct ha_rc *rc, const struct ha_rc_path *path)
+{
+    struct ha_rail *dest;
+    unsigned        block;
+    int             status;
+
+    pthread_mutex_lock(&fake.lock);
+    block  = rc->rail->knob[FAKE_BLOCK_MS];
+    status = fake_refuses(FAKE_CALL_RC_CONNECT, rc->rail);
+    pthread_mutex_unlock(&fake.lock);
+    if (block > 0) {
+        usleep(block * 1000);
+    }
+    pthread_mutex_lock(&fake.lock);
+    dest = fake_rail_of_gid(path->remote.gid);
+    if (status == 0 && !fake_reachable(rc->rail, dest)) {
+        status = -ETIMEDOUT;
+    }
+    if (status == 0 && rc->state != FAKE_INIT) {
+        status = -EINVAL; /* fenced meanwhile */
+    }
+    if (status == 0) {
+        rc->path         = *path;
+        rc->dest_rail    = dest;
+        rc->expected_psn = path->recv_psn & FAKE_PSN_MASK;
+        rc->next_psn     = path->send_psn & FAKE_PSN_MASK;
+        rc->retries      = path->retry_count;
+        rc->rnr_retries  = path->rnr_retry;
+        rc->state        = FAKE_RTS;
+        fake.counts.connects++;
+    }
+    pthread_mutex_unlock(&fake.lock);
+    return status;
+}
+
+int ha_rc_fence(struct ha_rc *rc)
+{
+    pthread_mutex_lock(&fake.lock);
+    fake.counts.fences++;
+    fake_rc_to_err(rc);
+    pthread_mutex_unlock(&fake.lock);
+    return 0;
+}
+
+int ha_rc_expected_psn(struct ha_rc *rc, uint32_t *psn)
+{
+    int status;
+
+    pthread_mutex_lock(&fake.lock);
+    status = fake_refuses(FAKE_CALL_EXPECTED_PSN, rc->rail);
+    *psn   = rc->expected_psn;
+    pthread_mutex_unlock(&fake.lock);
+    return status;
+}
+
+static uint64_t length_of(const struct ha_send *send)
+{
+    uint64_t length = 0;
+
+    for (unsigned i = 0; i < send->num_sge; i++) {
+        length += send->sge[i].length;
+    }
+    return length;
+}
+
+static void fill_wqe(struct ha_rc *rc, struct fake_wqe *wqe, const struct ha_send *send)
+{
+    uint32_t mtu = rc->path.mtu == 0 ? 1024 : rc->path.mtu;
+
+    wqe->send   = *send;
+    wqe->length = length_of(send);
+    wqe->psn    = rc->next_psn;
+    wqe->npsn   = wqe->length == 0 ? 1 : (uint32_t)((wqe->length + mtu - 1) / mtu);
+    wqe->read_done = 0;
+    for (unsigned i = 0; i < send->num_sge; i++) {
+        wqe->sge[i] = send->sge[i];
+    }
+    if (send->flags & HA_SEND_INLINE) {
+        uint8_t *to = wqe->bytes;
+
+        for (unsigned i = 0; i < send->num_sge; i++) {
+            memcpy(to, (const void *)(uintptr_t)send->sge[i].addr, send->sge[i].length);
+            to += send->sge[i].length;
+        }
+    }
+    rc->next_psn = (rc->next_psn + wqe->npsn) & FAKE_PSN_MASK;
+}
+
+int ha_rc_post_send(struct ha_rc *rc, const struct ha_send *send)
+{
+    int status;
+
+    pthread_mutex_lock(&fake.lock);
+    status = fake_refuses(FAKE_CALL_POST_SEND, rc->rail);
+    if (status == 0 && rc->state == FAKE_INIT) {
+        status = -EINVAL;
+    }
+    if (status == 0 && (send->num_sge > rc->caps.max_sge ||
+                        ((send->flags & HA_SEND_INLINE) &&
+                         length_of(send) > rc->caps.max_inline))) {
+        status = -EINVAL;
+    }
+    if (status == 0 && rc->tail - rc->head == rc->caps.send_depth) {
+        status = -ENOMEM;
+    }
+    if (status == 0) {
+        fill_wqe(rc, &rc->sq[rc->tail % rc->caps.send_depth], send);
+        rc->tail++;
+        fake_kick();
+    }
+    pthread_mutex_unlock(&fake.lock);
+    return status;
+}
+
+int ha_rc_post_recv(struct ha_rc *rc, uint64_t wr_id, const struct ha_sge *sge)
+{
+    int status;
+
+    pthread_mutex_lock(&fake.lock);
+    status = fake_refuses(FAKE_CALL_POST_RECV, rc->rail);
+    if (status == 0 && rc->rq_tail - rc->rq_head == rc->caps.recv_depth) {
+        status = -ENOMEM;
+    }
+    if (status == 0) {
+        rc->rq[rc->rq_tail++ % rc->caps.recv_depth] =
+            (struct fake_rqe) { .wr_id = wr_id, .sge = *sge };
+        fake_kick();
+    }
+    pthread_mutex_unlock(&fake.lock);
+    return status;
+}

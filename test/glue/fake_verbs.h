@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef FAKE_VERBS_H_
+#define FAKE_VERBS_H_
+
+/*
+ * RDMA hardware made of memory, behind the product's own door to the hardware
+ * (uct_ha/verbs): the glue is linked with this instead of libibverbs. All rails
+ * of all "hosts" live in one process; rails with the same network number can
+ * talk. Queue pairs count packets as real ones do, execute them one by one,
+ * lose acknowledgements, retry, give up, and flush in order.
+ *
+ * The network moves whenever somebody polls, and by a thread of its own for
+ * those who sleep. Everything is drawn from one seed; threads still interleave
+ * as they like.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define FAKE_RAILS_MAX 8
+
+/* Begin anew. Nothing of the product may be open. */
+void fake_begin(uint64_t seed);
+
+/* Stop the network's thread. Returns the number of objects (rails, queues,
+ * registrations, ...) that the product has left behind; 0 is right. */
+int  fake_end(void);
+
+/* A port "name" on network `net`; returns its index. */
+int  fake_rail_add(const char *name, unsigned net, unsigned host);
+
+/* Port state, told by an event (as the kernel does), or silently. */
+void fake_port(int rail, int up);
+void fake_port_silently(int rail, int up);
+void fake_event_qp_fatal(int rail); /* for every connected queue pair there */
+
+/* Misfortune of a rail; per mille unless a unit is given. 0 = none. */
+enum fake_knob {
+    FAKE_LOSE_DATA_OUT, /* requests that leave by this rail */
+    FAKE_LOSE_DATA_IN,
+    FAKE_LOSE_ACK_OUT,  /* acknowledgements that leave by this rail */
+    FAKE_LOSE_ACK_IN,
+    FAKE_LOSE_CTL,      /* datagrams, both directions */
+    FAKE_REPEAT_CTL,
+    FAKE_LATE,          /* a fence after which one more packet executes */
+    FAKE_STALL,         /* network steps that do nothing for this rail */
+    FAKE_BLOCK_MS,      /* connecting and address look-up take this long */
+    FAKE_KNOBS
+};
+void fake_set(int rail, enum fake_knob knob, unsigned value);
+
+/* The next `count` calls on this rail (-1: any) fail with `error` (negative). */
+enum fake_call {
+    FAKE_CALL_CQ_CREATE, FAKE_CALL_CQ_RESIZE, FAKE_CALL_MR_REG, FAKE_CALL_RC_CREATE,
+    FAKE_CALL_RC_CONNECT, FAKE_CALL_EXPECTED_PSN, FAKE_CALL_POST_SEND, FAKE_CALL_POST_RECV,
+    FAKE_CALL_UD_CREATE, FAKE_CALL_UD_SEND, FAKE_CALL_AH_CREATE, FAKE_CALL_LAST
+};
+void fake_fail(enum fake_call call, int rail, int error, unsigned count);
+
+/* Limits of rails opened later. */
+void fake_limit_cqe(uint32_t max_cqe);
+void fake_limit_qp_wr(uint32_t max_qp_wr);
+
+/* What happened since fake_begin(). */
+struct fake_counts {
+    uint64_t packets;      /* executed */
+    uint64_t lost, acks_lost;
+    uint64_t late;         /* executed after modify(ERR) had returned */
+    uint64_t retry_exceeded;
+    uint64_t rnr;          /* no receive was posted: flow control is broken */
+    uint64_t overruns;     /* completions that found their queue full */
+    uint64_t bad_lkey, bad_rkey, bad_length;
+    uint64_t wrong_peer;   /* packets that a fenced or other queue pair refused */
+    uint64_t connects, fences;
+};
+struct fake_counts fake_counts(void);
+
+/* Called, under the network's lock, when a WRITE has been executed to its end.
+ * Only look; call nothing. */
+void fake_on_write(void (*cb)(void *arg, uint64_t addr, uint64_t length), void *arg);
+
+#endif

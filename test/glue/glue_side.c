@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "glue_side.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Declared by UCX's headers that are not installed. */
+void *ucs_malloc(size_t size, const char *name);
+
+struct world world;
+
+#define MSG_MAX 4096
+
+/* One message: its stream, its number, and bytes that follow from both. */
+struct message {
+    uint32_t stream, number;
+    uint8_t  bytes[MSG_MAX];
+};
+
+uint64_t now_ns(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+static uint8_t pattern(uint32_t stream, uint32_t number, size_t i)
+{
+    return (uint8_t)(stream * 31 + number * 7 + i * 13 + (i >> 8));
+}
+
+static void fill(struct message *message, uint32_t stream, uint32_t number, size_t length)
+{
+    message->stream = stream;
+    message->number = number;
+    for (size_t i = 0; i < length; i++) {
+        message->bytes[i] = pattern(stream, number, i);
+    }
+}
+
+/* ---- what comes in ------------------------------------------------------------ */
+
+static ucs_status_t on_message(void *arg, void *data, size_t length, unsigned flags)
+{
+    struct side          *side    = arg;
+    const struct message *message = data;
+    size_t                bytes   = length - offsetof(struct message, bytes);
+
+    (void)flags;
+    if (length < offsetof(struct message, bytes) || message->stream >= EPS_MAX ||
+        message->number != side->received[message->stream]) {
+        side->wrong++;
+        return UCS_OK;
+    }
+    for (size_t i = 0; i < bytes; i++) {
+        if (message->bytes[i] != pattern(message->stream, message->number, i)) {
+            side->wrong++;
+            break;
+        }
+    }
+    side->received[message->stream]++;
+    return UCS_OK;
+}
+
+static ucs_status_t on_error(void *arg, uct_ep_h ep, ucs_status_t status)
+{
+    struct side *side = arg;
+
+    (void)ep;
+    side->errors++;
+    side->error = status;
+    return UCS_OK;
+}
+
+/* ---- opening ------------------------------------------------------------------- */
+
+static uct_component_h find_component(void)
+{
+    uct_component_h     *components, found = NULL;
+    uct_component_attr_t attr = { .field_mask = UCT_COMPONENT_ATTR_FIELD_NAME };
+    unsigned             num;
+
+    assert_int_equal(uct_query_components(&components, &num), UCS_OK);
+    for (unsigned i = 0; i < num; i++) {
+        assert_int_equal(uct_component_query(components[i], &attr), UCS_OK);
+        if (strcmp(attr.name, "ha") == 0) {
+            found = components[i];
+        }
+    }
+    uct_release_component_list(components);
+    assert_non_null(found);
+    return found;
+}
+
+/* Settings that the table does not know belong to the other table. */
+static void configure(void *config, const char *settings)
+{
+    char  copy[512], *save, *token, *value;
+
+    snprintf(copy, sizeof(copy), "%s", settings);
+    for (token = strtok_r(copy, " ", &save); token != NULL; token = strtok_r(NULL, " ", &save)) {
+        value = strchr(token, '=');
+        assert_non_null(value);
+        *value++ = '\0';
+        (void)uct_config_modify(config, token, value);
+    }
+}
+
+/* Fast enough for a test, slow enough for a machine that is busy. */
+#define SETTINGS "RCACHE=n TIMEOUT=10 RETRY_COUNT=3 RTO=400ms HEARTBEAT=50ms DEAD_PEER=4s " \
+                 "CONNECT_TIMEOUT=20s RX_QUEUE_LEN=32 TX_QUEUE_LEN=64 CTL_QUEUE_LEN=64 "
+
+static void open_md(struct side *side, int s, const char *settings)
+{
+    uct_component_h  component = find_component();
+    uct_md_config_t *config;
+    char             rails[64];
+
+    assert_int_equal(uct_md_config_read(component, NULL, NULL, &config), UCS_OK);
+    snprintf(rails, sizeof(rails), "%s+%s,%s+%s", world.names[A0], world.names[A1],
+             world.names[B0], world.names[B1]);
+    assert_int_equal(uct_config_modify(config, "RAILS", rails), UCS_OK);
+    configure(config, SETTINGS);
+    configure(config, settings);
+    assert_int_equal(uct_md_open(component, world.names[s == 0 ? A0 : B0], config, &side->md),
+                     UCS_OK);
+    uct_config_release(config);
+}
+
+static ucs_status_t open_iface(struct side *side, int s, const char *settings)
+{
+    uct_iface_params_t  params;
+    uct_iface_config_t *config;
+    ucs_status_t        status;
+
+    assert_int_equal(uct_md_iface_config_read(side->md, "ha_rc", NULL, NULL, &config), UCS_OK);
+    configure(config, SETTINGS);
+    configure(config, settings);
+    memset(&params, 0, sizeof(params));
+    params.field_mask = UCT_IFACE_PARAM_FIELD_OPEN_MODE | UCT_IFACE_PARAM_FIELD_DEVICE |
+                        UCT_IFACE_PARAM_FIELD_ERR_HANDLER | UCT_IFACE_PARAM_FIELD_ERR_HANDLER_ARG |
+                        UCT_IFACE_PARAM_FIELD_ERR_HANDLER_FLAGS;
+    params.open_mode            = UCT_IFACE_OPEN_MODE_DEVICE;
+    params.mode.device.tl_name  = "ha_rc";
+    params.mode.device.dev_name = world.names[s == 0 ? A0 : B0];
+    params.err_handler          = on_error;
+    params.err_handler_arg      = side;
+    status = uct_iface_open(side->md, side->worker, &params, config, &side->iface);
+    uct_config_release(config);
+    return status;
+}
+
+void side_open(int s, const char *settings)
+{
+    struct side *side = &world.side[s];
+
+    memset(side, 0, sizeof(*side));
+    assert_int_equal(ucs_async_context_create(UCS_ASYNC_MODE_THREAD_SPINLOCK, &side->async),
+                     UCS_OK);
+    assert_int_equal(uct_worker_create(side->async, UCS_THREAD_MODE_SINGLE, &side->worker),
+                     UCS_OK);
+    open_md(side, s, settings);
+    assert_int_equal(open_iface(side, s, settings), UCS_OK);
+    uct_iface_progress_enable(side->iface, UCT_PROGRESS_SEND | UCT_PROGRESS_RECV);
+    assert_int_equal(uct_iface_set_am_handler(side->iface, AM_ID, on_message, side, 0), UCS_OK);
+    assert_int_equal(uct_iface_query(side->iface, &side->attr), UCS_OK);
+    assert_int_equal(uct_iface_get_device_address(side->iface, (void *)side->dev_addr), UCS_OK);
+    assert_int_equal(uct_iface_get_address(side->iface, (void *)side->iface_addr), UCS_OK);
+}
+
+void side_close(int s)
+{
+    struct side *side = &world.side[s];
+
+    for (int i = 0; i < EPS_MAX; i++) {
+        ep_close(s, i);
+    }
+    if (side->iface != NULL) {
+        uct_iface_close(side->iface);
+        side->iface = NULL;
+    }
+    if (side->md != NULL) {
+        uct_md_close(side->md);
+        side->md = NULL;
+    }
+    if (side->worker != NULL) {
+        uct_worker_destroy(side->worker);
+        ucs_async_context_destroy(side->async);
+        side->worker = NULL;
+    }
+}
+
+void world_open(uint64_t seed, const char *settings)
+{
+    static const char *const names[] = { "a0:1", "a1:1", "b0:1", "b1:1" };
+
+    fake_begin(seed);
+    for (int i = 0; i < 4; i++) {
+        snprintf(world.names[i], sizeof(world.names[i]), "%s", names[i]);
+        assert_int_equal(fake_rail_add(names[i], (unsigned)i % 2, 1 + (unsigned)i / 2), i);
+    }
+    (void)uct_ha_stats_get(&world.before, sizeof(world.before));
+    side_open(0, settings);
+    side_open(1, settings);
+}
+
+/* Also after a test has failed in the middle. */
+void world_close(void)
+{
+    struct fake_counts counts;
+    unsigned           wrong = world.side[0].wrong + world.side[1].wrong;
+
+    if (world.side[0].memory != NULL || world.side[1].memory != NULL) {
+        memory_close();
+    }
+    side_close(0);
+    side_close(1);
+    counts = fake_counts();
+    assert_int_equal(fake_end(), 0);
+    assert_int_equal(wrong, 0);
+    assert_int_equal(counts.overruns, 0);
+    assert_int_equal(counts.rnr, 0);
+}
+
+int glue_setup(void **state)
+{
+    (void)state;
+    memset(&world, 0, sizeof(world));
+    return 0;
+}
+
+int glue_teardown(void **state)
+{
+    (void)state;
+    world_close();
+    return 0;
+}
+
+/* ---- endpoints and progress ------------------------------------------------------ */
+
+ucs_status_t ep_try(int s, int i)
+{
+    struct side    *side = &world.side[s], *peer = &world.side[!s];
+    uct_ep_params_t params;
+
+    memset(&params, 0, sizeof(params));
+    params.field_mask = UCT_EP_PARAM_FIELD_IFACE | UCT_EP_PARAM_FIELD_DEV_ADDR |
+                        UCT_EP_PARAM_FIELD_IFACE_ADDR;
+    params.iface      = side->iface;
+    params.dev_addr   = (void *)peer->dev_addr;
+    params.iface_addr = (void *)peer->iface_addr;
+    return uct_ep_create(&params, &side->ep[i]);
+}
+
+void ep_open(int s, int i)
+{
+    assert_int_equal(ep_try(s, i), UCS_OK);
+}
+
+void ep_close(int s, int i)
+{
+    if (world.side[s].ep[i] != NULL) {
+        uct_ep_destroy(world.side[s].ep[i]);
+        world.side[s].ep[i] = NULL;
+    }
+}
+
+void pump(void)
+{
+    for (int s = 0; s < 2; s++) {
+        if (world.side[s].iface != NULL) {
+            (void)uct_worker_progress(world.side[s].worker);
+        }
+    }
+}
+
+void pump_ms(unsigned ms)
+{
+    uint64_t until = now_ns() + ms * 1000000ull;
+
+    while (now_ns() < until) {
+        pump();
+    }
+}
+
+void world_print(void)
+{
+    struct fake_counts counts = fake_counts();
+
+    for (int s = 0; s < 2; s++) {
+        for (int i = 0; i < EPS_MAX; i++) {
+            if (world.side[s].sent[i] != world.side[!s].received[i]) {
+                print_message("side %d stream %d: %u sent, %u received\n", s, i,
+                              world.side[s].sent[i], world.side[!s].received[i]);
+            }
+        }
+        print_message("side %d: %u errors (%s), %u wrong\n", s, world.side[s].errors,
+                      ucs_status_string(world.side[s].error), world.side[s].wrong);
+    }
+    print_message("packets %lu, lost %lu, late %lu, retries exceeded %lu, rnr %lu, overruns %lu, "
+                  "bad keys %lu/%lu, to nobody %lu\n", counts.packets, counts.lost, counts.late,
+                  counts.retry_exceeded, counts.rnr, counts.overruns, counts.bad_lkey,
+                  counts.bad_rkey, counts.wrong_peer);
+}
+
+struct uct_ha_stats stats(void)
+{
+    struct uct_ha_stats now;
+    uint64_t           *to   = (uint64_t *)&now;
+    const uint64_t     *from = (const uint64_t *)&world.before;
+
+    (void)uct_ha_stats_get(&now, sizeof(now));
+    for (size_t i = 0; i < sizeof(now) / sizeof(*to); i++) {
+        to[i] -= from[i];
+    }
+    return now;
+}
+
+void wait_standbys(unsigned count)
+{
+    pump_until(stats().pairs == count && stats().standbys == count);
+}
+
+static void on_completion(uct_completion_t *comp)
+{
+    struct counted *counted = (struct counted *)(void *)comp;
+
+    counted->called++;
+    counted->status = comp->status;
+}
+
+uct_completion_t *count_completion(struct counted *counted)
+{
+    memset(counted, 0, sizeof(*counted));
+    counted->comp.func   = on_completion;
+    counted->comp.count  = 1;
+    counted->comp.status = UCS_OK;
+    return &counted->comp;
+}
+
+/* ---- active messages ----------------------------------------------------------------- */
+
+static size_t pack_message(void *dest, void *arg)
+{
+    const size_t *how = arg; /* stream, number, length */
+
+    fill(dest, (uint32_t)how[0], (uint32_t)how[1], how[2]);
+    return offsetof(struct message, bytes) + how[2];
+}
+
+static ucs_status_t send_short(struct side *side, int i, unsigned length)
+{
+    struct message message;
+    uint64_t       header;
+
+    length = length > 40 ? 40 : length;
+    fill(&message, (uint32_t)i, side->sent[i], length);
+    memcpy(&header, &message, sizeof(header));
+    return uct_ep_am_short(side->ep[i], AM_ID, header, message.bytes, length);
+}
+
+static ucs_status_t send_bcopy(struct side *side, int i, unsigned length)
+{
+    size_t  how[] = { (size_t)i, side->sent[i], length };
+    ssize_t sent  = uct_ep_am_bcopy(side->ep[i], AM_ID, pack_message, how, 0);
+
+    return sent < 0 ? (ucs_status_t)sent : UCS_OK;
+}
+
+/* The bytes must stay until the completion: they rotate through the memory. */
+static ucs_status_t send_zcopy(struct side *side, int i, unsigned length, uct_completion_t *comp)
+{
+    struct message message;
+    uint8_t       *bytes = side->memory + side->memory_len / 2 +
+                           ((size_t)i * 128 + side->sent[i] % 128) * 1024 % (side->memory_len / 2);
+    uct_iov_t      iov   = { .buffer = bytes, .length = length > 1024 ? 1024 : length,
+                             .memh = side->memh, .count = 1 };
+    ucs_status_t   status;
+
+    fill(&message, (uint32_t)i, side->sent[i], iov.length);
+    memcpy(bytes, message.bytes, iov.length);
+    status = uct_ep_am_zcopy(side->ep[i], AM_ID, &message, 8, &iov, 1, 0, comp);
+    return status == UCS_INPROGRESS ? UCS_OK : status;
+}
+
+ucs_status_t am_send(int s, int i, enum how how, unsigned length, uct_completion_t *comp)
+{
+    struct side *side = &world.side[s];
+    ucs_status_t status;
+
+    if (how == ZCOPY && side->memory != NULL) {
+        status = send_zcopy(side, i, length, comp);
+    } else if (how == SHORT) {
+        status = send_short(side, i, length);
+    } else {
+        status = send_bcopy(side, i, length);
+    }
+    side->sent[i] += status == UCS_OK;
+    return status;
+}
+
+void am_post(int s, int i, unsigned count)
+{
+    uint64_t     start = now_ns();
+    ucs_status_t status;
+
+    while (count > 0) {
+        status = am_send(s, i, (enum how)(count % HOWS), count * 37 % 3000, NULL);
+        if (status == UCS_OK) {
+            count--;
+        } else {
+            assert_int_equal(status, UCS_ERR_NO_RESOURCE);
+            pump();
+            if (now_ns() - start > PATIENCE_S * 1000000000ull) {
+                world_print();
+                fail_msg("no room for %u messages more", count);
+            }
+        }
+    }
+}
+
+int am_all_here(void)
+{
+    for (int s = 0; s < 2; s++) {
+        for (int i = 0; i < EPS_MAX; i++) {
+            if (world.side[s].sent[i] != world.side[!s].received[i]) {
+                return 0;
+            }
+        }
+    }
+    return 1;
+}
+
+void am_exchange(int i, unsigned count)
+{
+    while (count > 0) {
+        unsigned batch = count < 8 ? count : 8;
+
+        am_post(0, i, batch);
+        am_post(1, i, batch);
+        count -= batch;
+    }
+    pump_until(am_all_here());
+}
+
+void flush_all(void)
+{
+    for (int s = 0; s < 2; s++) {
+        pump_until(uct_iface_flush(world.side[s].iface, 0, NULL) == UCS_OK);
+    }
+}
+
+/* ---- memory ------------------------------------------------------------------------------ */
+
+void memory_open(size_t bytes)
+{
+    uct_component_h component = find_component();
+    uint8_t         packed[64];
+
+    for (int s = 0; s < 2; s++) {
+        struct side *side = &world.side[s];
+
+        side->memory_len = bytes;
+        side->memory     = calloc(1, bytes);
+        assert_non_null(side->memory);
+        assert_int_equal(uct_md_mem_reg(side->md, side->memory, bytes, UCT_MD_MEM_ACCESS_ALL,
+                                        &side->memh), UCS_OK);
+    }
+    for (int s = 0; s < 2; s++) {
+        assert_int_equal(uct_md_mkey_pack(world.side[!s].md, world.side[!s].memh, packed), UCS_OK);
+        assert_int_equal(uct_rkey_unpack(component, packed, &world.side[s].rkey), UCS_OK);
+    }
+}
+
+void memory_close(void)
+{
+    for (int s = 0; s < 2; s++) {
+        for (int i = 0; i < EPS_MAX; i++) {
+            ep_close(s, i);
+        }
+    }
+    for (int s = 0; s < 2; s++) {
+        struct side *side = &world.side[s];
+
+        /* after a rude end operations may still use it: they end first */
+        if (side->iface != NULL) {
+            uct_iface_close(side->iface);
+            side->iface = NULL;
+        }
+    }
+    for (int s = 0; s < 2; s++) {
+        struct side *side = &world.side[s];
+
+        if (side->memory != NULL) {
+            (void)uct_md_mem_dereg(side->md, side->memh);
+            free(side->memory);
+            side->memory = NULL;
+        }
+    }
+}

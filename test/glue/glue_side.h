@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef GLUE_SIDE_H_
+#define GLUE_SIDE_H_
+
+/*
+ * Two interfaces of ha_rc in one process, opened through UCT's public API over
+ * made-up hardware, and what the tests do with them. Side 0 has the rails a0
+ * and a1, side 1 b0 and b1; networks 0 and 1.
+ */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <uct/api/uct.h>
+
+#include "fake_verbs.h"
+#include "uct_ha.h"
+
+#define EPS_MAX    16
+#define AM_ID      5
+#define PATIENCE_S 30 /* only a hang takes so long */
+
+enum { A0, A1, B0, B1 }; /* rails as the fake counts them */
+
+struct side {
+    ucs_async_context_t *async;
+    uct_worker_h         worker;
+    uct_md_h             md;
+    uct_iface_h          iface;
+    uct_iface_attr_t     attr;
+    uint8_t              dev_addr[64], iface_addr[64];
+    uct_ep_h             ep[EPS_MAX];
+
+    /* active messages: each stream counts */
+    uint32_t             sent[EPS_MAX], received[EPS_MAX];
+    unsigned             wrong; /* out of order, twice, or of wrong content */
+    unsigned             errors;
+    ucs_status_t         error; /* the last one */
+
+    /* registered memory: what is sent from, and what the peer writes to */
+    uint8_t             *memory;
+    size_t               memory_len;
+    uct_mem_h            memh;
+    uct_rkey_bundle_t    rkey; /* of the peer's memory */
+};
+
+struct world {
+    struct side         side[2];
+    struct uct_ha_stats before;
+    char                names[4][16];
+};
+
+extern struct world world;
+
+/* Settings "NAME=value" separated by blanks, on top of the tests' own. */
+void world_open(uint64_t seed, const char *settings);
+void side_open(int s, const char *settings);
+void side_close(int s);
+void world_close(void); /* everything that is still open; nothing may be left */
+
+/* Endpoint `i` of a side towards the other one. */
+void         ep_open(int s, int i);
+ucs_status_t ep_try(int s, int i);
+void         ep_close(int s, int i);
+
+/* Let both sides make progress once. */
+void pump(void);
+
+/* ... until the condition holds; fails the test when it does not. */
+#define pump_until(_condition) \
+    do { \
+        uint64_t _start = now_ns(); \
+        while (!(_condition)) { \
+            pump(); \
+            if (now_ns() - _start > PATIENCE_S * 1000000000ull) { \
+                world_print(); \
+                fail_msg("still not: %s", #_condition); \
+            } \
+        } \
+    } while (0)
+
+void     pump_ms(unsigned ms);
+uint64_t now_ns(void);
+void     world_print(void); /* where it stands, for a test that fails */
+
+/* The next message of stream `i`; UCS_ERR_NO_RESOURCE is left to the caller. */
+enum how { SHORT, BCOPY, ZCOPY, HOWS };
+ucs_status_t am_send(int s, int i, enum how how, unsigned length, uct_completion_t *comp);
+
+/* `count` more messages of mixed kinds each way on endpoint `i`, all delivered. */
+void am_exchange(int i, unsigned count);
+void am_post(int s, int i, unsigned count); /* pumps while there is no room */
+int  am_all_here(void);
+void flush_all(void);
+
+/* Memory of `bytes` on both sides, registered, keys exchanged. */
+void memory_open(size_t bytes);
+void memory_close(void);
+
+/* Statistics of the product since world_open(). */
+struct uct_ha_stats stats(void);
+
+/* Wait until `pairs` connections work and as many have a standby. */
+void wait_standbys(unsigned count);
+
+/* A completion that counts. */
+struct counted {
+    uct_completion_t comp;
+    unsigned         called;
+    ucs_status_t     status;
+};
+uct_completion_t *count_completion(struct counted *counted);
+
+/* Per test. */
+int glue_setup(void **state);
+int glue_teardown(void **state);
+
+#endif
