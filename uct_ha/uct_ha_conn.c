@@ -275,7 +275,7 @@ void uct_ha_lane_park(struct uct_ha_conn *conn, int slot, uint64_t until)
 
     if (!lane->fenced) {
         (void)ha_rc_fence(lane->rc);
-        lane->fenced = 1;
+        __atomic_store_n(&lane->fenced, 1, __ATOMIC_RELAXED);
     }
     conn->lane[slot] = NULL;
     iface->lanes[lane->id % iface->lanes_len] = NULL;

@@ -102,7 +102,7 @@ struct uct_ha_lane {
     uint32_t            close_k;
 
     /* control part */
-    uint8_t             fenced;   /* modify(ERR) was issued */
+    uint8_t             fenced;   /* modify(ERR) was issued; atomic, progress reads it */
     uint8_t             settled;
     uint8_t             connected;/* was READY: the peer may have posted on it */
     uint8_t             drained;
@@ -173,6 +173,11 @@ struct uct_ha_conn {
     uint64_t              rto_since;
     int8_t                counted_works, counted_spare; /* as the statistics have it */
 };
+
+static inline int uct_ha_lane_is_fenced(const struct uct_ha_lane *lane)
+{
+    return __atomic_load_n(&lane->fenced, __ATOMIC_RELAXED);
+}
 
 static inline uint64_t uct_ha_wr_id(enum uct_ha_wr_kind kind, uint32_t lane, uint32_t index)
 {

@@ -379,7 +379,7 @@ void uct_ha_ctl_leave(struct uct_ha_iface *iface)
     uint64_t now = uct_ha_now(), deadline = now + 3 * SEC, bye_at = 0;
     int      settled = 0;
 
-    iface->discard = 1;
+    __atomic_store_n(&iface->discard, 1, __ATOMIC_RELAXED);
     while (!settled && now < deadline) {
         uct_ha_iface_progress(&iface->super.super);
         now = uct_ha_now();

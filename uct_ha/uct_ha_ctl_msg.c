@@ -240,7 +240,8 @@ static void queue_accept(struct uct_ha_iface *iface, const struct ha_packet_head
 {
     struct uct_ha_ctl *ctl = &iface->ctl;
 
-    if (record->dst_ep != HA_EP_ANY || ctl->leaving || iface->discard ||
+    if (record->dst_ep != HA_EP_ANY || ctl->leaving ||
+        __atomic_load_n(&iface->discard, __ATOMIC_RELAXED) ||
         (record->state.flags & (HA_PAIR_CLOSING | HA_PAIR_FAILED))) {
         return;
     }
@@ -338,13 +339,14 @@ static void take_bye(struct uct_ha_peer *peer, const struct ha_packet_header *he
 {
     struct uct_ha_conn *conn;
 
-    peer->bye_rx = 1;
+    __atomic_store_n(&peer->bye_rx, 1, __ATOMIC_RELAXED);
     if (!(header->flags & HA_PACKET_WANT)) {
         return;
     }
     ucs_list_for_each(conn, &peer->conns, peer_link) {
-        if (!conn->dead && __atomic_load_n(&conn->log.head, __ATOMIC_RELAXED) !=
-                           __atomic_load_n(&conn->log.tail, __ATOMIC_RELAXED)) {
+        if (!__atomic_load_n(&conn->dead, __ATOMIC_RELAXED) &&
+            __atomic_load_n(&conn->log.head, __ATOMIC_RELAXED) !=
+            __atomic_load_n(&conn->log.tail, __ATOMIC_RELAXED)) {
             return;
         }
     }

@@ -152,15 +152,15 @@ static void fence_lane(struct step *step, int slot)
     /* A lane serves one epoch: one that has served and is fenced only now was
      * the active one, even if the peer's packet has brought the next epoch too. */
     if (ctl->act != 0 && conn->outage_at == 0) {
-        conn->outage_at    = step->now;
         conn->outage_slot  = (uint8_t)slot;
         conn->outage_cause = ctl->cause;
+        __atomic_store_n(&conn->outage_at, step->now, __ATOMIC_RELAXED);
     }
     if (lane == NULL || lane->fenced) {
         return;
     }
     (void)ha_rc_fence(lane->rc); /* fails only when the device is gone */
-    lane->fenced   = 1;
+    __atomic_store_n(&lane->fenced, 1, __ATOMIC_RELAXED);
     lane->fence_at = step->now;
     uct_ha_ctl_attention_locked(conn);
 }
@@ -362,24 +362,40 @@ void uct_ha_failover_refresh_locked(struct uct_ha_conn *conn)
     }
 }
 
+/* A new outage may begin in the asynchronous handler at any time: what counts
+ * is the core's lane, under the lock, not the one that progress saw last. */
 void uct_ha_failover_finish(struct uct_ha_conn *conn)
 {
     struct uct_ha_iface *iface = conn->iface;
-    uint64_t             outage, begin;
+    uint64_t             outage = 0;
+    uint32_t             replayed, retired, epoch;
+    unsigned             from, cause;
+    int                  to;
 
-    begin = __atomic_load_n(&conn->outage_at, __ATOMIC_RELAXED);
-    if (ucs_likely(begin == 0) || conn->tx_slot == HA_NO_SLOT) {
+    if (ucs_likely(__atomic_load_n(&conn->outage_at, __ATOMIC_RELAXED) == 0)) {
         return;
     }
-    outage = uct_ha_now() - begin;
+    pthread_mutex_lock(&iface->ctl.lock);
+    to       = ha_pair_tx_slot(&conn->pair);
+    epoch    = conn->pair.epoch;
+    from     = conn->outage_slot;
+    cause    = conn->outage_cause;
+    replayed = conn->outage_replayed;
+    retired  = conn->outage_retired;
+    if (conn->tx_slot != HA_NO_SLOT && conn->tx_slot == to) {
+        outage = uct_ha_now() - conn->outage_at;
+        conn->outage_replayed = conn->outage_retired = 0;
+        __atomic_store_n(&conn->outage_at, 0, __ATOMIC_RELAXED);
+    }
+    pthread_mutex_unlock(&iface->ctl.lock);
+    if (outage == 0) {
+        return; /* not over yet */
+    }
     UCT_HA_STATS_ADD(failovers, 1);
     UCT_HA_STATS_ADD(outage_ns_total, outage);
     UCT_HA_STATS_SET(outage_ns_last, outage);
     ucs_warn("ha_rc: failover: endpoint %u left %s (%s), goes on over %s: epoch %u, "
-             "replayed %u, retired %u, %.1f ms", conn->id,
-             ha_rail_name(iface->rail[conn->outage_slot]), ha_cause_name(conn->outage_cause),
-             ha_rail_name(iface->rail[conn->tx_slot]), conn->pair.epoch,
-             conn->outage_replayed, conn->outage_retired, (double)outage / 1e6);
-    conn->outage_replayed = conn->outage_retired = 0;
-    __atomic_store_n(&conn->outage_at, 0, __ATOMIC_RELAXED);
+             "replayed %u, retired %u, %.1f ms", conn->id, ha_rail_name(iface->rail[from]),
+             ha_cause_name(cause), ha_rail_name(iface->rail[to]), epoch, replayed, retired,
+             (double)outage / 1e6);
 }

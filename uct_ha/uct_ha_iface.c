@@ -221,7 +221,7 @@ unsigned uct_ha_iface_progress(uct_iface_h tl_iface)
     struct uct_ha_iface *iface = uct_ha_iface(tl_iface);
     unsigned             count = 0;
 
-    iface->polls++;
+    __atomic_store_n(&iface->polls, iface->polls + 1, __ATOMIC_RELAXED);
     count += uct_ha_iface_poll(iface);
     if (ucs_unlikely(__atomic_load_n(&iface->ctl.pending, __ATOMIC_RELAXED))) {
         count += uct_ha_ctl_progress(iface);

@@ -80,7 +80,7 @@ static void deliver(struct uct_ha_lane *lane, uint32_t buffer, uint32_t length, 
     struct uct_ha_iface *iface = conn->iface;
 
     take_credits(conn, (uint16_t)(imm >> UCT_HA_IMM_CREDIT_SHIFT));
-    lane->rx_done++;
+    __atomic_store_n(&lane->rx_done, lane->rx_done + 1, __ATOMIC_RELAXED);
     if (!(imm & UCT_HA_IMM_CREDIT_ONLY)) {
         conn->rx_consumed++;
         if (ucs_unlikely(imm & (UCT_HA_IMM_AMO_REQUEST | UCT_HA_IMM_AMO_REPLY))) {
@@ -93,7 +93,7 @@ static void deliver(struct uct_ha_lane *lane, uint32_t buffer, uint32_t length, 
             uct_ha_tx_credit(conn);
         }
     }
-    if (ucs_likely(!lane->fenced)) {
+    if (ucs_likely(!uct_ha_lane_is_fenced(lane))) {
         (void)post_buffer(lane, buffer); /* fails only on a dead lane */
     }
     if (ucs_unlikely(lane->closing)) {
@@ -130,7 +130,7 @@ static void recv_failed(struct uct_ha_lane *lane, const struct ha_wc *wc)
 {
     struct uct_ha_iface *iface = lane->conn->iface;
 
-    if (!lane->fenced) {
+    if (!uct_ha_lane_is_fenced(lane)) {
         uct_ha_ctl_lane_down(lane, wc->status == HA_WC_FLUSHED ? HA_CAUSE_FLUSH :
                                                                  HA_CAUSE_COMPLETION);
         return; /* the flushes of the other receives follow */

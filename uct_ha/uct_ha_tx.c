@@ -228,7 +228,7 @@ static void send_failed(struct uct_ha_lane *lane, const struct ha_wc *wc)
 {
     struct uct_ha_conn *conn = lane->conn;
 
-    if (lane->fenced) {
+    if (uct_ha_lane_is_fenced(lane)) {
         return;
     }
     ucs_debug("ha_rc: %s lane %u.%u: send completion %s (vendor 0x%x)",
@@ -285,14 +285,14 @@ void uct_ha_tx_fail(struct uct_ha_conn *conn)
                uct_ha_amo_outstanding(conn) > 0 ||
                !ucs_list_is_empty(&conn->pending);
 
-    conn->dead    = 1;
+    __atomic_store_n(&conn->dead, 1, __ATOMIC_RELAXED);
     conn->tx_slot = HA_NO_SLOT;
     ha_log_cancel(&conn->log);
     uct_ha_amo_cancel(conn);
     uct_ha_tx_retire(conn);
     /* A peer that has taken its leave while nothing is under way is simply
      * done. The next operation, if there is one, will tell. */
-    if (owed || !conn->peer->bye_rx) {
+    if (owed || !__atomic_load_n(&conn->peer->bye_rx, __ATOMIC_RELAXED)) {
         uct_ha_tx_report(conn);
     }
 }

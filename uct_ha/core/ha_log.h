@@ -20,7 +20,8 @@
  * "New work queues behind the replay" follows from posting always taking the
  * first WAIT entry of the one order.
  *
- * Owned by progress alone: no lock. Pure: no allocation, clock or callback.
+ * Owned by progress alone: no lock. Another thread may watch head and tail move.
+ * Pure: no allocation, clock or callback.
  */
 
 #include <stdint.h>
@@ -136,8 +137,10 @@ static inline void ha_log_skip_to_wait(struct ha_log *log)
 static inline uint32_t ha_log_append(struct ha_log *log, enum ha_op_kind kind, unsigned flags,
                                      uint64_t length)
 {
-    uint32_t index   = log->tail++;
+    uint32_t index   = log->tail;
     struct ha_op *op = ha_log_op(log, index);
+
+    __atomic_store_n(&log->tail, index + 1, __ATOMIC_RELAXED);
 
     op->length = length;
     op->kind   = (uint8_t)kind;
@@ -232,7 +235,7 @@ static inline int ha_log_retire(struct ha_log *log, uint32_t *index, enum ha_op_
     op->state = HA_OP_FREE;
     if (log->post == log->head)
         log->post++;
-    log->head++;
+    __atomic_store_n(&log->head, log->head + 1, __ATOMIC_RELAXED);
     return 1;
 }
 
