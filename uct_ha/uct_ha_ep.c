@@ -220,7 +220,8 @@ ucs_status_t uct_ha_ep_pending_add(uct_ep_h tl_ep, uct_pending_req_t *req, unsig
     struct uct_ha_conn    *conn = uct_ha_ep_conn(tl_ep);
     uct_ha_pending_priv_t *priv = uct_ha_pending_priv(req);
 
-    if (uct_ha_tx_check(conn, 1) != UCS_ERR_NO_RESOURCE) {
+    if (uct_ha_tx_check(conn, 1) != UCS_ERR_NO_RESOURCE &&
+        uct_ha_amo_outstanding(conn) < UCT_HA_AMO_WINDOW) {
         return UCS_ERR_BUSY; /* try again: there is room now, or an error to see */
     }
     priv->ep    = tl_ep;
