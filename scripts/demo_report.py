@@ -103,7 +103,8 @@ def show(cuts, job, folder):
     for rank, totals in enumerate(job.get("ha") or []):
         text = ", ".join(f"{name} {value}" for name, value in (totals or {}).items())
         print(f"  rank {rank}: {text or 'no counters'}")
-    print(f"\nverified messages: {job.get('checked')}, wrong: {job.get('errors')}")
+    print(f"\nverified messages: {job.get('checked')}, wrong: {job.get('errors')}; "
+          f"longest pause between two of them, for whatever reason: {job.get('longest_gap_ms')} ms")
     if os.path.exists(f"{folder}/outage.png"):
         print(f"picture: {folder}/outage.png")
 
