@@ -14,6 +14,8 @@ import sys
 
 FAILOVER = re.compile(r"\[(?P<time>\d+\.\d+)\] \[(?P<host>[^:\s]+).*ha_rc: failover: (?P<text>.* (?P<ms>[\d.]+) ms)")
 SETTLE = 0.5  # seconds after a failover that still count as "during"
+CLOCKS = 0.2  # seconds that a guest's clock may be behind the lab's
+LATE = 1.0    # seconds before the end of traffic: a cut then shows nothing
 
 
 class Bad(Exception):
@@ -48,14 +50,14 @@ def read_cuts(folder, rows):
     events = [line.split(maxsplit=2) for line in lines(f"{folder}/events")]
     cuts = [{"asked": float(asked), "in_force": float(at), "fault": fault} for asked, at, fault in events
             if fault.startswith("down")]
-    late = [cut["fault"] for cut in cuts if cut["asked"] >= rows[-1][1]]
+    late = [cut["fault"] for cut in cuts if cut["asked"] >= rows[-1][1] - LATE]
     if late:
-        print(f"\nnot counted, the job had ended: {', '.join(late)}")
+        print(f"\nnot counted, the job was about to end: {', '.join(late)}")
     cuts = [cut for cut in cuts if cut["fault"] not in late]
     failovers = [match for match in map(FAILOVER.search, lines(f"{folder}/job.log")) if match]
     for cut, end in zip(cuts, [c["asked"] for c in cuts[1:]] + [rows[-1][1]]):
         cut["end"] = end
-        cut["failovers"] = [f for f in failovers if cut["asked"] <= float(f["time"]) < end]
+        cut["failovers"] = [f for f in failovers if cut["asked"] - CLOCKS <= float(f["time"]) < end]
         restored = [float(asked) for asked, _, fault in events
                     if fault == cut["fault"].replace("down", "up") and float(asked) > cut["in_force"]]
         cut["restored"] = min(restored + [end])
