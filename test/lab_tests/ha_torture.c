@@ -261,11 +261,19 @@ static int turn_until(struct torture *t, enum link_type type, struct link_packet
     }
 }
 
+static volatile sig_atomic_t asked_to_stop;
+
+static void on_stop(int signal)
+{
+    (void)signal;
+    asked_to_stop = 1;
+}
+
 static int should_stop(struct torture *t, double until)
 {
     uint64_t limit = t->opt.plan.max_failovers;
 
-    return now_seconds() > until || (limit != 0 && report_failovers(t) >= limit);
+    return asked_to_stop || now_seconds() > until || (limit != 0 && report_failovers(t) >= limit);
 }
 
 static int phase_run(struct torture *t)
@@ -438,6 +446,7 @@ int main(int argc, char **argv)
     options_parse(&t->opt, argc, argv);
     t->is_client = t->opt.host != NULL;
     signal(SIGALRM, on_alarm);
+    signal(SIGUSR1, on_stop);
     link_create(t);
     t->sends   = t->is_client || !t->opt.plan.oneway;
     t->running = 1;

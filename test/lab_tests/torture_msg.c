@@ -10,7 +10,7 @@
  * acknowledgements of what was verified, and announcements of PUTs. */
 
 #define TAG_RECEIVES    64
-#define LARGE_IN_FLIGHT 48
+#define LARGE_IN_FLIGHT 96
 #define ACK_EVERY       32
 #define ACK_SLOTS       200
 #define ACK_DELAY       0.002

@@ -29,6 +29,7 @@ static void usage(FILE *to)
             "  --leave                do not wait for the peer when closing\n"
             "  --linger S             stay S seconds after the end, the peer may be gone\n"
             "  --quiet                no status line every second\n"
+            "SIGUSR1 tells the client to stop early.\n"
             "Exit status: 0 all right, 1 wrong data, 2 usage, 3 endpoint error,\n"
             "4 no progress or peer gone without endpoint error, 5 stuck inside UCX.\n");
 }

@@ -16,7 +16,7 @@
  * while: a late response to an operation that was read again would show.
  */
 
-#define LARGE_IN_FLIGHT 48
+#define LARGE_IN_FLIGHT 96
 #define BATCH_SIZE      16
 #define GET_QUARANTINE  32
 

@@ -1,0 +1,225 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What the lab tests have in common. Sourced by them; they run inside `lab run`
+# or start a lab of their own (in_lab).
+#
+#   HA_BUILD_DIR  the build folder (default: the current folder, else the source tree, else build/gcc)
+#   HA_LIB        the library to test (default: libuct_ha.so.0 of that build)
+#   LAB_NAME      a running lab to use
+#   HA_TEST_LOGS  where logs are kept (default: a temporary folder, removed when all passed)
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+top=$(cd "$here/../.." && pwd)
+LAB=$top/test/lab/lab
+
+passed=0 failed=0 skipped=0
+
+ok() { passed=$((passed + 1)); echo "ok - $1${2:+ ($2)}"; }
+not_ok() { failed=$((failed + 1)); echo "not ok - $1: $2"; }
+skip() { skipped=$((skipped + 1)); echo "skip - $1: $2"; }
+
+finish() {
+    if ((failed > 0)) || [[ -n ${HA_TEST_LOGS:-} ]]; then
+        echo "logs: $logs"
+    else
+        rm -rf "$logs"
+    fi
+    echo "$passed passed, $failed failed, $skipped skipped"
+    ((failed == 0))
+    exit
+}
+
+find_build() {
+    local dir
+    for dir in "${HA_BUILD_DIR:-}" "$PWD" "$top" "$top/build/gcc"; do
+        if [[ -n $dir && -e $dir/libuct_ha.la ]]; then
+            HA_BUILD_DIR=$(cd "$dir" && pwd)
+            break
+        fi
+    done
+    if [[ ! -e ${HA_BUILD_DIR:-}/libuct_ha.la ]]; then
+        echo "no build of ucx-ha in '${HA_BUILD_DIR:-$PWD}'; build it, and give HA_BUILD_DIR" >&2
+        exit 2
+    fi
+    HA_LIB=${HA_LIB:-$HA_BUILD_DIR/.libs/libuct_ha.so.0}
+    torture=$HA_BUILD_DIR/test/lab_tests/ha_torture
+    export HA_BUILD_DIR HA_LIB
+    if [[ ! -e $HA_LIB ]]; then
+        echo "no library '$HA_LIB'; give its path in HA_LIB" >&2
+        exit 2
+    fi
+    if [[ ! -x $torture ]]; then
+        echo "no $torture; run make there" >&2
+        exit 2
+    fi
+}
+
+find_build
+if [[ -n ${HA_TEST_LOGS:-} ]]; then
+    logs=$HA_TEST_LOGS
+    mkdir -p "$logs"
+else
+    logs=$(mktemp -d -t ha-lab-tests-XXXXXX)
+fi
+
+# in_lab SHAPE ARGS...: runs this script again inside a lab of that shape, unless
+# it is in one already. The lab ends with it.
+in_lab() {
+    local shape=$1
+    shift
+    if [[ -n ${LAB_NAME:-} ]]; then
+        share=$("$LAB" status | sed -n 's/.*"share": *"\([^"]*\)".*/\1/p' | head -n 1)
+        share=${LAB_SHARE:-$share}
+        # An ingress queue that stays: with the first and the last one the kernel patches its
+        # own running code, which QEMU's emulation does not always survive.
+        "$LAB" exec h1 'tc qdisc add dev lo clsact 2>/dev/null || true'
+        return
+    fi
+    HA_TEST_LOGS=${HA_TEST_LOGS:-} exec "$LAB" run --shape "$shape" --share "$HA_BUILD_DIR" \
+        --timeout 1500 "$0" "$@"
+}
+
+# ---- traffic: one pair of ha_torture at a time, h1 the client, h2 the server --------------
+
+port=7100
+run=""
+cut_log=""
+
+# start NAME [-e A=B]... [--server ARGS... --] CLIENT-ARGS...
+start() {
+    local env=() server=()
+    run=$1
+    shift
+    while [[ ${1:-} == -e ]]; do
+        env+=("$2")
+        shift 2
+    done
+    if [[ ${1:-} == --server ]]; then
+        shift
+        while [[ $1 != -- ]]; do
+            server+=("$1")
+            shift
+        done
+        shift
+    fi
+    port=$((port + 1))
+    rm -f "$share/$run".*
+    on_host h2 "$run.h2" "${env[@]}" "$torture" --port "$port" --progress "$share/$run.h2" \
+        --stall-limit 40 "${server[@]}"
+    on_host h1 "$run.h1" "${env[@]}" "$torture" --port "$port" --progress "$share/$run.h1" \
+        --stall-limit 40 --host h2 "$@"
+}
+
+declare -A pid_of=()
+
+# on_host HOST LOG [A=B]... PROGRAM ARGS...: in the background, output to $logs/LOG.
+# The guest writes its process number to the share, for signals.
+on_host() {
+    local host=$1 log=$2
+    shift 2
+    "$LAB" exec --timeout 900 "$host" bash -c 'echo $$ >"$LAB_SHARE/$0.pid"; exec env "$@"' "$log" \
+        LD_PRELOAD="$HA_LIB" UCX_TLS=ha_rc,self "$@" >"$logs/$log.log" 2>&1 &
+    pid_of[$log]=$!
+}
+
+# signal_host HOST LOG SIGNAL
+signal_host() {
+    "$LAB" exec --timeout 20 "$1" "kill -$3 \$(cat \$LAB_SHARE/$2.pid)"
+}
+
+# ended LOG SECONDS: waits; $status is its exit status, or 'running'
+ended() {
+    local until=$((SECONDS + $2))
+    status=running
+    while kill -0 "${pid_of[$1]}" 2>/dev/null; do
+        if ((SECONDS >= until)); then
+            return 1
+        fi
+        sleep 0.1
+    done
+    status=0
+    wait "${pid_of[$1]}" || status=$?
+}
+
+# field HOST NAME: from the progress file of the present run; 0 before there is one
+field() {
+    local value=""
+    [[ ! -e $share/$run.$1 ]] || value=$(tr ' ' '\n' <"$share/$run.$1" | sed -n "s/^$2=//p") || true
+    echo "${value:-0}"
+}
+
+# wait_field HOST NAME LEAST SECONDS: until the field is at least LEAST
+wait_field() {
+    local deadline=$((SECONDS + $4)) value
+    while value=$(field "$1" "$2") && ((${value%.*} < $3)); do
+        if ((SECONDS >= deadline)); then
+            return 1
+        fi
+        if ! kill -0 "${pid_of[$run.$1]}" 2>/dev/null; then
+            return 1
+        fi
+        sleep 0.1
+    done
+}
+
+# flows SECONDS: both sides see operations complete
+flows() {
+    local host value
+    for host in h1 h2; do
+        value=$(field "$host" operations)
+        wait_field "$host" operations $((value + 50)) "$1" || return 1
+    done
+}
+
+# fault KIND RAIL [HOST]...: $fault_at is the moment at which it was in force
+fault() {
+    local line
+    line=$("$LAB" fault "$@" 2>>"$logs/fault.log") || {
+        echo "lab fault $* failed" >>"$logs/fault.log"
+        return 1
+    }
+    echo "$line" >>"$logs/fault.log"
+    fault_at=$(sed -n 's/.*in force at \([0-9.]*\).*/\1/p' <<<"$line" | tail -n 1)
+}
+
+# the number of operations under way at the last failover seen by HOST after the
+# present fault (whichever side's counter moved), or nothing
+in_flight_after() { # HOST TIME
+    awk -v at="$2" '$2 == "failover" && $1 >= at - 1 { print $4; exit }' "$logs/$run.$1.log"
+}
+
+json_line() { # LOG
+    grep '^{' "$logs/$1.log" | tail -n 1
+}
+
+json() { # LOG NAME
+    json_line "$1" | sed -n "s/.*\"$2\":\"\?\([^,\"}]*\).*/\1/p"
+}
+
+# verdict [SECONDS]: both sides ended well; else $why. Not in a subshell: it waits.
+verdict() {
+    local host
+    for host in h1 h2; do
+        if ! ended "$run.$host" "${1:-90}"; then
+            why="$host still runs after ${1:-90} s"
+            return 1
+        fi
+        if [[ $status != 0 || $(json "$run.$host" ok) != true ]]; then
+            why="$host ended with status $status: $(grep -m 2 -hE 'WRONG|ERROR|endpoint error|stuck|progress|ha_torture:' \
+                "$logs/$run.$host.log" | paste -sd' ' | head -c 300)"
+            return 1
+        fi
+    done
+}
+
+# Ends a run that went wrong, and gives the next one healthy rails.
+abandon() {
+    local host
+    for host in h1 h2; do
+        signal_host "$host" "$run.$host" KILL >/dev/null 2>&1 || true
+    done
+    "$LAB" fault clear >/dev/null 2>&1 || true
+    "$LAB" fault up all >/dev/null 2>&1 || true
+    "$LAB" fault carrier-on all >/dev/null 2>&1 || true
+    wait "${pid_of[$run.h1]}" "${pid_of[$run.h2]}" 2>/dev/null || true
+}
