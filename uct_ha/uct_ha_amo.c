@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "uct_ha_amo.h"
 
+#include "uct_ha_ctl.h"
 #include "uct_ha_exposed.h"
 #include "uct_ha_iface.h"
 #include "uct_ha_tx.h"
@@ -215,6 +216,9 @@ static void take_reply(struct uct_ha_conn *conn, const struct uct_ha_amo_reply *
     }
     finish(conn, reply->value, reply->status == 0 ? UCS_OK : UCS_ERR_IO_ERROR);
     uct_ha_tx_complete_flushes(conn);
+    if (conn->ep == NULL && uct_ha_amo_outstanding(conn) == 0) {
+        uct_ha_ctl_attention(conn); /* nothing holds it open any more */
+    }
 }
 
 void uct_ha_amo_take(struct uct_ha_conn *conn, uint32_t imm, const void *data, uint32_t length)

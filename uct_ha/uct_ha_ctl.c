@@ -31,6 +31,13 @@ void uct_ha_ctl_attention_locked(struct uct_ha_conn *conn)
     __atomic_store_n(&ctl->pending, 1, __ATOMIC_RELEASE);
 }
 
+void uct_ha_ctl_attention(struct uct_ha_conn *conn)
+{
+    pthread_mutex_lock(&conn->iface->ctl.lock);
+    uct_ha_ctl_attention_locked(conn);
+    pthread_mutex_unlock(&conn->iface->ctl.lock);
+}
+
 /* A user asleep on the event fd does not see `pending`. */
 static void wake_user(struct uct_ha_ctl *ctl)
 {

@@ -33,6 +33,7 @@ void uct_ha_ctl_lane_down(struct uct_ha_lane *lane, enum ha_cause cause);
 
 /* Progress should look at this connection. */
 void uct_ha_ctl_attention_locked(struct uct_ha_conn *conn);
+void uct_ha_ctl_attention(struct uct_ha_conn *conn);
 
 /* Progress: everything that only progress may do. Returns events handled. */
 unsigned uct_ha_ctl_progress(struct uct_ha_iface *iface);

@@ -134,7 +134,8 @@ static void rail_event(void *arg, int slot, const struct ha_rail_event *event)
 
 /* ---- timers -------------------------------------------------------------------- */
 
-/* Two equal reads, apart: no packet is being executed any more. */
+/* Two equal reads, apart: no packet is being executed any more. A device that
+ * does not answer is told to the core at once. */
 static void check_settle(struct uct_ha_lane *lane, uint64_t now)
 {
     uint32_t psn;
@@ -147,10 +148,8 @@ static void check_settle(struct uct_ha_lane *lane, uint64_t now)
         uct_ha_ctl_settle_locked(lane, HA_CTX_ASYNC);
         return;
     }
-    if (ha_rc_expected_psn(lane->rc, &psn) != 0) {
-        return;
-    }
-    if (lane->reads > 0 && psn == lane->last_read) {
+    if (ha_rc_expected_psn(lane->rc, &psn) != 0 ||
+        (lane->reads > 0 && psn == lane->last_read)) {
         uct_ha_ctl_settle_locked(lane, HA_CTX_ASYNC);
         return;
     }

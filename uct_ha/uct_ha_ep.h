@@ -70,9 +70,12 @@ ucs_status_t uct_ha_ep_atomic_cswap64(uct_ep_h ep, uint64_t compare, uint64_t sw
                                       uint64_t remote_addr, uct_rkey_t rkey, uint64_t *result,
                                       uct_completion_t *comp);
 
-/* Pieces of a gather list, from `first` on; returns the count used, or a
- * negative number when there are too many. */
-int uct_ha_ep_fill_pieces(struct uct_ha_txop *txop, unsigned first, unsigned max,
-                          const uct_iov_t *iov, size_t iovcnt);
+/* Are there at most `max` pieces, all of registered memory? Asked before an
+ * operation is begun. */
+int uct_ha_ep_iov_is_valid(const uct_iov_t *iov, size_t iovcnt, unsigned max);
+
+/* Pieces of a valid gather list, from `first` on; returns the count used. */
+unsigned uct_ha_ep_fill_pieces(struct uct_ha_txop *txop, unsigned first, const uct_iov_t *iov,
+                               size_t iovcnt);
 
 #endif

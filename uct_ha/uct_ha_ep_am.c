@@ -109,7 +109,7 @@ ucs_status_t uct_ha_ep_am_zcopy(uct_ep_h tl_ep, uint8_t id, const void *header,
         return status;
     }
     if (ucs_unlikely(length > conn->iface->config.seg_size ||
-                     iovcnt + 1 > conn->iface->max_sge)) {
+                     !uct_ha_ep_iov_is_valid(iov, iovcnt, conn->iface->max_sge - 1))) {
         return UCS_ERR_INVALID_PARAM;
     }
     desc = uct_ha_desc_alloc(conn->iface);
@@ -122,7 +122,7 @@ ucs_status_t uct_ha_ep_am_zcopy(uct_ep_h tl_ep, uint8_t id, const void *header,
     txop->imm = id;
     txop->comp  = comp;
     use_desc(txop, desc, header_length);
-    txop->pieces = (uint8_t)uct_ha_ep_fill_pieces(txop, 1, conn->iface->max_sge, iov, iovcnt);
+    txop->pieces = (uint8_t)uct_ha_ep_fill_pieces(txop, 1, iov, iovcnt);
     uct_ha_tx_commit(conn);
     return UCS_INPROGRESS;
 }

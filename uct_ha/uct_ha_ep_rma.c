@@ -5,8 +5,21 @@
 
 #include <string.h>
 
-int uct_ha_ep_fill_pieces(struct uct_ha_txop *txop, unsigned first, unsigned max,
-                          const uct_iov_t *iov, size_t iovcnt)
+int uct_ha_ep_iov_is_valid(const uct_iov_t *iov, size_t iovcnt, unsigned max)
+{
+    if (iovcnt > max) {
+        return 0;
+    }
+    for (size_t i = 0; i < iovcnt; i++) {
+        if (iov[i].memh == UCT_MEM_HANDLE_NULL && iov[i].length * iov[i].count != 0) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+unsigned uct_ha_ep_fill_pieces(struct uct_ha_txop *txop, unsigned first, const uct_iov_t *iov,
+                               size_t iovcnt)
 {
     unsigned n = first;
 
@@ -16,15 +29,12 @@ int uct_ha_ep_fill_pieces(struct uct_ha_txop *txop, unsigned first, unsigned max
         if (length == 0) {
             continue;
         }
-        if (n == max || iov[i].memh == UCT_MEM_HANDLE_NULL) {
-            return -1;
-        }
         txop->piece[n].addr   = (uintptr_t)iov[i].buffer;
         txop->piece[n].length = (uint32_t)length;
         txop->piece[n].mem    = uct_ha_mem(iov[i].memh);
         n++;
     }
-    return (int)n;
+    return n;
 }
 
 static inline struct uct_ha_txop *begin(struct uct_ha_conn *conn, enum ha_op_kind kind,
@@ -102,7 +112,8 @@ static ucs_status_t zcopy(struct uct_ha_conn *conn, enum ha_op_kind kind, enum h
     if (ucs_unlikely(status != UCS_OK)) {
         return status;
     }
-    if (ucs_unlikely(iovcnt > conn->iface->max_sge || length > UINT32_MAX)) {
+    if (ucs_unlikely(length > UINT32_MAX ||
+                     !uct_ha_ep_iov_is_valid(iov, iovcnt, conn->iface->max_sge))) {
         return UCS_ERR_INVALID_PARAM;
     }
     if (ucs_unlikely(length == 0)) {
@@ -110,7 +121,7 @@ static ucs_status_t zcopy(struct uct_ha_conn *conn, enum ha_op_kind kind, enum h
     }
     txop         = begin(conn, kind, op, length, remote_addr, rkey);
     txop->comp   = comp;
-    txop->pieces = (uint8_t)uct_ha_ep_fill_pieces(txop, 0, conn->iface->max_sge, iov, iovcnt);
+    txop->pieces = (uint8_t)uct_ha_ep_fill_pieces(txop, 0, iov, iovcnt);
     uct_ha_tx_commit(conn);
     return UCS_INPROGRESS;
 }

@@ -97,9 +97,7 @@ static void deliver(struct uct_ha_lane *lane, uint32_t buffer, uint32_t length, 
         (void)post_buffer(lane, buffer); /* fails only on a dead lane */
     }
     if (ucs_unlikely(lane->closing)) {
-        pthread_mutex_lock(&iface->ctl.lock);
-        uct_ha_ctl_attention_locked(conn);
-        pthread_mutex_unlock(&iface->ctl.lock);
+        uct_ha_ctl_attention(conn);
     }
 }
 

@@ -71,6 +71,7 @@ static void reject_unregistered(struct uct_ha_conn *conn, int slot)
               ha_rail_name(conn->iface->rail[slot]));
     ha_log_reject(&conn->log, conn->log.post);
     ha_log_next_wait(&conn->log);
+    uct_ha_ctl_attention(conn); /* progress ends it: no completion will come */
 }
 
 ucs_status_t uct_ha_tx_post(struct uct_ha_conn *conn)
@@ -208,17 +209,17 @@ void uct_ha_tx_retire(struct uct_ha_conn *conn)
 {
     enum ha_op_result result;
     uint32_t          index;
+    int               retired = 0;
 
     while (ha_log_retire(&conn->log, &index, &result)) {
         complete(conn, index, result_status(conn, result));
+        retired = 1;
     }
     if (ucs_unlikely(!ucs_list_is_empty(&conn->flushes))) {
         uct_ha_tx_complete_flushes(conn);
     }
-    if (ucs_unlikely(conn->ep == NULL && ha_log_used(&conn->log) == 0)) {
-        pthread_mutex_lock(&conn->iface->ctl.lock);
-        uct_ha_ctl_attention_locked(conn); /* nothing holds it open any more */
-        pthread_mutex_unlock(&conn->iface->ctl.lock);
+    if (ucs_unlikely(retired && conn->ep == NULL && ha_log_used(&conn->log) == 0)) {
+        uct_ha_ctl_attention(conn); /* nothing holds it open any more */
     }
 }
 
