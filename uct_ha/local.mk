@@ -53,6 +53,7 @@ libuct_ha_la_SOURCES = \
 	%D%/uct_ha_ctl.h \
 	%D%/uct_ha_ctl_async.c \
 	%D%/uct_ha_ctl_msg.c \
+	%D%/uct_ha_ctl_send.c \
 	%D%/uct_ha_desc.c \
 	%D%/uct_ha_desc.h \
 	%D%/uct_ha_ep.c \
@@ -82,6 +83,8 @@ libuct_ha_la_SOURCES = \
 	%D%/uct_ha_rx.h \
 	%D%/uct_ha_stats.c \
 	%D%/uct_ha_stats.h \
+	%D%/uct_ha_tcp.c \
+	%D%/uct_ha_tcp.h \
 	%D%/uct_ha_tx.c \
 	%D%/uct_ha_tx.h \
 	%D%/uct_ha_watch.c \

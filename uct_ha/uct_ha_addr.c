@@ -65,6 +65,8 @@ void uct_ha_addr_pack_iface(const struct uct_ha_iface_where *where, struct uct_h
     }
     put16(packed->credits, (uint16_t)where->credits);
     packed->caps = (uint8_t)where->caps;
+    memcpy(packed->tcp_ip, where->tcp_ip, sizeof(packed->tcp_ip));
+    put16(packed->tcp_port, where->tcp_port);
     uct_ha_addr_pack_rail(&where->standby, &packed->standby);
 }
 
@@ -84,6 +86,8 @@ int uct_ha_addr_unpack_iface(const struct uct_ha_packed_iface *packed, struct uc
     }
     where->credits = get16(packed->credits);
     where->caps    = packed->caps;
+    memcpy(where->tcp_ip, packed->tcp_ip, sizeof(where->tcp_ip));
+    where->tcp_port = get16(packed->tcp_port);
     return uct_ha_addr_unpack_rail(&packed->standby, &where->standby);
 }
 

@@ -31,13 +31,15 @@ struct uct_ha_packed_rail { /* 24 bytes */
     uint8_t gid[16];
 };
 
-struct uct_ha_packed_iface { /* 43 bytes */
+struct uct_ha_packed_iface { /* 49 bytes */
     uint8_t version;
     uint8_t slots;
     uint8_t cookie[8];
     uint8_t ud_qpn[HA_SLOTS][3];
     uint8_t credits[2]; /* messages it can take before it must grant more */
     uint8_t caps;       /* UCT_HA_CAP_*; unknown bits are ignored */
+    uint8_t tcp_ip[4];  /* of the TCP carrier */
+    uint8_t tcp_port[2]; /* 0 = none */
     struct uct_ha_packed_rail standby;
 };
 
@@ -57,6 +59,8 @@ struct uct_ha_iface_where {
     uint32_t                 ud_qpn[HA_SLOTS];
     unsigned                 credits;
     unsigned                 caps;
+    uint8_t                  tcp_ip[4];
+    uint16_t                 tcp_port;
     struct uct_ha_rail_where standby;
 };
 

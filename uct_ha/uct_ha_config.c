@@ -9,6 +9,13 @@ static const char *uct_ha_failback_names[] = {
     [UCT_HA_FAILBACK_LAST]  = NULL
 };
 
+static const char *uct_ha_control_names[] = {
+    [UCT_HA_CONTROL_AUTO] = "auto",
+    [UCT_HA_CONTROL_UD]   = "ud",
+    [UCT_HA_CONTROL_TCP]  = "tcp",
+    [UCT_HA_CONTROL_LAST] = NULL
+};
+
 /* What opening a rail needs. */
 ucs_config_field_t uct_ha_md_config_table[] = {
     {"", "", NULL, MD_FIELD(super), UCS_CONFIG_TYPE_TABLE(uct_md_config_table)},
@@ -118,6 +125,17 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
 
     {"FAILBACK", "never", "When to move back to a preferred rail that recovered.",
      IFACE_FIELD(failback), UCS_CONFIG_TYPE_ENUM(uct_ha_failback_names)},
+
+    {"CONTROL", "auto",
+     "What carries connection set-up, heartbeats and failover messages: ud datagrams\n"
+     "on the rails themselves, tcp over another network, or auto: ud, and tcp where a\n"
+     "rail has no ud or no rail can send. With tcp alone rails are not probed.",
+     IFACE_FIELD(control), UCS_CONFIG_TYPE_ENUM(uct_ha_control_names)},
+
+    {"TCP_INTERFACE", "",
+     "Net device whose IPv4 address the tcp carrier listens on; empty: the first that\n"
+     "is neither loopback nor a rail.",
+     IFACE_FIELD(tcp_interface), UCS_CONFIG_TYPE_STRING},
 
     {"TRACE", "n", "Log every step of connection set-up and failover.",
      IFACE_FIELD(trace), UCS_CONFIG_TYPE_BOOL},

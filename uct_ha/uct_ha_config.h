@@ -33,6 +33,13 @@ enum uct_ha_failback {
     UCT_HA_FAILBACK_LAST
 };
 
+enum uct_ha_control {
+    UCT_HA_CONTROL_AUTO, /* UD; TCP for rails without it and when UD cannot send */
+    UCT_HA_CONTROL_UD,
+    UCT_HA_CONTROL_TCP,
+    UCT_HA_CONTROL_LAST
+};
+
 struct uct_ha_iface_config {
     uct_iface_config_t super;
 
@@ -59,6 +66,10 @@ struct uct_ha_iface_config {
     double   connect_timeout;
     unsigned failback; /* enum uct_ha_failback */
     int      trace;
+
+    /* control plane */
+    unsigned control;       /* enum uct_ha_control */
+    char    *tcp_interface; /* net device of the TCP carrier, "" = choose */
 };
 
 extern ucs_config_field_t uct_ha_md_config_table[];

@@ -291,12 +291,27 @@ static void configure(struct uct_ha_iface *iface)
     ctl->rto       = nsec(config->rto);
 }
 
+static void open_tcp(struct uct_ha_iface *iface)
+{
+    struct ha_rail_addr rails[HA_SLOTS];
+
+    for (int s = 0; s < iface->slots; s++) {
+        rails[s] = ha_rail_addr(iface->rail[s]);
+    }
+    if (iface->config.control != UCT_HA_CONTROL_UD &&
+        uct_ha_tcp_open(iface->config.tcp_interface, rails, (unsigned)iface->slots,
+                        &iface->ctl.lock, uct_ha_ctl_msg_tcp, iface,
+                        &iface->ctl.tcp) != UCS_OK) {
+        iface->ctl.tcp = NULL;
+    }
+}
+
 static ucs_status_t open_ud(struct uct_ha_iface *iface)
 {
     unsigned opened = 0;
     int      status = 0, last = 0;
 
-    for (int s = 0; s < iface->slots; s++) {
+    for (int s = 0; s < iface->slots && iface->config.control != UCT_HA_CONTROL_TCP; s++) {
         status = ha_ud_create(iface->rail[s], iface->config.ctl_queue_len, HA_PACKET_MTU,
                               &iface->ctl.ud[s]);
         if (status == 0) {
@@ -304,13 +319,14 @@ static ucs_status_t open_ud(struct uct_ha_iface *iface)
         } else {
             last = status;
             iface->ctl.ud[s] = NULL;
-            ucs_warn("ha_rc: no control queue pair on %s: %s; the other rail carries the "
-                     "control packets of both", ha_rail_name(iface->rail[s]), strerror(-status));
+            ucs_diag("ha_rc: no control queue pair on %s: %s; its control packets take "
+                     "another way", ha_rail_name(iface->rail[s]), strerror(-status));
         }
     }
-    if (opened == 0) {
-        ucs_error("ha_rc: no rail can carry control packets: %s (ulimit -l too low?)",
-                  strerror(-last));
+    if (opened == 0 && iface->ctl.tcp == NULL) {
+        ucs_error("ha_rc: nothing can carry control packets: %s on the rails (ulimit -l too "
+                  "low?), and no TCP address (UCX_HA_RC_CONTROL, UCX_HA_RC_TCP_INTERFACE=%s)",
+                  strerror(-last), iface->config.tcp_interface);
         return UCS_ERR_IO_ERROR;
     }
     return UCS_OK;
@@ -335,6 +351,7 @@ ucs_status_t uct_ha_ctl_open(struct uct_ha_iface *iface)
     if (ctl->accepts == NULL || ctl->wake_fd < 0) {
         status = UCS_ERR_NO_MEMORY;
     } else {
+        open_tcp(iface);
         status = open_ud(iface);
     }
     if (status == UCS_OK) {
@@ -436,6 +453,9 @@ void uct_ha_ctl_close(struct uct_ha_iface *iface)
     }
     pthread_mutex_unlock(&ctl->lock);
 
+    if (ctl->tcp != NULL) {
+        uct_ha_tcp_close(ctl->tcp);
+    }
     for (int s = 0; s < HA_SLOTS; s++) {
         if (ctl->ud[s] != NULL) {
             ha_ud_destroy(ctl->ud[s]);

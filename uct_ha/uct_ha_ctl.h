@@ -47,10 +47,18 @@ void         uct_ha_ctl_async_close(struct uct_ha_iface *iface);
 void         uct_ha_ctl_usable_locked(struct uct_ha_peer *peer);
 void         uct_ha_ctl_timer_locked(struct uct_ha_iface *iface);
 
-/* Datagrams (uct_ha_ctl_msg.c). */
+/* Packets in (uct_ha_ctl_msg.c) and out (uct_ha_ctl_send.c). */
 void uct_ha_ctl_msg_receive_locked(struct uct_ha_iface *iface, int slot);
 void uct_ha_ctl_msg_flush_locked(struct uct_ha_iface *iface);
-void uct_ha_ctl_msg_ping_locked(struct uct_ha_peer *peer, int slot);
+/* Carriers of control packets: the UD port of each rail slot, and TCP. */
+#define UCT_HA_CARRIER_TCP HA_SLOTS
+
+void uct_ha_ctl_msg_ping_locked(struct uct_ha_peer *peer, int carrier);
+int  uct_ha_ctl_msg_probes(const struct uct_ha_peer *peer); /* can some rail be pinged */
+void uct_ha_ctl_msg_tcp(void *iface, const void *data, size_t length);
+void uct_ha_ctl_msg_answer_locked(struct uct_ha_peer *peer, int carrier, enum ha_packet_type type,
+                                  uint32_t nonce);
+void uct_ha_ctl_msg_record_locked(struct uct_ha_peer *peer, const struct ha_packet_record *record);
 void uct_ha_ctl_msg_bye_locked(struct uct_ha_peer *peer, int want);
 void uct_ha_ctl_accept_locked(struct uct_ha_iface *iface, const struct uct_ha_accept *accept);
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Control packets: built from what is due, and taken apart. A packet concerns
- * one peer and up to HA_PACKET_RECORDS_MAX of its connections. Nothing is
- * concluded from where a datagram came from: cookies, tag and the checks of
- * ha_packet.h decide.
+ * Control packets coming in. Nothing is concluded from where one came from:
+ * cookies, tag and the checks of ha_packet.h decide.
  */
 
 #include "uct_ha_ctl.h"
@@ -14,160 +12,6 @@
 
 /* A suspected rail that answers again so soon was only busy. */
 #define FALSE_ALARM_NS 100000000ull
-
-/* ---- out --------------------------------------------------------------------- */
-
-static void fill_header(struct uct_ha_peer *peer, enum ha_packet_type type, int slot,
-                        struct ha_packet_header *header)
-{
-    struct uct_ha_iface     *iface = peer->iface;
-    struct ha_packet_rail   *rail;
-    struct uct_ha_rail_where where;
-
-    memset(header, 0, sizeof(*header));
-    header->type       = (uint8_t)type;
-    header->rail       = (uint8_t)slot;
-    header->src_cookie = iface->cookie;
-    header->dst_cookie = peer->cookie;
-    header->credits    = (uint16_t)iface->credits;
-    for (int s = 0; s < iface->slots; s++) {
-        where = uct_ha_iface_where(iface, s);
-        rail  = &header->rails[s];
-        memcpy(rail->gid, where.addr.gid, sizeof(rail->gid));
-        rail->lid        = where.addr.lid;
-        rail->mtu        = where.addr.mtu;
-        rail->link_layer = where.addr.link_layer;
-        rail->prefix_len = where.addr.prefix_len;
-        rail->place      = where.place;
-        rail->up         = !iface->ctl.down[s];
-        rail->ud_qpn     = iface->ctl.ud[s] == NULL ? 0 : ha_ud_qpn(iface->ctl.ud[s]);
-    }
-}
-
-static int can_send(const struct uct_ha_peer *peer, int slot)
-{
-    const struct uct_ha_iface *iface = peer->iface;
-
-    return slot < iface->slots && peer->rail[slot].ah != NULL && iface->ctl.ud[slot] != NULL &&
-           !iface->ctl.down[slot] && !ha_ud_is_dead(iface->ctl.ud[slot]);
-}
-
-/* `header.count` records already follow the place of the header in `buf`. */
-static int send_on(struct uct_ha_peer *peer, int slot, struct ha_packet_header *header, void *buf,
-                   size_t length)
-{
-    if (!can_send(peer, slot)) {
-        return 0;
-    }
-    header->rail = (uint8_t)slot;
-    (void)ha_packet_encode_header(buf, header);
-    if (ha_ud_send(peer->iface->ctl.ud[slot], peer->rail[slot].ah, peer->rail[slot].ud_qpn,
-                   buf, length) != 0) {
-        return 0;
-    }
-    UCT_HA_STATS_ADD(ctl_tx, 1);
-    return 1;
-}
-
-/* State goes out on every rail that can carry it: duplicates do no harm, and
- * which rail is dead may not be known yet. */
-static int send_everywhere(struct uct_ha_peer *peer, struct ha_packet_header *header, void *buf,
-                           size_t length)
-{
-    int sent = 0;
-
-    for (int s = 0; s < peer->iface->slots; s++) {
-        sent += send_on(peer, s, header, buf, length);
-    }
-    return sent;
-}
-
-static void fill_record(const struct uct_ha_conn *conn, struct ha_packet_record *record)
-{
-    record->src_ep = conn->id;
-    record->dst_ep = conn->peer_id;
-    record->sn     = conn->sn;
-    record->tag    = conn->tag;
-    record->slots  = conn->pair.slots;
-    ha_pair_snapshot(&conn->pair, &record->state);
-}
-
-static void send_state(struct uct_ha_peer *peer)
-{
-    struct uct_ha_conn     *conn, *first = NULL;
-    struct ha_packet_header header;
-    struct ha_packet_record record;
-    uint8_t                 buf[HA_PACKET_MTU];
-    size_t                  length;
-
-    do {
-        fill_header(peer, HA_PACKET_STATE, 0, &header);
-        header.nonce = peer->nonce = ++peer->iface->ctl.nonce;
-        length = HA_PACKET_HEADER_LEN;
-        first  = NULL;
-        ucs_list_for_each(conn, &peer->conns, peer_link) {
-            if (!conn->send_due) {
-                continue;
-            }
-            if (header.count == HA_PACKET_RECORDS_MAX) {
-                first = conn; /* more for another packet */
-                break;
-            }
-            conn->send_due = 0;
-            fill_record(conn, &record);
-            length = ha_packet_encode_record(buf, length, &record);
-            header.count++;
-        }
-        if (header.count > 0) {
-            /* Not sent at all: the retransmission timer tries again. */
-            (void)send_everywhere(peer, &header, buf, length);
-        }
-    } while (first != NULL);
-}
-
-void uct_ha_ctl_msg_flush_locked(struct uct_ha_iface *iface)
-{
-    struct uct_ha_peer *peer;
-
-    ucs_list_for_each(peer, &iface->ctl.peers, list) {
-        send_state(peer);
-    }
-}
-
-void uct_ha_ctl_msg_ping_locked(struct uct_ha_peer *peer, int slot)
-{
-    struct ha_packet_header header;
-    uint8_t                 buf[HA_PACKET_MTU];
-
-    fill_header(peer, HA_PACKET_PING, slot, &header);
-    header.nonce             = ++peer->iface->ctl.nonce;
-    peer->rail[slot].nonce   = header.nonce;
-    peer->rail[slot].waiting = 1;
-    (void)send_on(peer, slot, &header, buf, HA_PACKET_HEADER_LEN);
-}
-
-void uct_ha_ctl_msg_bye_locked(struct uct_ha_peer *peer, int want)
-{
-    struct ha_packet_header header;
-    uint8_t                 buf[HA_PACKET_MTU];
-
-    fill_header(peer, HA_PACKET_BYE, 0, &header);
-    header.flags = want ? HA_PACKET_WANT : 0;
-    (void)send_everywhere(peer, &header, buf, HA_PACKET_HEADER_LEN);
-}
-
-/* Answer on the rail that it came on: PONG, UNKNOWN. */
-static void answer(struct uct_ha_peer *peer, int slot, enum ha_packet_type type, uint32_t nonce)
-{
-    struct ha_packet_header header;
-    uint8_t                 buf[HA_PACKET_MTU];
-
-    fill_header(peer, type, slot, &header);
-    header.nonce = nonce;
-    (void)send_on(peer, slot, &header, buf, HA_PACKET_HEADER_LEN);
-}
-
-/* ---- in ------------------------------------------------------------------------ */
 
 static void drop(void)
 {
@@ -179,6 +23,7 @@ static void learn_rails(struct uct_ha_peer *peer, const struct ha_packet_header 
     const struct ha_packet_rail *rail;
     struct uct_ha_rail_where     where;
 
+    uct_ha_peer_set_tcp(peer, header->tcp_ip, header->tcp_port);
     for (int s = 0; s < HA_SLOTS; s++) {
         rail = &header->rails[s];
         memset(&where, 0, sizeof(where));
@@ -192,11 +37,13 @@ static void learn_rails(struct uct_ha_peer *peer, const struct ha_packet_header 
     }
 }
 
-/* A sign of life on a rail. */
-static void heard(struct uct_ha_peer *peer, int slot)
+/* A sign of life, on a rail if that carried it. */
+static void heard(struct uct_ha_peer *peer, int carrier)
 {
-    peer->last_rx            = uct_ha_now();
-    peer->rail[slot].last_rx = peer->last_rx;
+    peer->last_rx = uct_ha_now();
+    if (carrier < HA_SLOTS) {
+        peer->rail[carrier].last_rx = peer->last_rx;
+    }
 }
 
 static void take_pong(struct uct_ha_peer *peer, int slot, const struct ha_packet_header *header)
@@ -268,10 +115,7 @@ static void queue_accept(struct uct_ha_iface *iface, const struct ha_packet_head
  * known any more: a blank state, which moves nothing at the peer. */
 static void answer_forgotten(struct uct_ha_peer *peer, const struct ha_packet_record *record)
 {
-    struct ha_packet_header header;
     struct ha_packet_record reply;
-    uint8_t                 buf[HA_PACKET_MTU];
-    size_t                  length;
 
     if (!(record->state.flags & (HA_PAIR_CLOSING | HA_PAIR_FAILED)) || record->dst_ep == HA_EP_ANY) {
         return;
@@ -287,10 +131,7 @@ static void answer_forgotten(struct uct_ha_peer *peer, const struct ha_packet_re
     for (int s = 0; s < HA_SLOTS; s++) {
         reply.state.lane[s].st = reply.state.lane[s].seen_st = HA_LANE_CLOSED;
     }
-    fill_header(peer, HA_PACKET_STATE, 0, &header);
-    header.count = 1;
-    length       = ha_packet_encode_record(buf, HA_PACKET_HEADER_LEN, &reply);
-    (void)send_everywhere(peer, &header, buf, length);
+    uct_ha_ctl_msg_record_locked(peer, &reply);
 }
 
 static void take_record(struct uct_ha_peer *peer, const struct ha_packet_header *header,
@@ -378,7 +219,7 @@ static void take_stray(struct uct_ha_iface *iface, int slot, const struct ha_pac
 
     drop();
     if (peer != NULL && header->type == HA_PACKET_STATE) {
-        answer(peer, slot, HA_PACKET_UNKNOWN, header->nonce);
+        uct_ha_ctl_msg_answer_locked(peer, slot, HA_PACKET_UNKNOWN, header->nonce);
     }
 }
 
@@ -407,11 +248,11 @@ static void take_packet(struct uct_ha_iface *iface, int slot, const void *data, 
         break;
     case HA_PACKET_PING:
         if (peer != NULL) {
-            answer(peer, slot, HA_PACKET_PONG, header.nonce);
+            uct_ha_ctl_msg_answer_locked(peer, slot, HA_PACKET_PONG, header.nonce);
         }
         break;
     case HA_PACKET_PONG:
-        if (peer != NULL) {
+        if (peer != NULL && slot < HA_SLOTS) {
             take_pong(peer, slot, &header);
         }
         break;
@@ -426,6 +267,14 @@ static void take_packet(struct uct_ha_iface *iface, int slot, const void *data, 
         }
         break;
     }
+}
+
+void uct_ha_ctl_msg_tcp(void *arg, const void *data, size_t length)
+{
+    struct uct_ha_iface *iface = arg;
+
+    take_packet(iface, UCT_HA_CARRIER_TCP, data, length);
+    uct_ha_ctl_flush_locked(iface);
 }
 
 void uct_ha_ctl_msg_receive_locked(struct uct_ha_iface *iface, int slot)

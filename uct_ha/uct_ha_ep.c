@@ -32,6 +32,7 @@ static struct uct_ha_peer *peer_of_address(struct uct_ha_iface *iface,
         if (!peer->rail[1].known) {
             uct_ha_peer_set_rail(peer, 1, &where.standby, where.ud_qpn[1]);
         }
+        uct_ha_peer_set_tcp(peer, where.tcp_ip, where.tcp_port);
         uct_ha_peer_resolve(peer, uct_ha_now());
     }
     return peer;

@@ -66,6 +66,12 @@ static ucs_status_t get_address(uct_iface_h tl_iface, uct_iface_addr_t *addr)
     for (int s = 0; s < iface->slots; s++) {
         where.ud_qpn[s] = iface->ctl.ud[s] == NULL ? 0 : ha_ud_qpn(iface->ctl.ud[s]);
     }
+    if (iface->ctl.tcp != NULL) {
+        struct uct_ha_tcp_addr tcp = uct_ha_tcp_addr(iface->ctl.tcp);
+
+        memcpy(where.tcp_ip, tcp.ip, sizeof(where.tcp_ip));
+        where.tcp_port = tcp.port;
+    }
     if (iface->slots == HA_SLOTS) {
         where.standby = uct_ha_iface_where(iface, 1);
     }

@@ -37,6 +37,7 @@ struct uct_ha_ctl {
     int                   armed;   /* atomic: the user sleeps on the event fd */
     int                   wake_fd, timer_fd;
     struct ha_ud         *ud[HA_SLOTS]; /* NULL: the rail has no UD */
+    struct uct_ha_tcp    *tcp;          /* NULL: no TCP carrier */
     struct uct_ha_watch   watch[HA_SLOTS];
     uint8_t               watched[HA_SLOTS], ud_handled[HA_SLOTS];
     uint8_t               down[HA_SLOTS];  /* own port is not usable */

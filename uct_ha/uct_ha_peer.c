@@ -47,6 +47,9 @@ void uct_ha_peer_destroy(struct uct_ha_peer *peer)
     for (int s = 0; s < HA_SLOTS; s++) {
         uct_ha_peer_drop_ah(peer, s);
     }
+    if (peer->tcp_link != NULL) {
+        uct_ha_tcp_link_destroy(peer->tcp_link);
+    }
     ucs_list_del(&peer->list);
     free(peer);
 }
@@ -84,6 +87,19 @@ void uct_ha_peer_set_rail(struct uct_ha_peer *peer, int slot,
     rail->where  = *where;
     rail->ud_qpn = ud_qpn;
     rail->known  = (uint8_t)uct_ha_addr_match(&own, where);
+}
+
+void uct_ha_peer_set_tcp(struct uct_ha_peer *peer, const uint8_t *ip, uint16_t port)
+{
+    if (port == peer->tcp_addr.port && memcmp(ip, peer->tcp_addr.ip, 4) == 0) {
+        return;
+    }
+    if (peer->tcp_link != NULL) {
+        uct_ha_tcp_link_destroy(peer->tcp_link);
+        peer->tcp_link = NULL;
+    }
+    memcpy(peer->tcp_addr.ip, ip, sizeof(peer->tcp_addr.ip));
+    peer->tcp_addr.port = port;
 }
 
 struct resolve_job {
@@ -210,6 +226,9 @@ int uct_ha_peer_heartbeat(struct uct_ha_peer *peer, uint64_t now, int *suspect)
             UCT_HA_STATS_ADD(heartbeats_missed, 1);
         }
         uct_ha_ctl_msg_ping_locked(peer, s);
+    }
+    if (!uct_ha_ctl_msg_probes(peer)) {
+        uct_ha_ctl_msg_ping_locked(peer, UCT_HA_CARRIER_TCP); /* is it alive at all */
     }
     /* Only a rail that is silent while the other one keeps answering is suspect:
      * with both silent it is the peer that is slow, stopped or dead, and one

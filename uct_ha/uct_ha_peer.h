@@ -11,6 +11,7 @@
 #include "abi/uct_ha_abi.h"
 #include "core/ha_packet.h"
 #include "uct_ha_addr.h"
+#include "uct_ha_tcp.h"
 #include "verbs/ha_ud.h"
 
 struct uct_ha_iface;
@@ -46,6 +47,8 @@ struct uct_ha_peer {
     uint8_t                 answer_due; /* it asked and waits for an answer */
     uint8_t                 lost;
     uint8_t                 all_dead;   /* while leaving: no connection to it works */
+    struct uct_ha_tcp_addr  tcp_addr;   /* port 0 = it has no TCP carrier */
+    struct uct_ha_tcp_link *tcp_link;   /* NULL before it is needed */
     struct uct_ha_peer_rail rail[HA_SLOTS];
 };
 
@@ -59,6 +62,9 @@ void uct_ha_peer_destroy(struct uct_ha_peer *peer);
 /* Learn or refresh where a rail of the peer is; resolves it anew on change. */
 void uct_ha_peer_set_rail(struct uct_ha_peer *peer, int slot,
                           const struct uct_ha_rail_where *where, uint32_t ud_qpn);
+
+/* Learn where its TCP carrier listens. */
+void uct_ha_peer_set_tcp(struct uct_ha_peer *peer, const uint8_t *ip, uint16_t port);
 
 /* Resolve rails that have no address handle; drop one whose rail went away. */
 void uct_ha_peer_resolve(struct uct_ha_peer *peer, uint64_t now);

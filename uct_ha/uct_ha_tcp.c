@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE /* accept4 */
+#endif
+
 #include "uct_ha_tcp.h"
 
 #include "core/ha_packet.h"

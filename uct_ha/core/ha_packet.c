@@ -12,8 +12,6 @@
 #define HA_WIRE_LANE_LEN 40
 #define HA_WIRE_LANES_AT 32 /* within a record */
 #define HA_WIRE_RAILS_AT 32 /* within the header */
-#define HA_WIRE_HEADER_PAD \
-    (HA_PACKET_HEADER_LEN - HA_WIRE_RAILS_AT - HA_SLOTS * HA_WIRE_RAIL_LEN - 2)
 
 /* ---- a cursor over bytes ---- */
 
@@ -116,7 +114,8 @@ size_t ha_packet_encode_header(void *buf, const struct ha_packet_header *header)
     for (int slot = 0; slot < HA_SLOTS; slot++)
         p = ha_put_rail(p, &header->rails[slot]);
     p = ha_put16(p, header->credits);
-    p = ha_put_zero(p, HA_WIRE_HEADER_PAD);
+    memcpy(p, header->tcp_ip, sizeof(header->tcp_ip));
+    p = ha_put16(p + sizeof(header->tcp_ip), header->tcp_port);
     return (size_t)(p - (uint8_t *)buf);
 }
 
@@ -168,8 +167,10 @@ int ha_packet_decode_header(const void *buf, size_t length, struct ha_packet_hea
         if (!ha_get_rail(&p, &h.rails[slot]))
             return -EPROTO;
     h.credits = ha_get16(&p);
-    if (!ha_get_zero(&p, HA_PACKET_HEADER_LEN - (size_t)(p - (const uint8_t *)buf)) ||
-        !ha_packet_header_is_valid(&h, length))
+    memcpy(h.tcp_ip, p, sizeof(h.tcp_ip));
+    p += sizeof(h.tcp_ip);
+    h.tcp_port = ha_get16(&p);
+    if (!ha_packet_header_is_valid(&h, length))
         return -EPROTO;
     *header = h;
     return 0;

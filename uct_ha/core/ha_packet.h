@@ -55,6 +55,8 @@ struct ha_packet_header {
     uint32_t              nonce;
     uint16_t              credits; /* messages per connection that the sender can take ahead */
     uint64_t              src_cookie, dst_cookie;
+    uint8_t               tcp_ip[4]; /* of the sender's TCP carrier */
+    uint16_t              tcp_port;  /* 0 = none */
     struct ha_packet_rail rails[HA_SLOTS];
 };
 
