@@ -205,7 +205,7 @@ static void test_malformed_headers(void **state)
         { "count", 10, 2, 9 },         { "count", 10, 2, 0xffff }, { "rail mtu", 50, 2, 1000 },
         { "rail mtu", 50, 2, 128 },    { "rail mtu", 50, 2, 8192 }, { "ud_qpn", 52, 4, 0x1000000 },
         { "prefix_len", 57, 1, 129 },  { "up", 58, 1, 2 },
-        { "rail 1 mtu", 78, 2, 1 },    { "rail 1 up", 86, 1, 9 },  
+        { "rail 1 mtu", 78, 2, 1 },    { "rail 1 up", 86, 1, 9 },
         { "type with records", 5, 1, HA_PACKET_PING },
     };
 

@@ -124,7 +124,7 @@ void ha_pair_fail(struct ha_pair *pair, unsigned why, uint64_t now, struct ha_ou
 static void ha_pair_peer_ended(struct ha_pair *pair, unsigned why, uint64_t now,
                                struct ha_out *out)
 {
-    if (why == HA_FAIL_CANCELED) { /* it is still there, and must be told */
+    if (why == HA_FAIL_CANCELED || why == HA_FAIL_REFUSED) { /* it is still there: tell it */
         ha_pair_fail(pair, why, now, out);
         return;
     }

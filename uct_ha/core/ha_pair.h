@@ -93,6 +93,7 @@ enum ha_fail {
     HA_FAIL_PEER_RESTART, /* another instance answers there */
     HA_FAIL_PEER_DEAD,    /* silent on every rail */
     HA_FAIL_CANCELED,     /* the user ended it */
+    HA_FAIL_REFUSED,      /* an operation was refused whose end nobody would hear of */
     HA_FAIL_LAST
 };
 

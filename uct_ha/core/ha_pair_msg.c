@@ -190,7 +190,7 @@ const char *ha_fail_name(unsigned fail)
         "proof moved after the fence", "message count differs from the proof",
         "peer is more than one generation ahead", "the device gave no proof",
         "ended by the peer", "the peer restarted", "the peer is silent on every rail",
-        "ended by the user",
+        "ended by the user", "an operation without completion was refused",
     };
 
     return fail < HA_FAIL_LAST ? name[fail] : "unknown";
