@@ -62,14 +62,30 @@ static int post_on_lane(struct uct_ha_conn *conn, struct uct_ha_lane *lane,
     return ha_rc_post_send(lane->rc, &send);
 }
 
-/* The memory is not known to the rail that has to carry on: this operation
- * cannot be saved, the rest can. */
+/* The program's own fault: this operation ends with an error, the rest goes on.
+ * But one without a completion, a buffered message for example, would vanish
+ * without a word: then the endpoint ends. */
+static void reject(struct uct_ha_conn *conn, uint32_t index)
+{
+    const struct uct_ha_txop *txop  = &conn->txops[index & conn->log.mask];
+    struct ha_event           event = { .kind = HA_EV_PEER_LOST, .value = HA_FAIL_REFUSED };
+
+    ha_log_reject(&conn->log, index);
+    if (txop->comp == NULL) {
+        conn->tx_slot = HA_NO_SLOT;
+        uct_ha_ctl_event(conn, &event);
+    } else if (txop->op == HA_SEND_IMM) {
+        conn->tx_sent--; /* the peer will never count it */
+    }
+}
+
+/* The memory is not known to the rail that has to carry on. */
 static void reject_unregistered(struct uct_ha_conn *conn, int slot)
 {
     ucs_error("ha_rc: memory of an operation is not registered on the standby rail %s; "
               "it fails (check the locked-memory limit, ulimit -l)",
               ha_rail_name(conn->iface->rail[slot]));
-    ha_log_reject(&conn->log, conn->log.post);
+    reject(conn, conn->log.post);
     ha_log_next_wait(&conn->log);
     uct_ha_ctl_attention(conn); /* progress ends it: no completion will come */
 }
@@ -239,7 +255,7 @@ static void send_failed(struct uct_ha_lane *lane, const struct ha_wc *wc)
         ucs_error("ha_rc: operation rejected by %s: %s (vendor 0x%x); check addresses, "
                   "lengths and remote keys", ha_rail_name(conn->iface->rail[lane->slot]),
                   ha_wc_raw_name(wc->raw), wc->vendor);
-        ha_log_reject(&conn->log, (uint32_t)wc->wr_id);
+        reject(conn, (uint32_t)wc->wr_id);
         uct_ha_ctl_lane_down(lane, HA_CAUSE_PROGRAM);
     } else {
         uct_ha_ctl_lane_down(lane, wc->status == HA_WC_FLUSHED ? HA_CAUSE_FLUSH :

@@ -188,7 +188,7 @@ enum ha_event_kind {
     HA_EV_RESOLVED,     /* P  slot gen value = k */
     HA_EV_BAD_PROOF,    /* P  slot gen value = HA_FAIL_PROOF_WINDOW / _ACKED */
     HA_EV_DELIVERED,    /* P  slot gen value = messages delivered, psn = re-read (proof = NONE: could not) */
-    HA_EV_PEER_LOST,    /* A  value = HA_FAIL_PEER_DEAD / _PEER_RESTART / _CANCELED (here the user's wish) */
+    HA_EV_PEER_LOST,    /* A  value = HA_FAIL_PEER_DEAD / _PEER_RESTART / _CANCELED, _REFUSED (here the end comes from us) */
     HA_EV_CLOSE,        /* P  the user has let go; no operation is outstanding */
     HA_EV_TIMER,        /* A  time has passed */
 };
