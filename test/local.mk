@@ -67,12 +67,18 @@ test_glue_test_glue_SOURCES = $(libuct_ha_la_SOURCES) \
 	%D%/glue/fake_rc.c \
 	%D%/glue/fake_ud.c \
 	%D%/glue/fake_verbs.h \
+	%D%/glue/glue_rma.c \
+	%D%/glue/glue_rma.h \
 	%D%/glue/glue_side.c \
 	%D%/glue/glue_side.h \
 	%D%/glue/glue_tests.h \
 	%D%/glue/test_glue.c \
 	%D%/glue/test_glue_basic.c \
-	%D%/glue/test_glue_failover.c
+	%D%/glue/test_glue_ends.c \
+	%D%/glue/test_glue_failover.c \
+	%D%/glue/test_glue_rma.c \
+	%D%/glue/test_glue_setup_faults.c \
+	%D%/glue/test_glue_soak.c
 test_glue_test_glue_CPPFLAGS = $(unit_cppflags)
 test_glue_test_glue_LDADD    = libha_core.la $(unit_libs) $(UCX_LIBS) -lpthread
 endif

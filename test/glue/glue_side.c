@@ -171,17 +171,22 @@ void side_open(int s, const char *settings)
     assert_int_equal(uct_iface_get_address(side->iface, (void *)side->iface_addr), UCS_OK);
 }
 
+void side_leave(int s)
+{
+    for (int i = 0; i < EPS_MAX; i++) {
+        ep_close(s, i);
+    }
+    if (world.side[s].iface != NULL) {
+        uct_iface_close(world.side[s].iface);
+        world.side[s].iface = NULL;
+    }
+}
+
 void side_close(int s)
 {
     struct side *side = &world.side[s];
 
-    for (int i = 0; i < EPS_MAX; i++) {
-        ep_close(s, i);
-    }
-    if (side->iface != NULL) {
-        uct_iface_close(side->iface);
-        side->iface = NULL;
-    }
+    side_leave(s);
     if (side->md != NULL) {
         uct_md_close(side->md);
         side->md = NULL;
@@ -207,12 +212,27 @@ void world_open(uint64_t seed, const char *settings)
     side_open(1, settings);
 }
 
+/* Each side sees that its own work is done: else the first to close would wait
+ * for the other one, which does not poll meanwhile. */
+static void settle(void)
+{
+    uint64_t until = now_ns() + 300000000ull;
+    int      busy  = world.side[0].iface != NULL && world.side[1].iface != NULL;
+
+    while (busy && now_ns() < until) {
+        pump();
+        busy = uct_iface_flush(world.side[0].iface, 0, NULL) != UCS_OK ||
+               uct_iface_flush(world.side[1].iface, 0, NULL) != UCS_OK;
+    }
+}
+
 /* Also after a test has failed in the middle. */
 void world_close(void)
 {
     struct fake_counts counts;
     unsigned           wrong = world.side[0].wrong + world.side[1].wrong;
 
+    settle();
     if (world.side[0].memory != NULL || world.side[1].memory != NULL) {
         memory_close();
     }
@@ -374,10 +394,10 @@ static ucs_status_t send_bcopy(struct side *side, int i, unsigned length)
 static ucs_status_t send_zcopy(struct side *side, int i, unsigned length, uct_completion_t *comp)
 {
     struct message message;
-    uint8_t       *bytes = side->memory + side->memory_len / 2 +
-                           ((size_t)i * 128 + side->sent[i] % 128) * 1024 % (side->memory_len / 2);
-    uct_iov_t      iov   = { .buffer = bytes, .length = length > 1024 ? 1024 : length,
-                             .memh = side->memh, .count = 1 };
+    uint8_t       *bytes = side->am_source +
+                           ((size_t)i * AM_SLOTS + side->sent[i] % AM_SLOTS) * AM_SLOT;
+    uct_iov_t      iov   = { .buffer = bytes, .length = length > AM_SLOT ? AM_SLOT : length,
+                             .memh = side->am_memh, .count = 1 };
     ucs_status_t   status;
 
     fill(&message, (uint32_t)i, side->sent[i], iov.length);
@@ -455,6 +475,15 @@ void flush_all(void)
 
 /* ---- memory ------------------------------------------------------------------------------ */
 
+static uint8_t *register_memory(struct side *side, size_t bytes, uct_mem_h *memh)
+{
+    uint8_t *memory = calloc(1, bytes);
+
+    assert_non_null(memory);
+    assert_int_equal(uct_md_mem_reg(side->md, memory, bytes, UCT_MD_MEM_ACCESS_ALL, memh), UCS_OK);
+    return memory;
+}
+
 void memory_open(size_t bytes)
 {
     uct_component_h component = find_component();
@@ -463,11 +492,8 @@ void memory_open(size_t bytes)
     for (int s = 0; s < 2; s++) {
         struct side *side = &world.side[s];
 
-        side->memory_len = bytes;
-        side->memory     = calloc(1, bytes);
-        assert_non_null(side->memory);
-        assert_int_equal(uct_md_mem_reg(side->md, side->memory, bytes, UCT_MD_MEM_ACCESS_ALL,
-                                        &side->memh), UCS_OK);
+        side->memory    = register_memory(side, bytes, &side->memh);
+        side->am_source = register_memory(side, EPS_MAX * AM_SLOTS * AM_SLOT, &side->am_memh);
     }
     for (int s = 0; s < 2; s++) {
         assert_int_equal(uct_md_mkey_pack(world.side[!s].md, world.side[!s].memh, packed), UCS_OK);
@@ -478,25 +504,16 @@ void memory_open(size_t bytes)
 void memory_close(void)
 {
     for (int s = 0; s < 2; s++) {
-        for (int i = 0; i < EPS_MAX; i++) {
-            ep_close(s, i);
-        }
-    }
-    for (int s = 0; s < 2; s++) {
-        struct side *side = &world.side[s];
-
-        /* after a rude end operations may still use it: they end first */
-        if (side->iface != NULL) {
-            uct_iface_close(side->iface);
-            side->iface = NULL;
-        }
+        side_leave(s); /* nothing may use the memory any more */
     }
     for (int s = 0; s < 2; s++) {
         struct side *side = &world.side[s];
 
         if (side->memory != NULL) {
             (void)uct_md_mem_dereg(side->md, side->memh);
+            (void)uct_md_mem_dereg(side->md, side->am_memh);
             free(side->memory);
+            free(side->am_source);
             side->memory = NULL;
         }
     }

@@ -22,6 +22,8 @@
 
 #define EPS_MAX    16
 #define AM_ID      5
+#define AM_SLOTS   128
+#define AM_SLOT    1024
 #define PATIENCE_S 30 /* only a hang takes so long */
 
 enum { A0, A1, B0, B1 }; /* rails as the fake counts them */
@@ -43,8 +45,8 @@ struct side {
 
     /* registered memory: what is sent from, and what the peer writes to */
     uint8_t             *memory;
-    size_t               memory_len;
-    uct_mem_h            memh;
+    uint8_t             *am_source; /* zero-copy messages, AM_SLOTS of a stream */
+    uct_mem_h            memh, am_memh;
     uct_rkey_bundle_t    rkey; /* of the peer's memory */
 };
 
@@ -59,6 +61,7 @@ extern struct world world;
 /* Settings "NAME=value" separated by blanks, on top of the tests' own. */
 void world_open(uint64_t seed, const char *settings);
 void side_open(int s, const char *settings);
+void side_leave(int s); /* only the interface, its memory stays registered */
 void side_close(int s);
 void world_close(void); /* everything that is still open; nothing may be left */
 

@@ -4,9 +4,16 @@
 
 /* The groups of tests; each returns the number of its tests that failed. */
 
+#include "glue_rma.h"
 #include "glue_side.h"
 
+#define GLUE_TEST(_name) cmocka_unit_test_setup_teardown(_name, glue_setup, glue_teardown)
+
 int glue_basic(void);
+int glue_rma(void);
+int glue_setup_faults(void);
 int glue_failover(void);
+int glue_ends(void);
+int glue_soak(void);
 
 #endif

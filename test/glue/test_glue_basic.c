@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Traffic without misfortune. */
+/* Messages, flow control, waiting: no misfortune. */
 
 #include "glue_tests.h"
+
+#include <poll.h>
+#include <string.h>
 
 static void test_messages_both_ways(void **state)
 {
@@ -17,8 +20,257 @@ static void test_messages_both_ways(void **state)
     assert_int_equal(stats().failovers, 0);
 }
 
+/* Both sides connect at the same time: the endpoints meet in pairs. */
+static void test_many_endpoints(void **state)
+{
+    (void)state;
+    world_open(2, "");
+    for (int i = 0; i < EPS_MAX; i++) {
+        ep_open(i % 2, i);
+        ep_open(!(i % 2), i);
+    }
+    for (int i = 0; i < EPS_MAX; i++) {
+        am_exchange(i, 40);
+    }
+    flush_all();
+    wait_standbys(2 * EPS_MAX);
+}
+
+static void test_flush_completion(void **state)
+{
+    struct counted message, flush;
+
+    (void)state;
+    world_open(3, "");
+    memory_open(1 << 20);
+    ep_open(0, 0);
+    assert_int_equal(uct_ep_flush(world.side[0].ep[0], 0, count_completion(&flush)), UCS_OK);
+    assert_int_equal(am_send(0, 0, ZCOPY, 100, count_completion(&message)), UCS_OK);
+    assert_int_equal(uct_ep_flush(world.side[0].ep[0], 0, &flush.comp), UCS_INPROGRESS);
+    assert_int_equal(uct_iface_flush(world.side[0].iface, 0, NULL), UCS_INPROGRESS);
+    pump_until(flush.called == 1);
+    assert_int_equal(message.called, 1);
+    assert_int_equal(flush.status, UCS_OK);
+    assert_int_equal(uct_ep_flush(world.side[0].ep[0], 0, NULL), UCS_OK);
+    assert_int_equal(uct_iface_flush(world.side[0].iface, 0, NULL), UCS_OK);
+    pump_until(am_all_here());
+}
+
+/* A receiver that does not poll takes what it has promised, and no more. */
+static void test_credits(void **state)
+{
+    unsigned sent = 0;
+
+    (void)state;
+    world_open(4, "");
+    ep_open(0, 0);
+    ep_open(1, 0);
+    am_exchange(0, 3);
+    for (unsigned idle = 0; idle < 2000; idle++) {
+        if (am_send(0, 0, SHORT, 20, NULL) == UCS_OK) {
+            sent++;
+            idle = 0;
+        }
+        (void)uct_worker_progress(world.side[0].worker);
+    }
+    assert_in_range(sent, 16, 32);
+    assert_int_equal(fake_counts().rnr, 0);
+    pump_until(am_all_here());
+    am_exchange(0, 200);
+}
+
+/* Both wait for credits of the other one. */
+static void test_credits_both_ways(void **state)
+{
+    int room = 1;
+
+    (void)state;
+    world_open(5, "RX_QUEUE_LEN=16 TX_QUEUE_LEN=16");
+    ep_open(0, 0);
+    ep_open(1, 0);
+    for (unsigned round = 0; round < 30; round++) {
+        room = 1;
+        while (room) {
+            room = 0;
+            for (int s = 0; s < 2; s++) {
+                room |= am_send(s, 0, BCOPY, 64, NULL) == UCS_OK;
+            }
+        }
+        pump_until(am_all_here());
+    }
+}
+
+/* ---- requests that wait ----------------------------------------------------- */
+
+#define REQUESTS 40
+
+static struct request {
+    uct_pending_req_t super;
+    int               done, purged;
+} requests[REQUESTS];
+
+static ucs_status_t retry(uct_pending_req_t *super)
+{
+    struct request *request = (struct request *)(void *)super;
+    ucs_status_t    status  = am_send(0, 0, SHORT, 8, NULL);
+
+    if (status == UCS_OK) {
+        request->done++;
+    }
+    return status;
+}
+
+static void on_purge(uct_pending_req_t *super, void *arg)
+{
+    struct request *request = (struct request *)(void *)super;
+
+    request->purged++;
+    ++*(unsigned *)arg;
+}
+
+static void fill_until_no_room(void)
+{
+    while (am_send(0, 0, SHORT, 8, NULL) == UCS_OK) {
+    }
+}
+
+static void queue_requests(void)
+{
+    memset(requests, 0, sizeof(requests));
+    for (int i = 0; i < REQUESTS; i++) {
+        requests[i].super.func = retry;
+        assert_int_equal(uct_ep_pending_add(world.side[0].ep[0], &requests[i].super, 0), UCS_OK);
+    }
+}
+
+static void test_pending(void **state)
+{
+    (void)state;
+    world_open(6, "");
+    ep_open(0, 0);
+    ep_open(1, 0);
+    am_exchange(0, 1);
+    requests[0].super.func = retry;
+    assert_int_equal(uct_ep_pending_add(world.side[0].ep[0], &requests[0].super, 0),
+                     UCS_ERR_BUSY);
+    fill_until_no_room();
+    queue_requests();
+    assert_int_equal(am_send(0, 0, SHORT, 8, NULL), UCS_ERR_NO_RESOURCE); /* not before them */
+    pump_until(requests[REQUESTS - 1].done);
+    for (int i = 0; i < REQUESTS; i++) {
+        assert_int_equal(requests[i].done, 1);
+    }
+    pump_until(am_all_here());
+    am_exchange(0, 10);
+}
+
+static void test_pending_purge(void **state)
+{
+    unsigned purged = 0;
+
+    (void)state;
+    world_open(7, "");
+    ep_open(0, 0);
+    fill_until_no_room();
+    queue_requests();
+    uct_ep_pending_purge(world.side[0].ep[0], on_purge, &purged);
+    assert_int_equal(purged, REQUESTS);
+    pump_until(am_all_here());
+    for (int i = 0; i < REQUESTS; i++) {
+        assert_int_equal(requests[i].done, 0);
+    }
+    am_post(0, 0, 1);
+    pump_until(am_all_here());
+}
+
+/* ---- asleep on the event descriptor --------------------------------------------- */
+
+/* Sleep as UCX does: progress, arm, and only then wait. A wake-up that is lost
+ * shows as a time-out. Sides are bits. */
+static void sleep_once(unsigned sides)
+{
+    struct pollfd pfd[2];
+    nfds_t        count = 0;
+
+    for (int s = 0; s < 2; s++) {
+        struct side *side = &world.side[s];
+
+        if (!(sides & 1u << s)) {
+            continue;
+        }
+        if (uct_worker_progress(side->worker) != 0 ||
+            uct_iface_event_arm(side->iface, UCT_EVENT_SEND_COMP | UCT_EVENT_RECV) != UCS_OK) {
+            return;
+        }
+        pfd[count].events = POLLIN;
+        assert_int_equal(uct_iface_event_fd_get(side->iface, &pfd[count++].fd), UCS_OK);
+    }
+    assert_true(poll(pfd, count, PATIENCE_S * 1000) > 0);
+}
+
+/* An interface with nothing to do lets its owner sleep. */
+static void wait_quiet(int s)
+{
+    uint64_t start = now_ns();
+    unsigned quiet = 0;
+
+    while (quiet < 3) {
+        assert_true(now_ns() - start < PATIENCE_S * 1000000000ull);
+        quiet = uct_worker_progress(world.side[s].worker) == 0 &&
+                uct_iface_event_arm(world.side[s].iface, UCT_EVENT_RECV) == UCS_OK ?
+                quiet + 1 : 0;
+    }
+}
+
+static void test_sleep_for_messages(void **state)
+{
+    (void)state;
+    world_open(8, "");
+    ep_open(0, 0); /* side 1 has no endpoint of its own */
+    am_post(0, 0, 1);
+    pump_until(am_all_here());
+    wait_standbys(2);
+    for (unsigned i = 0; i < 100; i++) {
+        wait_quiet(0);
+        wait_quiet(1);
+        assert_int_equal(am_send(0, 0, (enum how)(i % 2), 100, NULL), UCS_OK);
+        while (!am_all_here()) {
+            sleep_once(2);
+        }
+        while (uct_iface_flush(world.side[0].iface, 0, NULL) != UCS_OK) {
+            sleep_once(1);
+        }
+    }
+}
+
+/* Nobody polls: every step of the failover has to wake them. */
+static void test_sleep_through_failover(void **state)
+{
+    (void)state;
+    world_open(9, "");
+    ep_open(0, 0);
+    ep_open(1, 0);
+    am_exchange(0, 5);
+    wait_standbys(2);
+    am_post(0, 0, 10);
+    fake_port(A0, 0);
+    am_post(0, 0, 10);
+    while (!am_all_here() || uct_iface_flush(world.side[0].iface, 0, NULL) != UCS_OK) {
+        sleep_once(3);
+    }
+    assert_int_equal(stats().ep_errors, 0);
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(test_messages_both_ways, glue_setup, glue_teardown),
+    GLUE_TEST(test_messages_both_ways),
+    GLUE_TEST(test_many_endpoints),
+    GLUE_TEST(test_flush_completion),
+    GLUE_TEST(test_credits),
+    GLUE_TEST(test_credits_both_ways),
+    GLUE_TEST(test_pending),
+    GLUE_TEST(test_pending_purge),
+    GLUE_TEST(test_sleep_for_messages),
+    GLUE_TEST(test_sleep_through_failover),
 };
 
 int glue_basic(void)

@@ -1,29 +1,302 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Rails that break while operations are under way. */
+/* Rails that break while operations are under way. Each message must arrive
+ * once and in order, each PUT be executed once. */
 
 #include "glue_tests.h"
 
-static void test_one_cut(void **state)
+#include <string.h>
+
+/* Two connected endpoints with a standby, memory on both sides. */
+static void open_redundant(uint64_t seed, const char *settings)
 {
-    (void)state;
-    world_open(2, "");
-    memory_open(1 << 20);
+    world_open(seed, settings);
+    rma_open();
     ep_open(0, 0);
     ep_open(1, 0);
-    am_exchange(0, 50);
+    am_exchange(0, 10);
     wait_standbys(2);
-    am_post(0, 0, 20);
-    am_post(1, 0, 20);
-    fake_port(A0, 0);
-    am_exchange(0, 200);
+}
+
+static void post_some(void)
+{
+    for (int s = 0; s < 2; s++) {
+        am_post(s, 0, 8);
+        rma_put(s, 0, 12);
+        rma_get_loose(s, 0, 3);
+        am_post(s, 0, 4);
+    }
+}
+
+/* Everything posted ends, and ended once. */
+static void check_all(void)
+{
     flush_all();
+    pump_until(am_all_here());
+    rma_check(0);
+    rma_check(1);
+    assert_int_equal(world.side[0].errors + world.side[1].errors, 0);
+}
+
+static void test_cut_here(void **state)
+{
+    (void)state;
+    open_redundant(40, "");
+    post_some();
+    fake_port(A0, 0);
+    post_some();
+    check_all();
     assert_int_equal(stats().failovers, 2);
+    assert_int_equal(stats().pairs, 2);
+    assert_int_equal(stats().standbys, 0);
+}
+
+static void test_cut_there(void **state)
+{
+    (void)state;
+    open_redundant(41, "");
+    post_some();
+    fake_port(B0, 0);
+    post_some();
+    check_all();
+    assert_int_equal(stats().failovers, 2);
+}
+
+/* No event tells: retries run out. */
+static void test_silent_loss(void **state)
+{
+    (void)state;
+    open_redundant(42, "");
+    fake_set(A0, FAKE_LOSE_DATA_OUT, 1000);
+    post_some();
+    check_all();
+    assert_true(fake_counts().retry_exceeded > 0);
+    assert_int_equal(stats().failovers, 2);
+}
+
+/* The peer executes everything and cannot say so: nothing may run again. */
+static void test_acks_lost(void **state)
+{
+    (void)state;
+    open_redundant(43, "");
+    fake_set(B0, FAKE_LOSE_ACK_OUT, 1000);
+    fake_set(A0, FAKE_LOSE_ACK_OUT, 1000);
+    post_some();
+    check_all();
+    assert_int_equal(stats().failovers, 2);
+    assert_true(stats().retired > 10);
+}
+
+static void test_late_packet(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 6; seed++) {
+        open_redundant(4400 + seed, "");
+        for (int rail = A0; rail <= B1; rail++) {
+            fake_set(rail, FAKE_LATE, 1000);
+            fake_set(rail, FAKE_STALL, 700);
+        }
+        post_some();
+        fake_event_qp_fatal(seed % 2 ? A0 : B0);
+        pump_ms(1);
+        post_some();
+        check_all();
+        assert_int_equal(stats().failovers, 2);
+        world_close();
+        (void)glue_setup(NULL);
+    }
+}
+
+/* Back and forth: the standby of one failover is the active lane of the next. */
+static void test_many_cuts(void **state)
+{
+    (void)state;
+    open_redundant(45, "HEARTBEAT=10ms");
+    for (unsigned cut = 0; cut < 200; cut++) {
+        int rail = (int)(cut % 2 + 2 * (cut / 2 % 2)); /* a0 a1 b0 b1 */
+
+        post_some();
+        fake_port(rail, 0);
+        post_some();
+        check_all();
+        fake_port(rail, 1);
+        wait_standbys(2);
+    }
+    assert_int_equal(stats().failovers, 400);
     assert_int_equal(stats().ep_errors, 0);
 }
 
+static void test_control_packets_lost(void **state)
+{
+    (void)state;
+    open_redundant(46, "HEARTBEAT=0");
+    for (int rail = A0; rail <= B1; rail++) {
+        fake_set(rail, FAKE_LOSE_CTL, 300);
+        fake_set(rail, FAKE_REPEAT_CTL, 300);
+    }
+    for (unsigned cut = 0; cut < 10; cut++) {
+        int rail = (int)(cut % 2);
+
+        post_some();
+        fake_port(rail, 0);
+        post_some();
+        check_all();
+        fake_port(rail, 1);
+        wait_standbys(2);
+    }
+    assert_int_equal(stats().failovers, 20);
+}
+
+static void test_flapping(void **state)
+{
+    (void)state;
+    open_redundant(47, "HEARTBEAT=10ms");
+    for (unsigned i = 0; i < 100; i++) {
+        post_some();
+        fake_port(A0, (int)(i % 2));
+        pump_ms(i % 5);
+        if (i % 8 == 7) {
+            check_all();
+        }
+    }
+    check_all();
+    fake_port(A0, 1);
+    wait_standbys(2);
+}
+
+static void test_flush_across(void **state)
+{
+    struct counted flush[2];
+
+    (void)state;
+    open_redundant(48, "");
+    fake_set(A0, FAKE_STALL, 900);
+    post_some();
+    for (int s = 0; s < 2; s++) {
+        assert_int_equal(uct_ep_flush(world.side[s].ep[0], 0, count_completion(&flush[s])),
+                         UCS_INPROGRESS);
+    }
+    fake_port(A0, 0);
+    pump_until(flush[0].called && flush[1].called);
+    assert_int_equal(flush[0].status, UCS_OK);
+    assert_int_equal(flush[1].status, UCS_OK);
+    check_all();
+}
+
+/* The peer computes: its handler alone has to be enough for one failover. */
+static void test_peer_does_not_poll(void **state)
+{
+    uint64_t start;
+
+    (void)state;
+    open_redundant(49, "");
+    pump_ms(50);
+    fake_port(A0, 0);
+    rma_put(0, 0, 30);
+    start = now_ns();
+    while (uct_iface_flush(world.side[0].iface, 0, NULL) != UCS_OK) {
+        (void)uct_worker_progress(world.side[0].worker);
+        assert_true(now_ns() - start < PATIENCE_S * 1000000000ull);
+    }
+    check_all();
+}
+
+/* Both rails go, one comes back in time. */
+static void test_outage_in_time(void **state)
+{
+    (void)state;
+    open_redundant(50, "HEARTBEAT=10ms");
+    post_some();
+    fake_port(A0, 0);
+    fake_port(A1, 0);
+    rma_put(0, 0, 5);
+    pump_ms(100);
+    fake_port(A1, 1);
+    check_all();
+    fake_port(A0, 1);
+    wait_standbys(2);
+    assert_int_equal(stats().ep_errors, 0);
+}
+
+/* The link is well but a queue pair is not. */
+static void test_post_refused(void **state)
+{
+    (void)state;
+    open_redundant(51, "");
+    post_some();
+    fake_fail(FAKE_CALL_POST_SEND, A0, -5, 1);
+    post_some();
+    check_all();
+    wait_standbys(2);
+}
+
+/* Endpoints destroyed with work under way: it still arrives. */
+static void test_destroy_during_failover(void **state)
+{
+    (void)state;
+    open_redundant(52, "");
+    fake_set(A0, FAKE_STALL, 950);
+    am_post(0, 0, 20);
+    rma_put(0, 0, 10);
+    ep_close(0, 0);
+    fake_port(A0, 0);
+    check_all();
+    ep_close(1, 0);
+    pump_until(stats().pairs == 0);
+}
+
+static void test_many_endpoints_at_once(void **state)
+{
+    (void)state;
+    world_open(53, "");
+    for (int i = 0; i < EPS_MAX; i++) {
+        ep_open(i % 2, i);
+        ep_open(!(i % 2), i);
+        am_exchange(i, 4);
+    }
+    wait_standbys(2 * EPS_MAX);
+    for (int i = 0; i < EPS_MAX; i++) {
+        am_post(i % 2, i, 10);
+    }
+    fake_port(B0, 0);
+    pump_until(am_all_here());
+    flush_all();
+    assert_int_equal(stats().failovers, 2 * EPS_MAX);
+    fake_port(B0, 1);
+    wait_standbys(2 * EPS_MAX);
+}
+
+/* Silence on the control plane of one rail, data goes through: no harm. */
+static void test_rail_without_answers(void **state)
+{
+    (void)state;
+    open_redundant(54, "HEARTBEAT=10ms");
+    fake_set(A0, FAKE_LOSE_CTL, 1000);
+    for (unsigned i = 0; i < 20; i++) {
+        post_some();
+        pump_ms(10);
+        check_all();
+    }
+    fake_set(A0, FAKE_LOSE_CTL, 0);
+    wait_standbys(2);
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(test_one_cut, glue_setup, glue_teardown),
+    GLUE_TEST(test_cut_here),
+    GLUE_TEST(test_cut_there),
+    GLUE_TEST(test_silent_loss),
+    GLUE_TEST(test_acks_lost),
+    GLUE_TEST(test_late_packet),
+    GLUE_TEST(test_many_cuts),
+    GLUE_TEST(test_control_packets_lost),
+    GLUE_TEST(test_flapping),
+    GLUE_TEST(test_flush_across),
+    GLUE_TEST(test_peer_does_not_poll),
+    GLUE_TEST(test_outage_in_time),
+    GLUE_TEST(test_post_refused),
+    GLUE_TEST(test_destroy_during_failover),
+    GLUE_TEST(test_many_endpoints_at_once),
+    GLUE_TEST(test_rail_without_answers),
 };
 
 int glue_failover(void)

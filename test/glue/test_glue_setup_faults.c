@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Connections under bad luck while they are made; hosts with less than two
+ * rails; devices that refuse. */
+
+#include "glue_tests.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Side 1 never makes an endpoint of its own. */
+static void test_never_bound(void **state)
+{
+    (void)state;
+    world_open(60, "");
+    ep_open(0, 0);
+    am_post(0, 0, 300);
+    pump_until(am_all_here());
+    wait_standbys(2);
+    fake_port(B0, 0);
+    am_post(0, 0, 100);
+    pump_until(am_all_here());
+    ep_close(0, 0);
+    pump_until(stats().pairs == 0);
+}
+
+static void test_single_rail(void **state)
+{
+    (void)state;
+    world_open(61, "ENABLE_BACKUP=n");
+    rma_open();
+    ep_open(0, 0);
+    ep_open(1, 0);
+    am_exchange(0, 100);
+    rma_put(0, 0, 50);
+    flush_all();
+    rma_check(0);
+    assert_int_equal(stats().standbys, 0);
+    /* the only rail has a hiccup: a new lane on the same rail */
+    am_post(0, 0, 10);
+    fake_event_qp_fatal(A0);
+    am_exchange(0, 50);
+    assert_int_equal(stats().ep_errors, 0);
+}
+
+static void test_one_side_single_rail(void **state)
+{
+    (void)state;
+    world_open(62, "");
+    side_close(1);
+    side_open(1, "ENABLE_BACKUP=n");
+    ep_open(0, 0);
+    ep_open(1, 0);
+    am_exchange(0, 100);
+    am_post(0, 0, 10);
+    fake_port(B0, 0);
+    pump_ms(50);
+    fake_port(B0, 1);
+    am_exchange(0, 50);
+    assert_int_equal(stats().ep_errors, 0);
+}
+
+/* The primary is down on one side from the start: the standby carries. */
+static void test_primary_down_at_start(void **state)
+{
+    (void)state;
+    for (int rail = A0; rail <= B1; rail++) {
+        world_open(6300 + (uint64_t)rail, "HEARTBEAT=10ms");
+        fake_port(rail, 0);
+        ep_open(0, 0);
+        ep_open(1, 0);
+        am_exchange(0, 30);
+        fake_port(rail, 1);
+        wait_standbys(2);
+        world_close();
+        (void)glue_setup(NULL);
+    }
+}
+
+/* A rail breaks at every moment of the set-up. */
+static void test_cut_while_connecting(void **state)
+{
+    (void)state;
+    for (unsigned when = 0; when < 12; when++) {
+        world_open(6400 + when, "HEARTBEAT=10ms");
+        for (int rail = A0; rail <= B1; rail++) {
+            fake_set(rail, FAKE_BLOCK_MS, when % 3);
+        }
+        ep_open(0, 0);
+        ep_open(1, 0);
+        am_post(0, 0, 5);
+        pump_ms(when);
+        fake_port((int)(when % 4), 0);
+        am_post(1, 0, 5);
+        pump_until(am_all_here());
+        fake_port((int)(when % 4), 1);
+        wait_standbys(2);
+        assert_int_equal(stats().ep_errors, 0);
+        world_close();
+        (void)glue_setup(NULL);
+    }
+}
+
+/* Address look-up and connecting take long: heartbeats and progress go on. */
+static void test_slow_neighbour(void **state)
+{
+    uint64_t start;
+
+    (void)state;
+    world_open(65, "");
+    for (int rail = A0; rail <= B1; rail++) {
+        fake_set(rail, FAKE_BLOCK_MS, 300);
+    }
+    ep_open(0, 0);
+    ep_open(1, 0);
+    start = now_ns();
+    for (int i = 0; i < 10; i++) {
+        pump();
+    }
+    assert_true(now_ns() - start < 250000000ull);
+    am_exchange(0, 20);
+    assert_int_equal(stats().ep_errors, 0);
+}
+
+static void test_close_while_connecting(void **state)
+{
+    (void)state;
+    for (unsigned when = 0; when < 8; when++) {
+        world_open(6600 + when, "");
+        fake_set(A0, FAKE_BLOCK_MS, 20);
+        fake_set(B1, FAKE_BLOCK_MS, 20);
+        ep_open(0, 0);
+        ep_open(1, 0);
+        am_post(0, 0, 3);
+        pump_ms(when * 5);
+        ep_close((int)(when % 2), 0);
+        world_close();
+        (void)glue_setup(NULL);
+    }
+}
+
+static void test_refused_now_and_then(void **state)
+{
+    static const enum fake_call calls[] = {
+        FAKE_CALL_RC_CREATE, FAKE_CALL_RC_CONNECT, FAKE_CALL_AH_CREATE, FAKE_CALL_UD_SEND,
+        FAKE_CALL_POST_RECV, FAKE_CALL_CQ_RESIZE,
+    };
+
+    (void)state;
+    for (size_t c = 0; c < sizeof(calls) / sizeof(calls[0]); c++) {
+        world_open(6700 + c, "");
+        fake_fail(calls[c], -1, -ENOMEM, 2);
+        ep_open(0, 0);
+        ep_open(1, 0);
+        am_exchange(0, 50);
+        wait_standbys(2);
+        world_close();
+        (void)glue_setup(NULL);
+    }
+}
+
+/* One rail has no room for a control queue pair: the other one speaks for it. */
+static void test_control_on_one_rail(void **state)
+{
+    (void)state;
+    world_open(68, "");
+    side_close(0);
+    fake_fail(FAKE_CALL_UD_CREATE, A0, -ENOMEM, 1);
+    side_open(0, "HEARTBEAT=10ms");
+    ep_open(0, 0);
+    ep_open(1, 0);
+    am_exchange(0, 50);
+    wait_standbys(2);
+    fake_port(A0, 0);
+    am_exchange(0, 50);
+    fake_port(A0, 1);
+    wait_standbys(2); /* used again although nothing answers on it */
+}
+
+/* Completions of one more connection do not fit: that endpoint ends with an
+ * error, the others do not notice. */
+static void test_completion_queue_full(void **state)
+{
+    (void)state;
+    world_open(69, "");
+    side_close(0);
+    side_close(1);
+    assert_int_equal(fake_end(), 0);
+    fake_begin(69);
+    fake_limit_cqe(1024);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(fake_rail_add(world.names[i], (unsigned)i % 2, 1 + (unsigned)i / 2), i);
+    }
+    side_open(0, "CONNECT_TIMEOUT=1s");
+    side_open(1, "CONNECT_TIMEOUT=1s");
+    for (int i = 0; i < EPS_MAX; i++) {
+        ep_open(0, i);
+    }
+    for (int i = 0; i < 9; i++) { /* 64 + 40 + 2 completions each */
+        am_post(0, i, 5);
+    }
+    pump_until(world.side[0].errors >= EPS_MAX - 9);
+    assert_int_equal(world.side[0].errors, EPS_MAX - 9);
+    assert_int_equal(world.side[0].error, UCS_ERR_UNREACHABLE);
+    pump_until(am_all_here());
+}
+
+/* The standby does not know the user's memory: what cannot be saved ends with
+ * an error, what can be goes on. */
+static void test_not_registered_on_standby(void **state)
+{
+    struct counted put;
+
+    (void)state;
+    world_open(70, "");
+    fake_fail(FAKE_CALL_MR_REG, A1, -ENOMEM, 2);
+    rma_open();
+    ep_open(0, 0);
+    ep_open(1, 0);
+    am_post(0, 0, 4);
+    am_post(1, 0, 4);
+    pump_until(am_all_here());
+    wait_standbys(2);
+    fake_port(A0, 0);
+    pump_until(stats().failovers == 2);
+    assert_int_equal(rma_put_one(0, 0, ZCOPY, count_completion(&put)), UCS_OK);
+    assert_int_equal(am_send(0, 0, SHORT, 10, NULL), UCS_OK);
+    pump_until(put.called == 1);
+    assert_int_equal(put.status, UCS_ERR_IO_ERROR);
+    pump_until(am_all_here());
+    /* a message that nobody would miss: the endpoints end */
+    assert_int_equal(am_send(0, 0, ZCOPY, 10, NULL), UCS_OK);
+    pump_until(world.side[0].errors == 1 && world.side[1].errors == 1);
+    assert_int_equal(world.side[0].error, UCS_ERR_IO_ERROR);
+}
+
+static const struct CMUnitTest tests[] = {
+    GLUE_TEST(test_never_bound),
+    GLUE_TEST(test_single_rail),
+    GLUE_TEST(test_one_side_single_rail),
+    GLUE_TEST(test_primary_down_at_start),
+    GLUE_TEST(test_cut_while_connecting),
+    GLUE_TEST(test_slow_neighbour),
+    GLUE_TEST(test_close_while_connecting),
+    GLUE_TEST(test_refused_now_and_then),
+    GLUE_TEST(test_control_on_one_rail),
+    GLUE_TEST(test_completion_queue_full),
+    GLUE_TEST(test_not_registered_on_standby),
+};
+
+int glue_setup_faults(void)
+{
+    return cmocka_run_group_tests_name("setup", tests, NULL, NULL);
+}
