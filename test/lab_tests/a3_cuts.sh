@@ -5,7 +5,7 @@
 # again and again. Nothing lost, doubled, reordered; no PUT executed twice.
 #
 #   a3_cuts.sh [--shape one|two] [--cuts N]     N: length of the series (default 50; shape two: 6)
-set -euo pipefail
+set -Eeuo pipefail
 
 shape=one cuts="" seed=${HA_SEED:-$((RANDOM + 1))}
 arguments=("$@")
@@ -107,11 +107,6 @@ test_kinds() {
         done
         abandon
     fi
-}
-
-# The client ends its run on SIGUSR1.
-stop_pair() {
-    signal_host h1 "$run.h1" USR1 || true
 }
 
 # Rails alternating, kinds too, one pair of processes.

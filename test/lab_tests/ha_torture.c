@@ -129,7 +129,7 @@ static void ep_create(struct torture *t, const void *address)
         .err_mode   = UCP_ERR_HANDLING_MODE_NONE,
     };
 
-    if (t->opt.peer_err) {
+    if (t->opt.plan.peer_err) {
         params.field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLER;
         params.err_mode    = UCP_ERR_HANDLING_MODE_PEER;
         params.err_handler = (ucp_err_handler_t){.cb = ep_error_handler, .arg = t};
@@ -408,11 +408,11 @@ static void finish(struct torture *t, int result)
     }
     report_final(t, result == EXIT_RIGHT);
     alarm(WATCHDOG);
-    if (result != EXIT_RIGHT && result != EXIT_WRONG && !t->opt.peer_err) {
+    if (result != EXIT_RIGHT && result != EXIT_WRONG && !t->opt.plan.peer_err) {
         exit(result); /* nothing may be closed in this error handling mode */
     }
+    ep_close(t, result == EXIT_EP_ERROR); /* first: the peer may still write into our memory */
     rma_destroy(t);
-    ep_close(t, result == EXIT_EP_ERROR);
     if (result == EXIT_RIGHT || result == EXIT_WRONG) {
         leave(t);
     }

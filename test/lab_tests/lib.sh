@@ -13,6 +13,7 @@ top=$(cd "$here/../.." && pwd)
 LAB=$top/test/lab/lab
 
 passed=0 failed=0 skipped=0
+trap 'echo "not ok - $0: line $LINENO: $BASH_COMMAND failed"' ERR
 
 ok() { passed=$((passed + 1)); echo "ok - $1${2:+ ($2)}"; }
 not_ok() { failed=$((failed + 1)); echo "not ok - $1: $2"; }
@@ -25,8 +26,7 @@ finish() {
         rm -rf "$logs"
     fi
     echo "$passed passed, $failed failed, $skipped skipped"
-    ((failed == 0))
-    exit
+    exit $((failed > 0))
 }
 
 find_build() {
@@ -83,12 +83,11 @@ in_lab() {
 
 port=7100
 run=""
-cut_log=""
 
 # start NAME [-e A=B]... [--server ARGS... --] CLIENT-ARGS...
 start() {
     local env=() server=()
-    run=$1
+    run=${1//[^a-z0-9]/-}
     shift
     while [[ ${1:-} == -e ]]; do
         env+=("$2")
@@ -194,6 +193,11 @@ json_line() { # LOG
 
 json() { # LOG NAME
     json_line "$1" | sed -n "s/.*\"$2\":\"\?\([^,\"}]*\).*/\1/p"
+}
+
+# The client ends its run on SIGUSR1.
+stop_pair() {
+    signal_host h1 "$run.h1" USR1 || true
 }
 
 # verdict [SECONDS]: both sides ended well; else $why. Not in a subshell: it waits.

@@ -43,7 +43,8 @@ struct torture_plan {
     uint32_t ops;     /* bit per torture_kind */
     uint32_t oneway;  /* only the client sends */
     uint32_t sizes;   /* 0 mixed, 1 small, 2 large */
-    uint32_t max_failovers; /* 0, or stop this soon after so many */
+    uint32_t max_failovers; /* 0, or stop after so many */
+    uint32_t peer_err;      /* error handling mode: both sides must agree */
 };
 
 struct torture_options {
@@ -56,7 +57,6 @@ struct torture_options {
     unsigned            stall_limit; /* seconds without progress that end the run */
     int                 leave;       /* client: exit without waiting for the server */
     int                 wakeup;
-    int                 peer_err;
     int                 quiet;
 };
 

@@ -23,7 +23,7 @@ static void usage(FILE *to)
             "  --oneway             * only the client starts operations\n"
             "  --busy MS              compute MS of every second, without any UCX call\n"
             "  --wakeup               sleep on the event fd when there is nothing to do\n"
-            "  --peer-err             UCP_ERR_HANDLING_MODE_PEER with an error handler\n"
+            "  --peer-err           * UCP_ERR_HANDLING_MODE_PEER with an error handler\n"
             "  --progress FILE        one line there, renewed 20 times a second\n"
             "  --stall-limit S        give up after so long without any progress (default 60)\n"
             "  --leave                do not wait for the peer when closing\n"
@@ -106,7 +106,7 @@ static void parse_option(struct torture_options *opt, int option)
     case O_ONEWAY:    opt->plan.oneway = 1; break;
     case O_BUSY:      opt->busy_ms = parse_number("--busy", optarg, 999); break;
     case O_WAKEUP:    opt->wakeup = 1; break;
-    case O_PEER_ERR:  opt->peer_err = 1; break;
+    case O_PEER_ERR:  opt->plan.peer_err = 1; break;
     case O_PROGRESS:  opt->progress_file = optarg; break;
     case O_STALL:     opt->stall_limit = parse_number("--stall-limit", optarg, 3600); break;
     case O_LEAVE:     opt->leave = 1; break;
