@@ -12,6 +12,7 @@ unit_tests = \
 	test/unit/test_core_merge \
 	test/unit/test_core_packet \
 	test/unit/test_core_pair \
+	test/unit/test_core_rto \
 	test/unit/test_md \
 	test/unit/test_pairing \
 	test/glue/test_glue
@@ -49,6 +50,10 @@ test_unit_test_core_packet_LDADD    = libha_core.la $(unit_libs)
 test_unit_test_core_pair_SOURCES  = test/unit/test_core_pair.c
 test_unit_test_core_pair_CPPFLAGS = $(unit_cppflags)
 test_unit_test_core_pair_LDADD    = libha_core.la $(unit_libs)
+
+test_unit_test_core_rto_SOURCES  = test/unit/test_core_rto.c
+test_unit_test_core_rto_CPPFLAGS = $(unit_cppflags)
+test_unit_test_core_rto_LDADD    = $(unit_libs)
 
 test_unit_test_md_SOURCES = test/unit/test_md.c uct_ha/uct_ha_config.c \
 	uct_ha/uct_ha_exposed.c uct_ha/uct_ha_md.c uct_ha/uct_ha_mem.c uct_ha/uct_ha_pairing.c uct_ha/uct_ha_rcache.c

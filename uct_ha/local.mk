@@ -16,7 +16,8 @@ libha_core_la_SOURCES = \
 	%D%/core/ha_pair_internal.h \
 	%D%/core/ha_pair_msg.c \
 	%D%/core/ha_pair_rule.c \
-	%D%/core/ha_psn.h
+	%D%/core/ha_psn.h \
+	%D%/core/ha_rto.h
 
 # the only place that knows libibverbs
 libha_verbs_la_SOURCES = \

@@ -288,7 +288,7 @@ static void configure(struct uct_ha_iface *iface)
     };
     ctl->heartbeat = nsec(config->heartbeat);
     ctl->dead_peer = nsec(config->dead_peer);
-    ctl->rto       = nsec(config->rto);
+    ha_rto_init(&ctl->rto, nsec(config->rto), nsec(config->rto_max), uct_ha_now());
 }
 
 static void open_tcp(struct uct_ha_iface *iface)

@@ -166,15 +166,6 @@ static uint64_t settle_due(const struct uct_ha_lane *lane)
     return (lane->reads > 0 ? lane->read_at : lane->fence_at) + SETTLE_NS;
 }
 
-/* Pings on this rail are answered. */
-static int answers(const struct uct_ha_peer *peer, int slot, uint64_t now)
-{
-    const struct uct_ha_peer_rail *rail = &peer->rail[slot];
-
-    return peer->iface->ctl.heartbeat != 0 && !rail->bad && rail->missed == 0 &&
-           now - rail->last_rx < 3 * peer->iface->ctl.heartbeat;
-}
-
 /* No progress although the owner polls and work is out: suspect the lane. A
  * process that does not poll cannot see completions and says nothing. */
 static void check_rto(struct uct_ha_conn *conn, uint64_t now)
@@ -189,9 +180,9 @@ static void check_rto(struct uct_ha_conn *conn, uint64_t now)
     if (head == tail || head != conn->rto_done || polls == conn->rto_polls ||
         slot == HA_NO_SLOT) {
         conn->rto_since = now;
-    } else if (now - conn->rto_since > conn->iface->ctl.rto) {
+    } else if (now - conn->rto_since > conn->iface->ctl.rto.value) {
         event.gen = conn->pair.lane[slot].gen;
-        if (now - conn->rto_since > 2 * conn->iface->ctl.rto && answers(conn->peer, slot, now)) {
+        if (now - conn->rto_since > 2 * conn->iface->ctl.rto.value && uct_ha_peer_rail_answers(conn->peer, slot, now)) {
             /* No other lane, but this rail is well and only the queue pair is
              * stuck: a new one on the same rail is better than waiting. */
             event.kind = HA_EV_LANE_DOWN;
@@ -281,6 +272,7 @@ static void check_round(struct uct_ha_iface *iface, uint64_t now)
     struct uct_ha_conn *conn;
 
     recycle_ud(iface);
+    ha_rto_calm(&iface->ctl.rto, now);
     ucs_list_for_each(peer, &iface->ctl.peers, list) {
         uct_ha_peer_resolve(peer, now);
     }

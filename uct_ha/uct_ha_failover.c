@@ -364,6 +364,20 @@ void uct_ha_failover_refresh_locked(struct uct_ha_conn *conn)
 
 /* A new outage may begin in the asynchronous handler at any time: what counts
  * is the core's lane, under the lock, not the one that progress saw last. */
+/* The progress check struck. If the rail that was left answers all the same and
+ * the move was quick, there was nothing to flee from. */
+static void judge_rto(struct uct_ha_conn *conn, int slot, uint64_t outage)
+{
+    uint64_t now = uct_ha_now();
+
+    if (!uct_ha_peer_rail_answers(conn->peer, slot, now)) {
+        outage = UINT64_MAX;
+    }
+    if (ha_rto_alarm(&conn->iface->ctl.rto, outage, now)) {
+        UCT_HA_STATS_ADD(false_alarms, 1);
+    }
+}
+
 void uct_ha_failover_finish(struct uct_ha_conn *conn)
 {
     struct uct_ha_iface *iface = conn->iface;
@@ -384,6 +398,9 @@ void uct_ha_failover_finish(struct uct_ha_conn *conn)
     retired  = conn->outage_retired;
     if (conn->tx_slot != HA_NO_SLOT && conn->tx_slot == to) {
         outage = uct_ha_now() - conn->outage_at;
+        if (cause == HA_CAUSE_RTO) {
+            judge_rto(conn, (int)from, outage);
+        }
         conn->outage_replayed = conn->outage_retired = 0;
         __atomic_store_n(&conn->outage_at, 0, __ATOMIC_RELAXED);
     }

@@ -13,6 +13,7 @@
  */
 
 #include "abi/uct_ha_abi.h"
+#include "core/ha_rto.h"
 #include "uct_ha_addr.h"
 #include "uct_ha_config.h"
 #include "uct_ha_conn.h"
@@ -51,7 +52,8 @@ struct uct_ha_ctl {
     uint64_t              round_at; /* the last heartbeat round was then */
     uint32_t              nonce;
     struct ha_pair_config pair_config;
-    uint64_t              rto, heartbeat, dead_peer;
+    struct ha_rto         rto;
+    uint64_t              heartbeat, dead_peer;
     uint8_t               leaving;         /* the interface closes */
 };
 

@@ -181,6 +181,14 @@ int uct_ha_peer_rail_usable(const struct uct_ha_peer *peer, int slot)
            !peer->iface->ctl.down[slot];
 }
 
+int uct_ha_peer_rail_answers(const struct uct_ha_peer *peer, int slot, uint64_t now)
+{
+    const struct uct_ha_peer_rail *rail = &peer->rail[slot];
+
+    return peer->iface->ctl.heartbeat != 0 && !rail->bad && rail->missed == 0 &&
+           now - rail->last_rx < 3 * peer->iface->ctl.heartbeat;
+}
+
 /* Data that goes through is a better sign of life than a ping, which a busy
  * rail may lose. Reads what progress owns: a torn picture only costs a round. */
 static int data_flows(struct uct_ha_peer *peer, int slot)

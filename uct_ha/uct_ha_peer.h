@@ -73,6 +73,9 @@ void uct_ha_peer_drop_ah(struct uct_ha_peer *peer, int slot);
 /* May a new lane be built on this rail? */
 int uct_ha_peer_rail_usable(const struct uct_ha_peer *peer, int slot);
 
+/* Are pings on this rail answered at present? */
+int uct_ha_peer_rail_answers(const struct uct_ha_peer *peer, int slot, uint64_t now);
+
 /* One round of heartbeats; sets *suspect to a rail that is silent while the
  * other answers (else HA_NO_SLOT) and returns 1 when the peer is silent on all. */
 int uct_ha_peer_heartbeat(struct uct_ha_peer *peer, uint64_t now, int *suspect);
