@@ -418,12 +418,15 @@ ucs_status_t uct_ha_ctl_async_open(struct uct_ha_iface *iface)
     }
     ctl->timer_fd = fd;
     for (int s = 0; s < iface->slots; s++) {
-        ctl->down[s] = !ha_rail_up(iface->rail[s]);
         status = uct_ha_watch_add(&ctl->watch[s], iface->rail[s], rail_event, iface, s);
         if (status != UCS_OK) {
             return status;
         }
         ctl->watched[s] = 1;
+        /* After that: a change in between would have told only others. */
+        pthread_mutex_lock(&ctl->lock);
+        ctl->down[s] = !ha_rail_up(iface->rail[s]);
+        pthread_mutex_unlock(&ctl->lock);
         if (ctl->ud[s] != NULL) {
             (void)ha_ud_arm(ctl->ud[s]);
             status = handle(ha_ud_fd(ctl->ud[s]), ud_cbs[s], iface);
@@ -452,7 +455,11 @@ void uct_ha_ctl_async_close(struct uct_ha_iface *iface)
     }
     if (ctl->timer_fd >= 0) {
         ucs_async_remove_handler(ctl->timer_fd, 1);
+        /* A job that still runs may want to set it: the number could be
+         * somebody else's by then. */
+        pthread_mutex_lock(&ctl->lock);
         close(ctl->timer_fd);
         ctl->timer_fd = -1;
+        pthread_mutex_unlock(&ctl->lock);
     }
 }
