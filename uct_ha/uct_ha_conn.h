@@ -144,6 +144,7 @@ struct uct_ha_conn {
     struct uct_ha_txop   *txops;
     uint16_t              tx_sent, tx_granted, tx_credits; /* messages: appended, consumed by the peer (both cumulative), allowed ahead */
     uint16_t              rx_consumed, rx_told;
+    uint32_t              credit_index; /* of the latest message that only grants credits */
     uint32_t              fence_seen; /* iface->fence_seq that the last operation has honoured */
     uint8_t               fence_next;
     uint8_t               dead;     /* no more work: error status below */

@@ -147,19 +147,31 @@ unsigned uct_ha_tx_resume(struct uct_ha_conn *conn)
     return posted;
 }
 
+/* A message that grants credits is in the log and not posted: when it is, it
+ * tells the total of that moment. */
+static int credit_waits(const struct uct_ha_conn *conn)
+{
+    uint32_t index = conn->credit_index;
+
+    return index - conn->log.head < ha_log_used(&conn->log) &&
+           conn->txops[index & conn->log.mask].imm == UCT_HA_IMM_CREDIT_ONLY &&
+           ha_log_op(&conn->log, index)->state == HA_OP_WAIT;
+}
+
 void uct_ha_tx_credit(struct uct_ha_conn *conn)
 {
     struct uct_ha_txop *txop;
 
     conn->credit_due = 0;
-    if (conn->dead || conn->rx_told == conn->rx_consumed) {
-        return; /* some message has told it meanwhile */
+    if (conn->dead || conn->rx_told == conn->rx_consumed || credit_waits(conn)) {
+        return; /* some message has told it meanwhile, or will */
     }
     if (ha_log_room(&conn->log) == 0) {
         conn->credit_due = 1;
         uct_ha_tx_backlog(conn);
         return;
     }
+    conn->credit_index = conn->log.tail;
     txop         = uct_ha_tx_append(conn, HA_OP_SEND, HA_SEND_IMM, 0);
     txop->imm    = UCT_HA_IMM_CREDIT_ONLY;
     txop->pieces = 0;
