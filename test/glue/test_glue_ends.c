@@ -43,6 +43,7 @@ static void open_pair(uint64_t seed, const char *settings)
     ep_open(0, 0);
     ep_open(1, 0);
     am_exchange(0, 8);
+    flush_all();
     wait_standbys(2);
 }
 
@@ -121,6 +122,7 @@ static void test_peer_comes_back(void **state)
     am_exchange(0, 0);
     am_post(0, 0, 4);
     pump_until(am_all_here());
+    flush_all();
     side_close(1);
     side_open(1, "");
     assert_int_equal(am_send(0, 0, SHORT, 8, NULL), UCS_OK);
