@@ -100,6 +100,8 @@ struct uct_ha_lane {
     uint8_t             marker;  /* drain marker posted */
     uint8_t             flushed; /* a flushed receive was polled: no more messages come */
     uint32_t            close_k;
+    uint8_t             rejects;  /* `rejected` says which operation, and why */
+    struct ha_wc        rejected;
 
     /* control part */
     uint8_t             fenced;   /* modify(ERR) was issued; atomic, progress reads it */
@@ -131,6 +133,7 @@ enum { /* conn->todo: what progress does after it has left the lock */
     UCT_HA_TODO_FAIL = 1 << 0,
     UCT_HA_TODO_GONE = 1 << 1,
     UCT_HA_TODO_REPORT = 1 << 2,
+    UCT_HA_TODO_REJECT = 1 << 3,
 };
 
 struct uct_ha_conn {
@@ -155,6 +158,8 @@ struct uct_ha_conn {
     ucs_list_link_t       backlog_link, pending_link;
     ucs_list_link_t       pending;  /* of uct_ha_pending_priv_t */
     ucs_list_link_t       flushes;
+    struct ha_wc          rejected; /* for UCT_HA_TODO_REJECT */
+    uint8_t               reject_fatal; /* it had no completion to report by */
     struct uct_ha_amo    *amo;      /* atomics under way; NULL before the first */
     struct uct_ha_rx_ring rx[HA_SLOTS];
     struct uct_ha_lane   *lane[HA_SLOTS]; /* written under the lock, read by progress */
@@ -172,6 +177,7 @@ struct uct_ha_conn {
     uint32_t              outage_replayed, outage_retired;
     uint32_t              rto_done, rto_polls; /* last sample of the progress check */
     uint64_t              rto_since;
+    uint8_t               rto_struck;
     int8_t                counted_works, counted_spare; /* as the statistics have it */
 };
 

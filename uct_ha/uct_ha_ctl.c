@@ -174,6 +174,9 @@ static unsigned after(struct uct_ha_conn *conn, unsigned todo)
 {
     struct uct_ha_iface *iface = conn->iface;
 
+    if (todo & UCT_HA_TODO_REJECT) {
+        uct_ha_tx_rejected(conn);
+    }
     if (todo & UCT_HA_TODO_FAIL) {
         uct_ha_tx_fail(conn);
     }

@@ -179,10 +179,14 @@ static void check_rto(struct uct_ha_conn *conn, uint64_t now)
 
     if (head == tail || head != conn->rto_done || polls == conn->rto_polls ||
         slot == HA_NO_SLOT) {
-        conn->rto_since = now;
-    } else if (now - conn->rto_since > conn->iface->ctl.rto.value) {
+        conn->rto_since  = now;
+        conn->rto_struck = 0;
+    } else if (now - conn->rto_since > conn->iface->ctl.rto.value && !conn->rto_struck) {
+        conn->rto_struck = 1; /* one more round of polling may still find it */
+    } else if (conn->rto_struck) {
         event.gen = conn->pair.lane[slot].gen;
-        if (now - conn->rto_since > 2 * conn->iface->ctl.rto.value && uct_ha_peer_rail_answers(conn->peer, slot, now)) {
+        if (now - conn->rto_since > 2 * conn->iface->ctl.rto.value &&
+            uct_ha_peer_rail_answers(conn->peer, slot, now)) {
             /* No other lane, but this rail is well and only the queue pair is
              * stuck: a new one on the same rail is better than waiting. */
             event.kind = HA_EV_LANE_DOWN;
@@ -277,8 +281,13 @@ static void check_round(struct uct_ha_iface *iface, uint64_t now)
         uct_ha_peer_resolve(peer, now);
     }
     ucs_list_for_each(conn, &iface->ctl.conns, list) {
+        if (now - iface->ctl.checked_at > 4 * CHECK_NS) {
+            conn->rto_since  = now; /* we were stopped, and so was our polling */
+            conn->rto_struck = 0;
+        }
         check_rto(conn, now);
     }
+    iface->ctl.checked_at = now;
     if (iface->ctl.parked != NULL) {
         __atomic_store_n(&iface->ctl.pending, 1, __ATOMIC_RELEASE);
     }

@@ -11,6 +11,7 @@
 
 #define PARK_NS      2000000000ull
 #define EVENTS_MAX   16
+#define TELL_AGAIN_NS 5000000000ull
 #define CONNECT_TRIES 5 /* each may wait a second for the neighbour */
 
 /* One call of the core and all that follows from it. */
@@ -170,9 +171,16 @@ static void resolve(struct step *step, int slot, uint32_t gen)
     struct uct_ha_conn   *conn  = step->conn;
     const struct ha_view *view  = &conn->pair.view[slot];
     struct ha_event       event = { .kind = HA_EV_RESOLVED, .slot = slot, .gen = gen };
+    struct uct_ha_lane   *lane  = conn->lane[slot];
     struct ha_resolution  res;
     int                   status;
 
+    if (lane != NULL && lane->rejects) {
+        lane->rejects  = 0;
+        conn->rejected = lane->rejected;
+        conn->todo    |= UCT_HA_TODO_REJECT;
+        uct_ha_tx_reject(conn, (uint32_t)lane->rejected.wr_id);
+    }
     status = ha_log_resolve(&conn->log, slot, gen, view->proof != HA_PROOF_PSN,
                             view->rxpsn, &res);
     if (status == 0) {
@@ -206,6 +214,26 @@ static ucs_status_t fail_status(unsigned fail)
     }
 }
 
+/* One peer has an instance per device and every endpoint of it fails: the first
+ * line says it, the rest is for those who look closer. */
+static void tell_failure(const struct uct_ha_conn *conn, unsigned why)
+{
+    static uint64_t            told_at;
+    const struct uct_ha_iface *iface = conn->iface;
+    uint64_t                   now   = uct_ha_now();
+    uint64_t                   last  = __atomic_exchange_n(&told_at, now, __ATOMIC_RELAXED);
+    ucs_log_level_t            level = last != 0 && now - last < TELL_AGAIN_NS ?
+                                       UCS_LOG_LEVEL_DEBUG : UCS_LOG_LEVEL_ERROR;
+
+    ucs_log(level, "ha_rc: endpoint %u to peer %016lx failed: %s (own rails: %s %s%s%s%s%s)",
+            conn->id, (unsigned long)conn->peer->cookie, ha_fail_name(why),
+            ha_rail_name(iface->rail[0]), iface->ctl.down[0] ? "down" : "up",
+            iface->slots == HA_SLOTS ? ", " : "",
+            iface->slots == HA_SLOTS ? ha_rail_name(iface->rail[1]) : "",
+            iface->slots == HA_SLOTS ? " " : "",
+            iface->slots < HA_SLOTS ? "" : iface->ctl.down[1] ? "down" : "up");
+}
+
 static void fail(struct uct_ha_conn *conn, unsigned why)
 {
     conn->status = fail_status(why);
@@ -213,8 +241,7 @@ static void fail(struct uct_ha_conn *conn, unsigned why)
     uct_ha_ctl_attention_locked(conn);
     if (conn->ep != NULL && why != HA_FAIL_CANCELED &&
         (ha_log_used(&conn->log) > 0 || !conn->peer->bye_rx)) {
-        ucs_error("ha_rc: endpoint %u to peer %016lx failed: %s", conn->id,
-                  (unsigned long)conn->peer->cookie, ha_fail_name(why));
+        tell_failure(conn, why);
     }
 }
 

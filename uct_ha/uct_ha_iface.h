@@ -49,6 +49,7 @@ struct uct_ha_ctl {
     struct uct_ha_accept *accepts;
     unsigned              num_accepts;
     uint64_t              timer_at, heartbeat_at, check_at;
+    uint64_t              checked_at; /* the last progress check */
     uint64_t              round_at; /* the last heartbeat round was then */
     uint32_t              nonce;
     struct ha_pair_config pair_config;

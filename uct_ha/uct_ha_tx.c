@@ -65,17 +65,31 @@ static int post_on_lane(struct uct_ha_conn *conn, struct uct_ha_lane *lane,
 /* The program's own fault: this operation ends with an error, the rest goes on.
  * But one without a completion, a buffered message for example, would vanish
  * without a word: then the endpoint ends. */
-static void reject(struct uct_ha_conn *conn, uint32_t index)
+void uct_ha_tx_reject(struct uct_ha_conn *conn, uint32_t index)
 {
-    const struct uct_ha_txop *txop  = &conn->txops[index & conn->log.mask];
-    struct ha_event           event = { .kind = HA_EV_PEER_LOST, .value = HA_FAIL_REFUSED };
+    const struct uct_ha_txop *txop = &conn->txops[index & conn->log.mask];
 
     ha_log_reject(&conn->log, index);
     if (txop->comp == NULL) {
-        conn->tx_slot = HA_NO_SLOT;
-        uct_ha_ctl_event(conn, &event);
+        conn->reject_fatal = 1;
     } else if (txop->op == HA_SEND_IMM) {
         conn->tx_sent--; /* the peer will never count it */
+    }
+}
+
+void uct_ha_tx_rejected(struct uct_ha_conn *conn)
+{
+    struct ha_event event = { .kind = HA_EV_PEER_LOST, .value = HA_FAIL_REFUSED };
+
+    if (conn->rejected.raw != 0) {
+        ucs_error("ha_rc: operation rejected: %s (vendor 0x%x); check addresses, lengths and "
+                  "remote keys", ha_wc_raw_name(conn->rejected.raw), conn->rejected.vendor);
+        conn->rejected.raw = 0;
+    }
+    if (conn->reject_fatal) {
+        conn->reject_fatal = 0;
+        conn->tx_slot      = HA_NO_SLOT;
+        uct_ha_ctl_event(conn, &event);
     }
 }
 
@@ -85,7 +99,8 @@ static void reject_unregistered(struct uct_ha_conn *conn, int slot)
     ucs_error("ha_rc: memory of an operation is not registered on the standby rail %s; "
               "it fails (check the locked-memory limit, ulimit -l)",
               ha_rail_name(conn->iface->rail[slot]));
-    reject(conn, conn->log.post);
+    uct_ha_tx_reject(conn, conn->log.post);
+    uct_ha_tx_rejected(conn);
     ha_log_next_wait(&conn->log);
     uct_ha_ctl_attention(conn); /* progress ends it: no completion will come */
 }
@@ -264,10 +279,10 @@ static void send_failed(struct uct_ha_lane *lane, const struct ha_wc *wc)
               ha_rail_name(conn->iface->rail[lane->slot]), lane->slot, lane->gen,
               ha_wc_raw_name(wc->raw), wc->vendor);
     if (wc->status == HA_WC_PROGRAM) {
-        ucs_error("ha_rc: operation rejected by %s: %s (vendor 0x%x); check addresses, "
-                  "lengths and remote keys", ha_rail_name(conn->iface->rail[lane->slot]),
-                  ha_wc_raw_name(wc->raw), wc->vendor);
-        reject(conn, (uint32_t)wc->wr_id);
+        /* Believed only when the peer has answered the fence: the memory of a
+         * process that dies is gone a moment before its queue pairs. */
+        lane->rejected = *wc;
+        lane->rejects  = 1;
         uct_ha_ctl_lane_down(lane, HA_CAUSE_PROGRAM);
     } else {
         uct_ha_ctl_lane_down(lane, wc->status == HA_WC_FLUSHED ? HA_CAUSE_FLUSH :

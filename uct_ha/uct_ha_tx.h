@@ -81,6 +81,11 @@ void uct_ha_tx_credit(struct uct_ha_conn *conn);
 /* Send completion of a lane, good or bad. */
 void uct_ha_tx_completion(struct uct_ha_lane *lane, const struct ha_wc *wc);
 
+/* Entry `index` of the log was the program's fault. Afterwards, outside of any
+ * lock: tell, and end the connection if the operation could not report it. */
+void uct_ha_tx_reject(struct uct_ha_conn *conn, uint32_t index);
+void uct_ha_tx_rejected(struct uct_ha_conn *conn);
+
 /* End everything with `status` and tell the user once when it matters to him. */
 void uct_ha_tx_fail(struct uct_ha_conn *conn);
 void uct_ha_tx_report(struct uct_ha_conn *conn);
