@@ -85,7 +85,8 @@ static void rail_up(struct uct_ha_iface *iface, int slot)
         uct_ha_peer_drop_ah(peer, slot);
         peer->rail[slot].retry_at = 0;
         peer->rail[slot].bad_at   = 0; /* not suspected: known to have been down */
-        peer->rail[slot].bad      = iface->ctl.heartbeat != 0 && iface->ctl.ud[slot] != NULL;
+        peer->rail[slot].bad      = iface->ctl.heartbeat != 0 && iface->ctl.ud[slot] != NULL &&
+                                    peer->rail[slot].ud_qpn != 0;
         uct_ha_ctl_usable_locked(peer);
     }
     iface->ctl.check_at     = 0;

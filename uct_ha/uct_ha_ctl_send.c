@@ -47,7 +47,8 @@ static int can_send(const struct uct_ha_peer *peer, int slot)
 {
     const struct uct_ha_iface *iface = peer->iface;
 
-    return slot < iface->slots && peer->rail[slot].ah != NULL && iface->ctl.ud[slot] != NULL &&
+    return slot < iface->slots && peer->rail[slot].ah != NULL &&
+           peer->rail[slot].ud_qpn != 0 && iface->ctl.ud[slot] != NULL &&
            !iface->ctl.down[slot] && !ha_ud_is_dead(iface->ctl.ud[slot]);
 }
 

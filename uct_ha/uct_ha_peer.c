@@ -222,7 +222,7 @@ int uct_ha_peer_heartbeat(struct uct_ha_peer *peer, uint64_t now, int *suspect)
     *suspect = HA_NO_SLOT;
     for (int s = 0; s < iface->slots; s++) {
         rail = &peer->rail[s];
-        if (!rail->known || rail->ah == NULL || iface->ctl.down[s]) {
+        if (!rail->known || rail->ah == NULL || rail->ud_qpn == 0 || iface->ctl.down[s]) {
             rail->waiting = 0;
             continue;
         }
