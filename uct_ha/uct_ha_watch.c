@@ -3,7 +3,9 @@
 
 #include <pthread.h>
 
-/* Lock order: this lock before any interface's control lock. */
+/* Lock order: `life`, `lock`, any interface's control lock. The handler takes
+ * the last two only, so that it can be waited for under the first. */
+static pthread_mutex_t      life = PTHREAD_MUTEX_INITIALIZER; /* add, remove */
 static pthread_mutex_t      lock = PTHREAD_MUTEX_INITIALIZER;
 static struct uct_ha_watch *watches;
 
@@ -80,6 +82,7 @@ ucs_status_t uct_ha_watch_add(struct uct_ha_watch *watch, struct ha_rail *rail,
     watch->arg  = arg;
     watch->slot = slot;
 
+    pthread_mutex_lock(&life);
     pthread_mutex_lock(&lock);
     if (!is_watched(rail)) {
         status = ucs_async_set_event_handler(UCS_ASYNC_MODE_THREAD_SPINLOCK,
@@ -91,6 +94,7 @@ ucs_status_t uct_ha_watch_add(struct uct_ha_watch *watch, struct ha_rail *rail,
         watches     = watch;
     }
     pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&life);
     return status;
 }
 
@@ -99,6 +103,7 @@ void uct_ha_watch_remove(struct uct_ha_watch *watch)
     struct uct_ha_watch **link;
     int                   last;
 
+    pthread_mutex_lock(&life);
     pthread_mutex_lock(&lock);
     for (link = &watches; *link != watch; link = &(*link)->next) {
     }
@@ -108,6 +113,7 @@ void uct_ha_watch_remove(struct uct_ha_watch *watch)
     if (last) {
         ucs_async_remove_handler(ha_rail_event_fd(watch->rail), 1);
     }
+    pthread_mutex_unlock(&life);
 }
 
 void uct_ha_watch_count(unsigned *up, unsigned *down)
