@@ -466,11 +466,15 @@ void am_exchange(int i, unsigned count)
     pump_until(am_all_here());
 }
 
+void flush_all_of(int s)
+{
+    pump_until(uct_iface_flush(world.side[s].iface, 0, NULL) == UCS_OK);
+}
+
 void flush_all(void)
 {
-    for (int s = 0; s < 2; s++) {
-        pump_until(uct_iface_flush(world.side[s].iface, 0, NULL) == UCS_OK);
-    }
+    flush_all_of(0);
+    flush_all_of(1);
 }
 
 /* ---- memory ------------------------------------------------------------------------------ */

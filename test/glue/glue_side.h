@@ -99,6 +99,7 @@ void am_exchange(int i, unsigned count);
 void am_post(int s, int i, unsigned count); /* pumps while there is no room */
 int  am_all_here(void);
 void flush_all(void);
+void flush_all_of(int s);
 
 /* Memory of `bytes` on both sides, registered, keys exchanged. */
 void memory_open(size_t bytes);

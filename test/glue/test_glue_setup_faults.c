@@ -175,6 +175,49 @@ static void test_control_on_one_rail(void **state)
     am_exchange(0, 50);
     fake_port(A0, 1);
     wait_standbys(2); /* used again although nothing answers on it */
+    fake_port(B0, 0);
+    am_exchange(0, 50);
+    fake_port(B0, 1);
+    wait_standbys(2);
+}
+
+/* Control packets over TCP alone, as for devices without user UD. */
+static void test_control_by_tcp(void **state)
+{
+    (void)state;
+    world_open(72, "CONTROL=tcp HEARTBEAT=10ms");
+    rma_open();
+    ep_open(0, 0);
+    ep_open(1, 0);
+    am_exchange(0, 50);
+    wait_standbys(2);
+    for (unsigned cut = 0; cut < 8; cut++) {
+        rma_put(0, 0, 20);
+        fake_port((int)(cut % 4), 0);
+        am_exchange(0, 30);
+        fake_port((int)(cut % 4), 1);
+        wait_standbys(2);
+    }
+    flush_all();
+    rma_check(0);
+    assert_int_equal(stats().ep_errors, 0);
+}
+
+/* No rail can carry datagrams: TCP is found by itself. */
+static void test_no_datagrams(void **state)
+{
+    (void)state;
+    world_open(73, "");
+    side_close(0);
+    fake_fail(FAKE_CALL_UD_CREATE, -1, -ENOMEM, 2);
+    side_open(0, "");
+    ep_open(0, 0);
+    ep_open(1, 0);
+    am_exchange(0, 50);
+    wait_standbys(2);
+    fake_port(A0, 0);
+    am_exchange(0, 50);
+    assert_int_equal(stats().ep_errors, 0);
 }
 
 /* Completions of one more connection do not fit: that endpoint ends with an
@@ -244,6 +287,8 @@ static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_close_while_connecting),
     GLUE_TEST(test_refused_now_and_then),
     GLUE_TEST(test_control_on_one_rail),
+    GLUE_TEST(test_control_by_tcp),
+    GLUE_TEST(test_no_datagrams),
     GLUE_TEST(test_completion_queue_full),
     GLUE_TEST(test_not_registered_on_standby),
 };
