@@ -104,6 +104,22 @@ test_sim_ha_sim_SOURCES = \
 	%D%/sim/sim_world.c
 test_sim_ha_sim_LDADD = libha_core.la
 
+# every interleaving of a small world around the failover core, packet numbers of 4 bits
+check_PROGRAMS += test/model/ha_explore
+TESTS          += test/model/ha_explore
+
+test_model_ha_explore_SOURCES = \
+	%D%/model/model.h \
+	%D%/model/model_data.c \
+	%D%/model/model_main.c \
+	%D%/model/model_oracle.c \
+	%D%/model/model_pack.c \
+	%D%/model/model_search.c \
+	%D%/model/model_side.c \
+	%D%/model/model_world.c \
+	$(libha_core_la_SOURCES)
+test_model_ha_explore_CPPFLAGS = $(AM_CPPFLAGS) -DHA_PSN_BITS=4
+
 # traffic for the lab tests: run by test/run_lab_tests, not by `make check`
 noinst_PROGRAMS += test/lab_tests/ha_torture
 

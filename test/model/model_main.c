@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* ha_explore: every interleaving of a small world around the failover core. */
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "model.h"
+
+int model_telling;
+
+static const char usage[] =
+    "usage: ha_explore [options]\n"
+    "\n"
+    "Explores every interleaving of two endpoints over two rails, built from the\n"
+    "product's own failover core, and checks the invariants of docs/failover.md\n"
+    "after every step.\n"
+    "\n"
+    "  -a OPS, -b OPS  operations of side a (the decider) and b, in posting order, at\n"
+    "                  most 4 each: S send, W write of two packets, A fetching atomic,\n"
+    "                  R read, F write behind a fence, - none. Default: SW and S\n"
+    "  -f N  rail cuts, 0..3 (1)             -x N  false alarms, 0..3 (0)\n"
+    "  -y N  false suspicions, 0..3 (0)      -g N  deadlines or cancels, 0..2 (0)\n"
+    "  -C N  control packets on the way per direction, 1..2 (1); 2: out of order\n"
+    "  -s S  start with: nothing, one (lane, the standby is being built), two (lanes;\n"
+    "        default), late (third epoch, packets of the first failover on the way)\n"
+    "  -u    send completions are polled late\n"
+    "  -c    received messages become visible late\n"
+    "  -r    a context runs until nothing is left to do, as the product's glue does;\n"
+    "        else one transition at a time\n"
+    "  -E    control packets carry no echo: a side may send at any time (safety only)\n"
+    "  -n    packets of a cut lane never arrive\n"
+    "  -P    cuts are seen as port events; a side rebuilds when its port is up again\n"
+    "  -p    -P, and rail 0, once cut, never returns\n"
+    "  -S    split: connecting takes time and may fail, the handler may come in\n"
+    "        between resolving and telling\n"
+    "  -k    the users let go when they owe nothing; the goal is that both are gone\n"
+    "  -l    also L1: from every state the goal is reachable without more bad luck\n"
+    "  -M N  stop after N states (50000000)  -t N  stop after N seconds (no limit)\n"
+    "  -v    print every level\n"
+    "\n"
+    "Without -a ... -l: the small bounds of `make check`, all of them.\n"
+    "Exit status: 0 no violation, 1 violation (with the steps to it), 2 stopped at a\n"
+    "limit without violation, 3 wrong use.\n";
+
+struct small {
+    const char *what;
+    struct model_options options;
+    int reach_goal;
+};
+
+/* What `make check` runs: some seconds each on a slow machine. */
+static const struct small smalls[] = {
+    { "one transition at a time, and L1",
+      { .ops = { "SW", "S" }, .cuts = 1, .channel = 1, .start = MODEL_START_TWO_LANES }, 1 },
+    { "a fenced write behind a read, completions polled late",
+      { .ops = { "RF", "" }, .cuts = 1, .channel = 1, .start = MODEL_START_TWO_LANES,
+        .late_sends = 1 }, 0 },
+};
+
+/* ---- telling ---- */
+
+void model_tell(const char *format, ...)
+{
+    va_list args;
+
+    if (!model_telling)
+        return;
+    fputs("          ", stdout);
+    va_start(args, format);
+    vprintf(format, args);
+    va_end(args);
+    putchar('\n');
+}
+
+static void show_lane(const struct model_side *side, int slot)
+{
+    static const char *const state[] = { "no QP", "INIT", "UP", "ERRING", "ERR" };
+    const struct ha_lane *lane = &side->pair.lane[slot];
+    const struct ha_view *view = &side->pair.view[slot];
+    const struct model_qp *qp  = &side->qp[slot];
+
+    printf("        lane %d.%u %s (%s) epoch %u proof %u k %u; the peer is at %u %s proof %u k %u; "
+           "posted %u acked %u polled %u; executed %u packets, received %u delivered %u\n",
+           slot, lane->gen, ha_lane_status_name(lane->st), state[qp->state], lane->act, lane->rxpsn,
+           lane->k, view->gen, ha_lane_status_name(view->st), view->rxpsn, view->k, qp->num_ops,
+           qp->acked, qp->polled, qp->rx, qp->num_msg, qp->delivered);
+}
+
+void model_show(const struct model_world *w)
+{
+    for (int x = 0; x < 2; x++) {
+        const struct model_side *side = &w->side[x];
+
+        printf("      side %d: epoch %u, posts on %d, delivers from %d, operations executed %x "
+               "ended %x delivered %x%s%s\n", x, side->pair.epoch, side->tx_slot, side->rx_slot,
+               side->executed, side->ended, side->delivered, side->failed ? ", failed" : "",
+               side->gone ? ", gone" : "");
+        for (int slot = 0; slot < HA_SLOTS; slot++)
+            show_lane(side, slot);
+    }
+}
+
+/* ---- options ---- */
+
+static int wrong(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+
+static int wrong(const char *format, ...)
+{
+    va_list args;
+
+    fputs("ha_explore: ", stderr);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputs(". Try --help.\n", stderr);
+    exit(3);
+}
+
+static unsigned long number_of(int option, const char *text, unsigned long max)
+{
+    char *end;
+    unsigned long value;
+
+    errno = 0;
+    value = strtoul(text, &end, 10);
+    if (errno != 0 || end == text || *end != '\0' || value > max || *text == '-')
+        wrong("-%c '%s' is not a number from 0 to %lu", option, text, max);
+    return value;
+}
+
+static void set_ops(int x, int option, const char *text)
+{
+    if (strcmp(text, "-") == 0)
+        text = "";
+    if (strlen(text) > MODEL_OPS_MAX)
+        wrong("-%c '%s': at most %d operations", option, text, MODEL_OPS_MAX);
+    if (text[strspn(text, "SWARF")] != '\0')
+        wrong("-%c '%s': '%c' is none of S, W, A, R, F", option, text, text[strspn(text, "SWARF")]);
+    strcpy(model_options.ops[x], text);
+}
+
+static uint8_t start_of(const char *text)
+{
+    static const char *const names[] = { "nothing", "one", "two", "late" };
+
+    for (unsigned i = 0; i < 4; i++)
+        if (strcmp(text, names[i]) == 0)
+            return (uint8_t)i;
+    wrong("-s '%s' is none of nothing, one, two, late", text);
+}
+
+static void parse(int argc, char **argv, struct model_limits *limits)
+{
+    struct model_options *o = &model_options;
+    int option;
+
+    while ((option = getopt(argc, argv, "a:b:f:x:y:g:C:s:M:t:ucrEnPpSklvh")) != -1) {
+        switch (option) {
+        case 'a': set_ops(0, option, optarg); break;
+        case 'b': set_ops(1, option, optarg); break;
+        case 'f': o->cuts = (uint8_t)number_of(option, optarg, 3); break;
+        case 'x': o->alarms = (uint8_t)number_of(option, optarg, 3); break;
+        case 'y': o->suspicions = (uint8_t)number_of(option, optarg, 3); break;
+        case 'g': o->giveups = (uint8_t)number_of(option, optarg, 2); break;
+        case 'C': o->channel = (uint8_t)number_of(option, optarg, MODEL_NET_MAX); break;
+        case 's': o->start = start_of(optarg); break;
+        case 'M': limits->states = number_of(option, optarg, UINT32_MAX - 1); break;
+        case 't': limits->seconds = (unsigned)number_of(option, optarg, 1000000); break;
+        case 'u': o->late_sends = 1; break;
+        case 'c': o->late_recvs = 1; break;
+        case 'r': o->at_once = 1; break;
+        case 'E': o->no_echo = 1; break;
+        case 'n': o->no_late = 1; break;
+        case 'P': o->ports = 1; break;
+        case 'p': o->ports = o->for_ever = 1; break;
+        case 'S': o->split = 1; break;
+        case 'k': o->closing = 1; break;
+        case 'l': limits->reach_goal = 1; break;
+        case 'v': limits->verbose = 1; break;
+        case 'h': fputs(usage, stdout); exit(0);
+        default: wrong("there is no such option, or its value is missing");
+        }
+    }
+    if (optind != argc)
+        wrong("'%s' is not an option", argv[optind]);
+    if (o->channel == 0)
+        wrong("-C 0: without control packets nothing can be agreed upon");
+    if (o->start == MODEL_START_LATE)
+        o->channel = 2;
+    if (o->no_echo && (o->closing || limits->reach_goal))
+        wrong("-E goes with neither -k nor -l: closing and liveness rest on the echo");
+}
+
+/* ---- running ---- */
+
+static const char *describe(char *buf, size_t size)
+{
+    static const char *const start[] = { "nothing", "one lane", "two lanes", "third epoch" };
+    const struct model_options *o    = &model_options;
+
+    snprintf(buf, size, "%s|%s from %s, %u cuts, %u alarms, %u suspicions, %u give-ups, channel %u%s%s%s%s%s%s%s%s%s",
+             o->ops[0], o->ops[1], start[o->start], o->cuts, o->alarms, o->suspicions, o->giveups,
+             o->channel, o->late_sends ? ", late sends" : "", o->late_recvs ? ", late receives" : "",
+             o->at_once ? ", contexts run through" : "", o->no_echo ? ", no echo" : "",
+             o->no_late ? ", no late packets" : "", o->for_ever ? ", rail 0 never returns" :
+             o->ports ? ", port events" : "", o->split ? ", split" : "",
+             o->closing ? ", users let go" : "", "");
+    return buf;
+}
+
+static enum model_outcome explore(const struct model_limits *limits)
+{
+    static const char *const outcome_name[] = { "complete, no violation", "VIOLATION",
+                                                "STOPPED at the limit, no violation so far" };
+    struct model_result result;
+    struct timespec begin, end;
+    enum model_outcome outcome;
+    char text[256];
+    double seconds;
+
+    printf("%s%s\n", describe(text, sizeof(text)), limits->reach_goal ? ", L1" : "");
+    fflush(stdout);
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    outcome = model_search(limits, &result);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    seconds = (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) / 1e9;
+    printf("%s: %llu states, %llu transitions, depth %u, %llu goal states, generation %u, epoch %u, "
+           "%.1f s, %llu MiB, two states with one hash: probability %.0e\n",
+           outcome_name[outcome], (unsigned long long)result.states,
+           (unsigned long long)result.transitions, result.depth, (unsigned long long)result.goals,
+           result.max_gen, result.max_epoch, seconds, (unsigned long long)(result.bytes >> 20),
+           (double)result.states * (double)result.states / 2 / 18446744073709551616.0);
+    if (outcome == MODEL_VIOLATED)
+        printf("after %u steps: %s\n", result.steps, result.violation);
+    fflush(stdout);
+    return outcome;
+}
+
+static int run_smalls(void)
+{
+    unsigned n = sizeof(smalls) / sizeof(smalls[0]), passed = 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        struct model_limits limits = { .states = 50000000, .reach_goal = smalls[i].reach_goal };
+
+        printf("--- %s\n", smalls[i].what);
+        model_options = smalls[i].options;
+        passed       += explore(&limits) == MODEL_COMPLETE;
+    }
+    printf("%u passed, %u failed\n", passed, n - passed);
+    return passed != n;
+}
+
+int main(int argc, char **argv)
+{
+    struct model_limits limits = { .states = 50000000 };
+
+    if (argc > 1 && strcmp(argv[1], "--help") == 0) {
+        fputs(usage, stdout);
+        return 0;
+    }
+    if (argc == 1)
+        return run_smalls();
+    parse(argc, argv, &limits);
+    return (int)explore(&limits);
+}
