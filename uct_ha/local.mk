@@ -66,6 +66,7 @@ libuct_ha_la_SOURCES = \
 	%D%/uct_ha_exposed.h \
 	%D%/uct_ha_failover.c \
 	%D%/uct_ha_failover.h \
+	%D%/uct_ha_iface_setup.c \
 	%D%/uct_ha_iface.c \
 	%D%/uct_ha_iface.h \
 	%D%/uct_ha_job.c \

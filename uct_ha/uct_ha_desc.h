@@ -27,6 +27,18 @@ static inline void uct_ha_desc_free(struct uct_ha_iface *iface, struct uct_ha_de
     iface->free_desc = desc;
 }
 
+/* The operation sends `length` bytes of the buffer, or receives them there, and
+ * holds it until its end. */
+static inline void uct_ha_desc_use(struct uct_ha_txop *txop, struct uct_ha_desc *desc,
+                                   size_t length)
+{
+    txop->desc            = desc;
+    txop->pieces          = 1;
+    txop->piece[0].addr   = (uintptr_t)desc->data;
+    txop->piece[0].length = (uint32_t)length;
+    txop->piece[0].mem    = desc->mem;
+}
+
 void uct_ha_desc_cleanup(struct uct_ha_iface *iface);
 
 #endif

@@ -59,15 +59,6 @@ ucs_status_t uct_ha_ep_am_short_iov(uct_ep_h tl_ep, uint8_t id, const uct_iov_t 
     return UCS_OK;
 }
 
-static inline void use_desc(struct uct_ha_txop *txop, struct uct_ha_desc *desc, uint32_t length)
-{
-    txop->desc            = desc;
-    txop->pieces          = 1;
-    txop->piece[0].addr   = (uintptr_t)desc->data;
-    txop->piece[0].length = length;
-    txop->piece[0].mem    = desc->mem;
-}
-
 ssize_t uct_ha_ep_am_bcopy(uct_ep_h tl_ep, uint8_t id, uct_pack_callback_t pack, void *arg,
                            unsigned flags)
 {
@@ -89,7 +80,7 @@ ssize_t uct_ha_ep_am_bcopy(uct_ep_h tl_ep, uint8_t id, uct_pack_callback_t pack,
     txop   = uct_ha_tx_append(conn, HA_OP_SEND, HA_SEND_IMM, length);
     conn->tx_sent++;
     txop->imm = id;
-    use_desc(txop, desc, (uint32_t)length);
+    uct_ha_desc_use(txop, desc, (uint32_t)length);
     uct_ha_tx_commit(conn);
     return (ssize_t)length;
 }
@@ -121,7 +112,7 @@ ucs_status_t uct_ha_ep_am_zcopy(uct_ep_h tl_ep, uint8_t id, const void *header,
     conn->tx_sent++;
     txop->imm = id;
     txop->comp  = comp;
-    use_desc(txop, desc, header_length);
+    uct_ha_desc_use(txop, desc, header_length);
     txop->pieces = (uint8_t)uct_ha_ep_fill_pieces(txop, 1, iov, iovcnt);
     uct_ha_tx_commit(conn);
     return UCS_INPROGRESS;

@@ -48,15 +48,6 @@ static inline struct uct_ha_txop *begin(struct uct_ha_conn *conn, enum ha_op_kin
     return txop;
 }
 
-static inline void use_desc(struct uct_ha_txop *txop, struct uct_ha_desc *desc, size_t length)
-{
-    txop->desc            = desc;
-    txop->pieces          = 1;
-    txop->piece[0].addr   = (uintptr_t)desc->data;
-    txop->piece[0].length = (uint32_t)length;
-    txop->piece[0].mem    = desc->mem;
-}
-
 ucs_status_t uct_ha_ep_put_short(uct_ep_h tl_ep, const void *buffer, unsigned length,
                                  uint64_t remote_addr, uct_rkey_t rkey)
 {
@@ -95,7 +86,7 @@ ssize_t uct_ha_ep_put_bcopy(uct_ep_h tl_ep, uct_pack_callback_t pack, void *arg,
     }
     length = pack(desc->data, arg);
     txop   = begin(conn, HA_OP_WRITE, HA_WRITE, length, remote_addr, rkey);
-    use_desc(txop, desc, length);
+    uct_ha_desc_use(txop, desc, length);
     uct_ha_tx_commit(conn);
     return (ssize_t)length;
 }
@@ -162,7 +153,7 @@ ucs_status_t uct_ha_ep_get_bcopy(uct_ep_h tl_ep, uct_unpack_callback_t unpack, v
     txop->comp       = comp;
     txop->unpack     = unpack;
     txop->unpack_arg = arg;
-    use_desc(txop, desc, length);
+    uct_ha_desc_use(txop, desc, length);
     uct_ha_tx_commit(conn);
     return UCS_INPROGRESS;
 }

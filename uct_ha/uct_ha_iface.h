@@ -99,6 +99,11 @@ ucs_status_t uct_ha_iface_open(uct_md_h md, uct_worker_h worker,
                                const uct_iface_params_t *params,
                                const uct_iface_config_t *config, uct_iface_h *iface_p);
 
+/* Everything behind the base class (uct_ha_iface_setup.c): slots, rails, config
+ * and cookie are filled in. A failed setup leaves nothing behind. */
+ucs_status_t uct_ha_iface_setup(struct uct_ha_iface *iface);
+void         uct_ha_iface_teardown(struct uct_ha_iface *iface);
+
 /* What the peer needs to know of our rail in `slot`. */
 struct uct_ha_rail_where uct_ha_iface_where(const struct uct_ha_iface *iface, int slot);
 

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * An interface comes to life: sizes that fit the devices, completion queues,
+ * the control plane, the event descriptor; and all of that again in reverse.
+ */
+
+#include "uct_ha_iface.h"
+
+#include "uct_ha_ctl.h"
+#include "uct_ha_desc.h"
+#include "uct_ha_job.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define CQ_DEPTH_MIN 1024
+
+static void cleanup(struct uct_ha_iface *iface)
+{
+    for (int s = 0; s < HA_SLOTS; s++) {
+        if (iface->cq[s] != NULL) {
+            ha_cq_destroy(iface->cq[s]);
+        }
+    }
+    uct_ha_desc_cleanup(iface);
+    if (iface->event_fd >= 0) {
+        close(iface->event_fd);
+    }
+    free(iface->lanes);
+}
+
+/* Ask the device what it really gives, once, before anything depends on it. */
+static ucs_status_t probe_caps(struct uct_ha_iface *iface, int slot)
+{
+    struct ha_rc_caps caps = {
+        .send_depth = iface->log_len + 1, .recv_depth = iface->rx_depth,
+        .max_sge = iface->max_sge, .max_inline = iface->max_inline,
+    };
+    struct ha_rc *rc;
+    int           status;
+
+    status = ha_rc_create(iface->rail[slot], iface->cq[slot], &caps, &rc);
+    if (status != 0) {
+        ucs_error("ha_rc: %s refuses a queue pair of %u sends and %u receives: %s; lower "
+                  "UCX_HA_RC_TX_QUEUE_LEN or UCX_HA_RC_RX_QUEUE_LEN, or raise ulimit -l",
+                  ha_rail_name(iface->rail[slot]), caps.send_depth, caps.recv_depth,
+                  strerror(-status));
+        return UCS_ERR_IO_ERROR;
+    }
+    ha_rc_destroy(rc);
+    iface->max_inline = ucs_min(iface->max_inline, caps.max_inline);
+    return UCS_OK;
+}
+
+static uint32_t round_up_pow2(uint32_t n)
+{
+    uint32_t p = 1;
+
+    while (p < n) {
+        p *= 2;
+    }
+    return p;
+}
+
+static void derive_sizes(struct uct_ha_iface *iface)
+{
+    const struct uct_ha_iface_config *config = &iface->config;
+
+    iface->log_len    = round_up_pow2(config->tx_queue_len);
+    iface->credits    = config->rx_queue_len;
+    iface->rx_depth   = config->rx_queue_len + UCT_HA_RX_RESERVE;
+    iface->max_inline = ucs_min(config->max_inline, UCT_HA_INLINE_MAX);
+    iface->max_sge    = ucs_min(config->max_sge, UCT_HA_IOV_MAX);
+    iface->rd_atomic  = 16;
+    for (int s = 0; s < iface->slots; s++) {
+        const struct ha_rail_limits *limits = ha_rail_limits(iface->rail[s]);
+
+        iface->max_sge   = ucs_min(iface->max_sge, limits->max_sge);
+        iface->rd_atomic = ucs_min(iface->rd_atomic, limits->max_rd_atomic);
+        while (iface->log_len + 1 > limits->max_qp_wr) {
+            iface->log_len /= 2;
+        }
+        if (iface->rx_depth > limits->max_qp_wr) {
+            iface->rx_depth = limits->max_qp_wr;
+            iface->credits  = iface->rx_depth - UCT_HA_RX_RESERVE;
+        }
+    }
+}
+
+/* The hardware alone may retry for this long; the RTO has to be patient
+ * enough not to mistake that for a dead rail. */
+static void fit_rto(struct uct_ha_iface *iface)
+{
+    struct uct_ha_iface_config *config = &iface->config;
+    double window = 4.096e-6 * (double)(1ull << config->timeout) * (config->retry_count + 1);
+
+    if (config->retry_count == 7 && ha_rail_limits(iface->rail[0])->retry7_forever) {
+        ucs_warn("ha_rc: UCX_HA_RC_RETRY_COUNT=7 means for ever on %s; using 6",
+                 ha_rail_name(iface->rail[0]));
+        config->retry_count = 6;
+    }
+    if (config->rto < 2 * window) {
+        ucs_debug("ha_rc: RTO raised from %.3f s to %.3f s, twice the hardware window",
+                  config->rto, 2 * window);
+        config->rto = 2 * window;
+    }
+}
+
+static void choose_places(struct uct_ha_iface *iface)
+{
+    int second;
+
+    iface->place[0] = iface->place[1] = UCT_HA_PLACE_ALONE;
+    if (iface->slots == HA_SLOTS) {
+        second = strcmp(ha_rail_name(iface->rail[0]), ha_rail_name(iface->rail[1])) > 0;
+        iface->place[0] = (uint8_t)second;
+        iface->place[1] = (uint8_t)!second;
+    }
+}
+
+static ucs_status_t open_event_fd(struct uct_ha_iface *iface)
+{
+    struct epoll_event event = { .events = EPOLLIN };
+    int                failed;
+
+    iface->event_fd = epoll_create1(EPOLL_CLOEXEC);
+    failed = iface->event_fd < 0 ||
+             epoll_ctl(iface->event_fd, EPOLL_CTL_ADD, iface->ctl.wake_fd, &event) != 0;
+    for (int s = 0; s < iface->slots && !failed; s++) {
+        failed = epoll_ctl(iface->event_fd, EPOLL_CTL_ADD, ha_cq_fd(iface->cq[s]), &event) != 0;
+    }
+    if (failed) {
+        ucs_error("ha_rc: cannot make an event descriptor: %s (ulimit -n too low?)",
+                  strerror(errno));
+        return UCS_ERR_IO_ERROR;
+    }
+    return UCS_OK;
+}
+
+static ucs_status_t open_queues(struct uct_ha_iface *iface)
+{
+    ucs_status_t status = UCS_OK;
+    int          error;
+
+    for (int s = 0; s < iface->slots && status == UCS_OK; s++) {
+        iface->cq_depth[s] = ucs_min(CQ_DEPTH_MIN, ha_rail_limits(iface->rail[s])->max_cqe);
+        error = ha_cq_create(iface->rail[s], iface->cq_depth[s], 1, &iface->cq[s]);
+        if (error != 0) {
+            ucs_error("ha_rc: %s: cannot create a completion queue of %u: %s",
+                      ha_rail_name(iface->rail[s]), iface->cq_depth[s], strerror(-error));
+            return UCS_ERR_IO_ERROR;
+        }
+        status = probe_caps(iface, s);
+    }
+    return status;
+}
+
+ucs_status_t uct_ha_iface_setup(struct uct_ha_iface *iface)
+{
+    ucs_status_t status;
+
+    derive_sizes(iface);
+    fit_rto(iface);
+    choose_places(iface);
+    if (uct_ha_job_open() != 0) {
+        return UCS_ERR_NO_RESOURCE;
+    }
+    status = open_queues(iface);
+    if (status == UCS_OK) {
+        status = uct_ha_ctl_open(iface);
+        if (status == UCS_OK) {
+            status = open_event_fd(iface);
+        }
+        if (status != UCS_OK) {
+            uct_ha_ctl_close(iface);
+        }
+    }
+    if (status != UCS_OK) {
+        cleanup(iface);
+        uct_ha_job_close();
+    }
+    return status;
+}
+
+void uct_ha_iface_teardown(struct uct_ha_iface *iface)
+{
+    uct_ha_ctl_close(iface);
+    cleanup(iface);
+    uct_ha_job_close();
+}
