@@ -20,6 +20,9 @@
  * once by a flushed receive; this is for a process that computes. */
 #define SETTLE_NS (10 * MSEC)
 
+/* A peer that leaves repeats its good-bye until nobody needs it. */
+#define GONE_NS (1000 * MSEC)
+
 #define CHECK_NS  (100 * MSEC) /* RTO and address retry resolution */
 
 /* ---- is a rail good for new lanes ------------------------------------------ */
@@ -280,6 +283,9 @@ static void check_round(struct uct_ha_iface *iface, uint64_t now)
     ha_rto_calm(&iface->ctl.rto, now);
     ucs_list_for_each(peer, &iface->ctl.peers, list) {
         uct_ha_peer_resolve(peer, now);
+        if (peer->bye_rx && !peer->lost && now > peer->bye_at + GONE_NS) {
+            lose_peer(peer); /* who waits for it still, waits in vain */
+        }
     }
     ucs_list_for_each(conn, &iface->ctl.conns, list) {
         if (now - iface->ctl.checked_at > 4 * CHECK_NS) {

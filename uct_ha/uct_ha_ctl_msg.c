@@ -181,6 +181,7 @@ static void take_bye(struct uct_ha_peer *peer, const struct ha_packet_header *he
     struct uct_ha_conn *conn;
 
     __atomic_store_n(&peer->bye_rx, 1, __ATOMIC_RELAXED);
+    peer->bye_at = uct_ha_now();
     if (!(header->flags & HA_PACKET_WANT)) {
         return;
     }

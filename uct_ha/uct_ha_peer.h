@@ -43,6 +43,7 @@ struct uct_ha_peer {
     uint32_t                next_sn;
     uint32_t                nonce;      /* of the last STATE sent */
     uint64_t                last_rx;
+    uint64_t                bye_at;     /* it said so last then */
     uint8_t                 bye_rx;     /* it leaves and owes us nothing */
     uint8_t                 answer_due; /* it asked and waits for an answer */
     uint8_t                 lost;
