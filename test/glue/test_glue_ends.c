@@ -109,6 +109,26 @@ static void test_peer_leaves(void **state)
     assert_int_equal(ep_try(0, 1), UCS_ERR_UNREACHABLE);
 }
 
+/* Its answer to an atomic never comes: nothing is on a lane that could break. */
+static void test_peer_leaves_with_atomic(void **state)
+{
+    struct side   *side = &world.side[0];
+    struct counted done;
+    uint64_t       old;
+
+    (void)state;
+    open_pair(92, "");
+    assert_int_equal(uct_ep_atomic64_fetch(side->ep[0], UCT_ATOMIC_OP_ADD, 1, &old,
+                                           (uintptr_t)rma_place(1, 0), side->rkey.rkey,
+                                           count_completion(&done)), UCS_INPROGRESS);
+    for (int i = 0; i < 200; i++) { /* the request is acknowledged, not looked at */
+        (void)uct_worker_progress(side->worker);
+    }
+    side_leave(1);
+    pump_until(done.called == 1);
+    flush_all_of(0);
+}
+
 /* The same name, another instance: the old endpoint must not talk to it. */
 static void test_peer_comes_back(void **state)
 {
@@ -302,6 +322,7 @@ static void test_both_leave_at_once(void **state)
 static void test_leave_while_peer_sends(void **state)
 {
     pthread_t thread;
+    uint64_t  start;
     unsigned  sent = 0;
 
     (void)state;
@@ -314,9 +335,11 @@ static void test_leave_while_peer_sends(void **state)
     }
     pthread_join(thread, NULL);
     assert_true(sent > 0);
+    start = now_ns();
     while (world.side[0].errors == 0) {
         (void)am_send(0, 0, BCOPY, 100, NULL);
         (void)uct_worker_progress(world.side[0].worker);
+        assert_true(now_ns() - start < PATIENCE_S * 1000000000ull);
     }
     flush_all_of(0);
     assert_int_equal(world.side[0].errors, 1);
@@ -326,6 +349,7 @@ static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_both_rails_down),
     GLUE_TEST(test_peer_silent),
     GLUE_TEST(test_peer_leaves),
+    GLUE_TEST(test_peer_leaves_with_atomic),
     GLUE_TEST(test_peer_comes_back),
     GLUE_TEST(test_cancel),
     GLUE_TEST(test_cancel_during_outage),
