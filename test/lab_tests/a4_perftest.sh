@@ -83,7 +83,7 @@ perftest() {
     elif grep -q 'UCX *\(ERROR\|WARN\)' "$log"; then
         not_ok "perftest $name" "$(grep -m 1 'UCX *\(ERROR\|WARN\)' "$log" | cut -c1-200)"
     else
-        ok "perftest $name" "$(sed -n 's/^.*Final: *//p' "$log" | awk '{ print $3 " us, " $6 " MB/s" }' | tail -n 1)"
+        ok "perftest $name" "$(sed -n 's/^.*Final: *//p' "$log" | awk 'NF > 7 { print $3 " us, " $6 " MB/s" }' | tail -n 1)"
     fi
 }
 

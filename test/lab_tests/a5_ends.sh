@@ -129,6 +129,28 @@ stopped() {
     fi
 }
 
+# Both rails dark, but one comes back before the peers give each other up.
+dark_for_a_while() {
+    local name="both rails dark for 2 s"
+    begin "dark" || return 0
+    if ! fault drop all || ! sleep 2 || ! fault clear b; then
+        not_ok "$name" "the lab could not do it"
+        abandon
+    elif ! flows 30; then
+        not_ok "$name" "no traffic when a rail was back"
+        abandon
+    else
+        fault clear
+        stop_pair
+        if verdict; then
+            ok "$name" "$(json dark.h1 failovers) failovers, longest silence $(json dark.h1 max_stall_ms) ms"
+        else
+            not_ok "$name" "$why"
+            abandon
+        fi
+    fi
+}
+
 exits() {
     local name="peer exits normally"
     start leaves "${limits[@]}" --server --linger 8 -- --seconds 2 --leave
@@ -150,5 +172,6 @@ both_rails_cut "both rails silent" drop all -- --peer-err
 killed "peer killed" h2 h1
 killed "peer killed, with error handler" h1 h2 --peer-err
 stopped
+dark_for_a_while
 exits
 finish
