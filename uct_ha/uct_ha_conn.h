@@ -48,11 +48,23 @@ struct uct_ha_desc {
     uint8_t                  data[] __attribute__((aligned(64)));
 };
 
+/* Keys are copied: the user's handle may be gone when it has to be sent again. */
 struct uct_ha_piece {
-    uint64_t                 addr;
-    uint32_t                 length;
-    const struct uct_ha_mem *mem; /* NULL for zero length */
+    uint64_t addr;
+    uint32_t length;
+    uint32_t rails; /* bit per rail on which it is registered */
+    uint32_t lkey[HA_SLOTS];
 };
+
+static inline void uct_ha_piece_set(struct uct_ha_piece *piece, const void *addr, size_t length,
+                                    const struct uct_ha_mem *mem)
+{
+    piece->addr    = (uintptr_t)addr;
+    piece->length  = (uint32_t)length;
+    piece->rails   = (mem->mr[0] != NULL) | (uint32_t)(mem->mr[1] != NULL) << 1;
+    piece->lkey[0] = mem->lkey[0];
+    piece->lkey[1] = mem->lkey[1];
+}
 
 /* What is needed to post an operation, and to post it again on another rail.
  * Parallel to the log's ring. */

@@ -32,11 +32,9 @@ static inline void uct_ha_desc_free(struct uct_ha_iface *iface, struct uct_ha_de
 static inline void uct_ha_desc_use(struct uct_ha_txop *txop, struct uct_ha_desc *desc,
                                    size_t length)
 {
-    txop->desc            = desc;
-    txop->pieces          = 1;
-    txop->piece[0].addr   = (uintptr_t)desc->data;
-    txop->piece[0].length = (uint32_t)length;
-    txop->piece[0].mem    = desc->mem;
+    txop->desc   = desc;
+    txop->pieces = 1;
+    uct_ha_piece_set(&txop->piece[0], desc->data, length, desc->mem);
 }
 
 void uct_ha_desc_cleanup(struct uct_ha_iface *iface);

@@ -29,10 +29,7 @@ unsigned uct_ha_ep_fill_pieces(struct uct_ha_txop *txop, unsigned first, const u
         if (length == 0) {
             continue;
         }
-        txop->piece[n].addr   = (uintptr_t)iov[i].buffer;
-        txop->piece[n].length = (uint32_t)length;
-        txop->piece[n].mem    = uct_ha_mem(iov[i].memh);
-        n++;
+        uct_ha_piece_set(&txop->piece[n++], iov[i].buffer, length, uct_ha_mem(iov[i].memh));
     }
     return n;
 }

@@ -9,6 +9,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -47,6 +48,7 @@ struct uct_ha_tcp {
     uct_ha_tcp_cb           cb;
     void                   *arg;
     int                     fd;
+    int                     spare; /* a descriptor to give up when there are no others */
     struct uct_ha_tcp_addr  addr;
     struct incoming        *incoming;
     unsigned                num_incoming;
@@ -127,12 +129,34 @@ static void unwatch_close(int fd)
     close(fd);
 }
 
+/* Out of descriptors the listener would stay readable for ever: use the spare
+ * one to take the connection and refuse it. 1 = there may be more. */
+static int refuse_one(struct uct_ha_tcp *tcp)
+{
+    int fd;
+
+    if ((errno != EMFILE && errno != ENFILE) || tcp->spare < 0) {
+        return 0;
+    }
+    close(tcp->spare);
+    fd = accept4(tcp->fd, NULL, NULL, SOCK_CLOEXEC);
+    if (fd >= 0) {
+        close(fd);
+    }
+    tcp->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    return fd >= 0;
+}
+
 static void accept_all(struct uct_ha_tcp *tcp)
 {
     struct incoming *in;
     int              fd;
 
-    while ((fd = accept4(tcp->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
+    while ((fd = accept4(tcp->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0 ||
+           refuse_one(tcp)) {
+        if (fd < 0) {
+            continue;
+        }
         in = tcp->num_incoming < INCOMING_MAX ? calloc(1, sizeof(*in)) : NULL;
         if (in == NULL || watch(tcp, fd, UCS_EVENT_SET_EVREAD) != 0) {
             free(in);
@@ -401,10 +425,11 @@ ucs_status_t uct_ha_tcp_open(const char *interface, const struct ha_rail_addr *r
     if (tcp == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    tcp->lock = lock;
-    tcp->cb   = cb;
-    tcp->arg  = arg;
-    tcp->fd   = -1;
+    tcp->lock  = lock;
+    tcp->cb    = cb;
+    tcp->arg   = arg;
+    tcp->fd    = -1;
+    tcp->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
     status    = choose_address(interface, rails, num_rails, &sin);
     if (status == 0) {
         status = listen_on(tcp, &sin);
@@ -415,6 +440,7 @@ ucs_status_t uct_ha_tcp_open(const char *interface, const struct ha_rail_addr *r
         if (tcp->fd >= 0) {
             close(tcp->fd);
         }
+        close(tcp->spare);
         free(tcp);
         return UCS_ERR_NO_DEVICE;
     }
@@ -444,6 +470,7 @@ void uct_ha_tcp_close(struct uct_ha_tcp *tcp)
         drop_incoming(tcp, tcp->incoming);
     }
     unwatch_close(tcp->fd);
+    close(tcp->spare);
     pthread_mutex_unlock(tcp->lock);
     free(tcp);
 }

@@ -17,8 +17,8 @@ static int fill_sge(const struct uct_ha_txop *txop, int slot, struct ha_sge *sge
     for (unsigned i = 0; i < txop->pieces; i++) {
         sge[i].addr   = txop->piece[i].addr;
         sge[i].length = txop->piece[i].length;
-        sge[i].lkey   = txop->piece[i].mem->lkey[slot];
-        if (ucs_unlikely(txop->piece[i].mem->mr[slot] == NULL)) {
+        sge[i].lkey   = txop->piece[i].lkey[slot];
+        if (ucs_unlikely(!(txop->piece[i].rails & (1u << slot)))) {
             return -ENXIO;
         }
     }
