@@ -30,10 +30,11 @@
 #define MODEL_OPS_MAX   4
 #define MODEL_NET_MAX   2
 #define MODEL_BYTES_MAX 256
-#define MODEL_NOW       1000ull     /* the one time there is */
+#define MODEL_NOW       1024ull      /* the one time there is */
 #define MODEL_LATER     (1ull << 40) /* beyond any step */
 
-enum model_start { MODEL_START_NOTHING, MODEL_START_ONE_LANE, MODEL_START_TWO_LANES, MODEL_START_LATE };
+enum model_start { MODEL_START_NOTHING, MODEL_START_ONE_LANE, MODEL_START_TWO_LANES,
+                   MODEL_START_MOVED, MODEL_START_LATE };
 
 struct model_options {
     char     ops[2][MODEL_OPS_MAX + 1];
@@ -49,6 +50,8 @@ struct model_options {
     uint8_t  for_ever;    /* rail 0, once cut, never returns */
     uint8_t  split;       /* connecting takes time and may fail; the handler may come between resolving and telling */
     uint8_t  closing;     /* the users let go when they owe nothing */
+    uint8_t  luck;        /* tell the first arrival of a control packet from a repeat: for L1 */
+    uint8_t  unchecked;   /* without the product's run-time checks: what would they have prevented? */
 };
 
 extern struct model_options model_options;
@@ -84,6 +87,7 @@ struct model_world {
     struct model_side side[2]; /* side 0 is the decider */
     struct ha_record  net[2][MODEL_NET_MAX]; /* [receiver]: what is on the way and may arrive, again too */
     uint8_t           net_used[2];
+    uint8_t           net_heard[2];  /* which of them were heard before, one bit each */
     uint8_t           dead[HA_SLOTS]; /* 1 + the youngest generation that a cut has hit */
     uint8_t           cuts, alarms, suspicions, giveups;
     const char       *violation;
@@ -101,7 +105,7 @@ uint32_t model_psn(int slot);                /* every queue pair of a slot start
 uint16_t model_mtu(int slot);
 
 /* ---- model_world.c ---- */
-#define MODEL_BAD_LUCK 0x1u /* must not be needed to reach the goal */
+#define MODEL_LUCK 0x1u /* good or bad: must not be needed to reach the goal */
 
 struct model_thing {
     const char *name;
@@ -119,7 +123,7 @@ void model_copy(struct model_world *to, const struct model_world *from); /* a lo
 int model_goal(const struct model_world *w);
 /* 1 if it happened; `w` is garbage if not. */
 int model_happen(struct model_world *w, model_label label);
-int model_is_bad_luck(model_label label);
+int model_is_luck(model_label label);
 /* The label after `label` (0xffff: the first one), 0xffff at the end. */
 model_label model_next_label(model_label label);
 #define MODEL_NO_LABEL ((model_label)0xffff)
@@ -128,7 +132,9 @@ const char *model_label_text(model_label label, char *buf, unsigned size);
 /* ---- model_data.c: things; return 1 if they happened ---- */
 int model_data_post(struct model_world *w, int x, int slot, int n);
 int model_data_execute(struct model_world *w, int x, int slot, int n);
+int model_data_execute_late(struct model_world *w, int x, int slot, int n);
 int model_data_ack(struct model_world *w, int x, int slot, int n);
+int model_data_ack_late(struct model_world *w, int x, int slot, int n);
 int model_data_poll_send(struct model_world *w, int x, int slot, int n);
 int model_data_show_receive(struct model_world *w, int x, int slot, int n);
 int model_data_cut(struct model_world *w, int x, int slot, int n);
@@ -142,7 +148,9 @@ int model_side_settle(struct model_world *w, int x, int slot, int n);
 int model_side_connected(struct model_world *w, int x, int slot, int n);
 int model_side_resolved(struct model_world *w, int x, int slot, int n);
 int model_side_send(struct model_world *w, int x, int slot, int n);
+int model_side_lose(struct model_world *w, int x, int slot, int n);
 int model_side_receive(struct model_world *w, int x, int slot, int n);
+int model_side_receive_again(struct model_world *w, int x, int slot, int n);
 int model_side_detect(struct model_world *w, int x, int slot, int n);
 int model_side_alarm(struct model_world *w, int x, int slot, int n);
 int model_side_suspect(struct model_world *w, int x, int slot, int n);

@@ -74,16 +74,13 @@ static int held_by_fence(int x, const struct model_qp *qp, unsigned at)
 }
 
 /* The next packet of x executes at the other side. */
-int model_data_execute(struct model_world *w, int x, int slot, int n)
+static int execute(struct model_world *w, int x, int slot)
 {
     struct model_qp *qp = &w->side[x].qp[slot], *its = responder_of(w, x, slot);
     unsigned end        = 0, op;
 
-    (void)n;
     if (its == 0 || its->state == MODEL_QP_ERR || its->rx_ops == qp->num_ops ||
         held_by_fence(x, qp, its->rx_ops))
-        return 0;
-    if (model_options.no_late && model_data_is_cut(w, slot, qp->gen))
         return 0;
     op = qp->op[its->rx_ops];
     for (unsigned i = 0; i <= its->rx_ops; i++)
@@ -102,6 +99,19 @@ int model_data_execute(struct model_world *w, int x, int slot, int n)
         model_side_follow(w, !x);
     }
     return 1;
+}
+
+int model_data_execute(struct model_world *w, int x, int slot, int n)
+{
+    (void)n;
+    return !model_data_is_cut(w, slot, w->side[x].qp[slot].gen) && execute(w, x, slot);
+}
+
+/* It left before the cut. */
+int model_data_execute_late(struct model_world *w, int x, int slot, int n)
+{
+    (void)n;
+    return model_data_is_cut(w, slot, w->side[x].qp[slot].gen) && execute(w, x, slot);
 }
 
 void model_data_retire(struct model_world *w, int x)
@@ -129,16 +139,13 @@ int model_data_poll_send(struct model_world *w, int x, int slot, int n)
 }
 
 /* The acknowledgement or the answer of x's oldest executed request arrives. */
-int model_data_ack(struct model_world *w, int x, int slot, int n)
+static int acknowledge(struct model_world *w, int x, int slot)
 {
     struct model_qp *qp = &w->side[x].qp[slot], *its = responder_of(w, x, slot);
     unsigned op;
 
-    (void)n;
     if (its == 0 || qp->acked >= its->rx_ops ||
         (qp->state != MODEL_QP_UP && qp->state != MODEL_QP_ERRING))
-        return 0;
-    if (model_options.no_late && model_data_is_cut(w, slot, qp->gen))
         return 0;
     op = qp->op[qp->acked++];
     w->side[x].has_data |= (uint8_t)(1u << op);
@@ -146,6 +153,18 @@ int model_data_ack(struct model_world *w, int x, int slot, int n)
     if (!model_options.late_sends)
         model_data_poll_send(w, x, slot, 0);
     return 1;
+}
+
+int model_data_ack(struct model_world *w, int x, int slot, int n)
+{
+    (void)n;
+    return !model_data_is_cut(w, slot, w->side[x].qp[slot].gen) && acknowledge(w, x, slot);
+}
+
+int model_data_ack_late(struct model_world *w, int x, int slot, int n)
+{
+    (void)n;
+    return model_data_is_cut(w, slot, w->side[x].qp[slot].gen) && acknowledge(w, x, slot);
 }
 
 /* A received message becomes visible at x. */

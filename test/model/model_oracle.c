@@ -202,9 +202,13 @@ static void check_lane(const struct model_world *before, struct model_world *w, 
 {
     const struct ha_lane *was = &before->side[x].pair.lane[slot];
     const struct ha_lane *is  = &w->side[x].pair.lane[slot];
+    const struct ha_view *had = &before->side[x].pair.view[slot];
+    const struct ha_view *saw = &w->side[x].pair.view[slot];
 
     if (is->gen < was->gen || (is->gen == was->gen && is->st < was->st))
         model_violation(w, "I11 a lane moves back");
+    if (saw->gen < had->gen || (saw->gen == had->gen && saw->st < had->st))
+        model_violation(w, "I11 what is known of the peer's lane moves back");
     if (is->gen == was->gen && was->act != 0 && is->act != was->act)
         model_violation(w, "I8 a lane serves two epochs");
     if (is->act > w->side[x].pair.epoch)

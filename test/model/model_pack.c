@@ -249,6 +249,7 @@ static inline void walk(struct stream *s, struct model_world *w)
     for (int x = 0; x < 2; x++) {
         walk_side(s, &w->side[x], x);
         NUMBER(s, w->net_used[x]);
+        NUMBER(s, w->net_heard[x]);
         for (int i = 0; i < w->net_used[x]; i++)
             walk_record(s, &w->net[x][i]);
         NUMBER(s, w->dead[x]); /* as many rails as sides */
@@ -273,6 +274,7 @@ static void normalise(struct model_world *w)
             swap         = w->net[x][0];
             w->net[x][0] = w->net[x][1];
             w->net[x][1] = swap;
+            w->net_heard[x] = (uint8_t)(w->net_heard[x] >> 1 | (w->net_heard[x] & 1) << 1);
         }
     }
 }

@@ -57,7 +57,7 @@ struct search {
     uint32_t *parent;
     model_label *label;
     uint64_t room;
-    /* steps without bad luck, only to check L1: those of state i begin at first[i] */
+    /* steps without luck, only to check L1: those of state i begin at first[i] */
     uint32_t *edge;
     uint64_t *first;
     uint64_t edges, edge_room;
@@ -242,7 +242,7 @@ static enum model_outcome expand(struct search *s, uint64_t i, const uint8_t *st
             continue; /* nothing has changed */
         s->result->transitions++;
         child = insert(s, packed, length, i, label, &fresh);
-        if (model_is_bad_luck(label))
+        if (model_is_luck(label))
             continue;
         alive = 1;
         if (s->limits->reach_goal)
@@ -254,7 +254,7 @@ static enum model_outcome expand(struct search *s, uint64_t i, const uint8_t *st
     return MODEL_COMPLETE;
 }
 
-/* From which states can the goal be reached without further bad luck? */
+/* From which states can the goal be reached without any luck? */
 static enum model_outcome check_goal_reachable(struct search *s)
 {
     int more = 1;

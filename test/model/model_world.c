@@ -52,7 +52,9 @@ uint16_t model_mtu(int slot)
 const struct model_thing model_things[] = {
     { "post",                       2, 2, 1, 0, model_data_post },
     { "execute",                    2, 2, 1, 0, model_data_execute },
+    { "late packet executes",       2, 2, 1, MODEL_LUCK, model_data_execute_late },
     { "acknowledge",                2, 2, 1, 0, model_data_ack },
+    { "late acknowledgement",       2, 2, 1, MODEL_LUCK, model_data_ack_late },
     { "poll sends",                 2, 2, 4, 0, model_data_poll_send },
     { "message becomes visible",    2, 2, 1, 0, model_data_show_receive },
     { "fence settles",              2, 2, 1, 0, model_side_settle },
@@ -62,14 +64,16 @@ const struct model_thing model_things[] = {
     { "resolution is told",         2, 2, 1, 0, model_side_resolved },
     { "send control packet",        2, 1, 2, 0, model_side_send },
     { "receive control packet",     2, 1, 2, 0, model_side_receive },
+    { "control packet comes again", 2, 1, 2, MODEL_LUCK, model_side_receive_again },
+    { "control packet is lost",     2, 1, 1, MODEL_LUCK, model_side_lose },
     { "detect",                     2, 2, 1, 0, model_side_detect },
     { "port comes up",              2, 2, 1, 0, model_side_port_up },
     { "user lets go",               2, 1, 1, 0, model_side_close },
-    { "RAIL IS CUT",                1, 2, 1, MODEL_BAD_LUCK, model_data_cut },
-    { "FALSE ALARM",                2, 2, 1, MODEL_BAD_LUCK, model_side_alarm },
-    { "FALSE SUSPICION",            2, 2, 1, MODEL_BAD_LUCK, model_side_suspect },
-    { "DEADLINE PASSES",            2, 1, 1, MODEL_BAD_LUCK, model_side_deadline },
-    { "USER CANCELS",               2, 1, 1, MODEL_BAD_LUCK, model_side_cancel },
+    { "RAIL IS CUT",                1, 2, 1, MODEL_LUCK, model_data_cut },
+    { "FALSE ALARM",                2, 2, 1, MODEL_LUCK, model_side_alarm },
+    { "FALSE SUSPICION",            2, 2, 1, MODEL_LUCK, model_side_suspect },
+    { "DEADLINE PASSES",            2, 1, 1, MODEL_LUCK, model_side_deadline },
+    { "USER CANCELS",               2, 1, 1, MODEL_LUCK, model_side_cancel },
 };
 
 const unsigned model_num_things = sizeof(model_things) / sizeof(model_things[0]);
@@ -105,6 +109,9 @@ static int never_happens(unsigned thing)
            (happen == model_data_show_receive && !model_options.late_recvs) ||
            ((happen == model_side_connected || happen == model_side_resolved) &&
             !model_options.split) ||
+           ((happen == model_data_execute_late || happen == model_data_ack_late) &&
+            model_options.no_late) ||
+           (happen == model_side_receive_again && !model_options.luck) ||
            (happen == model_side_port_up && !model_options.ports) ||
            (happen == model_side_close && !model_options.closing);
 }
@@ -117,14 +124,15 @@ int model_happen(struct model_world *w, model_label label)
     if (never_happens(thing_of(label)))
         return 0;
     if (w->side[x].gone && thing->happen != model_side_send && thing->happen != model_side_receive &&
+        thing->happen != model_side_receive_again && thing->happen != model_side_lose &&
         thing->happen != model_data_cut)
         return 0;
     return thing->happen(w, x, slot, n);
 }
 
-int model_is_bad_luck(model_label label)
+int model_is_luck(model_label label)
 {
-    return (model_things[thing_of(label)].flags & MODEL_BAD_LUCK) != 0;
+    return (model_things[thing_of(label)].flags & MODEL_LUCK) != 0;
 }
 
 const char *model_label_text(model_label label, char *buf, unsigned size)
@@ -172,17 +180,19 @@ static void come_to_rest(struct model_world *w, struct ha_record *kept)
         model_side_settle, model_side_connected, model_side_run_async, model_side_resolved,
         model_side_run_progress, model_side_send, model_side_receive
     };
-    int more;
+    int more, rounds = 0;
 
     do {
         more = 0;
+        if (rounds++ == 1000)
+            model_violation(w, "L1 the core never comes to rest");
         for (unsigned i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
             for (int n = 0; n < 4; n++)
                 more |= do_thing(w, steps[i], n & 1, n >> 1);
         for (int x = 0; x < 2 && kept != 0; x++)
             if (kept[x].epoch == 0 && w->net_used[x] && w->net[x][0].lane[0].st == HA_LANE_FENCED)
                 kept[x] = w->net[x][0];
-    } while (more);
+    } while (more && w->violation == 0);
 }
 
 static void lose_lane(struct model_world *w, int x, int slot, struct ha_record *kept)
@@ -233,12 +243,14 @@ void model_start(struct model_world *w)
     rail_up(w, 1);
     if (model_options.start >= MODEL_START_TWO_LANES)
         come_to_rest(w, 0);
-    if (model_options.start == MODEL_START_LATE) {
+    if (model_options.start >= MODEL_START_MOVED)
         lose_lane(w, 0, 0, kept);
+    if (model_options.start == MODEL_START_LATE) {
         lose_lane(w, 1, 1, 0);
         for (int x = 0; x < 2; x++) {
             w->net[x][1]   = kept[x];
             w->net_used[x] = 2;
+            w->net_heard[x] |= (uint8_t)(model_options.luck ? 2 : 0);
         }
     }
     w->cuts       = model_options.cuts;
@@ -249,6 +261,15 @@ void model_start(struct model_world *w)
 }
 
 /* ---- the goal ---- */
+
+/* Ready for the next failover: one lane in use, and a standby. */
+static int is_ready(const struct model_world *w, int x)
+{
+    const struct model_side *side = &w->side[x];
+
+    return side->tx_slot != HA_NO_SLOT &&
+           (ha_pair_standby(&side->pair) != HA_NO_SLOT || model_options.for_ever);
+}
 
 int model_goal(const struct model_world *w)
 {
@@ -261,7 +282,7 @@ int model_goal(const struct model_world *w)
     for (int x = 0; x < 2; x++) {
         if (w->side[x].ended != (1u << model_num_ops(x)) - 1)
             return 0;
-        if (!failed && w->side[x].delivered != model_ops_of_kind(x, 'S'))
+        if (!failed && (w->side[x].delivered != model_ops_of_kind(x, 'S') || !is_ready(w, x)))
             return 0;
     }
     return 1;
