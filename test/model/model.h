@@ -121,7 +121,7 @@ extern const unsigned model_num_things;
 void model_start(struct model_world *w);
 void model_copy(struct model_world *to, const struct model_world *from); /* a log points into its world */
 int model_goal(const struct model_world *w);
-/* 1 if it happened; `w` is garbage if not. */
+/* 1 if it happened; `w` is as before if not. */
 int model_happen(struct model_world *w, model_label label);
 int model_is_luck(model_label label);
 /* The label after `label` (0xffff: the first one), 0xffff at the end. */

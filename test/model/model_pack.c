@@ -15,33 +15,45 @@
 #include "model.h"
 
 struct stream {
-    uint8_t *out;
-    const uint8_t *in;
+    int writing; /* constant in each of the two inlined copies of the walk */
+    uint8_t *bytes;
+    uint64_t word;
     unsigned at;
     uint32_t too_big;
 };
 
-static inline uint32_t number(struct stream *s, uint32_t value)
-{
-    unsigned at = s->at++;
+#define WALK static inline __attribute__((always_inline))
 
-    if (s->out == 0)
-        return s->in[at >> 1] >> (4 * (at & 1)) & 15;
-    s->too_big |= value & ~15u;
-    s->out[at >> 1] |= (uint8_t)((value & 15) << (4 * (at & 1)));
+WALK uint32_t number(struct stream *s, uint32_t value)
+{
+    unsigned shift = s->at % 16 * 4;
+
+    if (s->writing) {
+        s->too_big |= value & ~15u;
+        s->word    |= (uint64_t)(value & 15) << shift;
+        if (shift == 60) {
+            memcpy(s->bytes + s->at / 16 * 8, &s->word, 8);
+            s->word = 0;
+        }
+    } else {
+        if (shift == 0)
+            memcpy(&s->word, s->bytes + s->at / 16 * 8, 8);
+        value = s->word >> shift & 15;
+    }
+    s->at++;
     return value;
 }
 
 #define NUMBER(s, field) ((field) = (__typeof__(field))number((s), (uint32_t)(field)))
 
-static inline uint32_t flags4(unsigned a, unsigned b, unsigned c, unsigned d)
+WALK uint32_t flags4(unsigned a, unsigned b, unsigned c, unsigned d)
 {
     return (a & 1) | (b & 1) << 1 | (c & 1) << 2 | (d & 1) << 3;
 }
 
 /* ---- the core ---- */
 
-static inline void walk_lane(struct stream *s, struct ha_lane *lane, int slot)
+WALK void walk_lane(struct stream *s, struct ha_lane *lane, int slot)
 {
     uint32_t flags;
 
@@ -54,7 +66,7 @@ static inline void walk_lane(struct stream *s, struct ha_lane *lane, int slot)
     NUMBER(s, lane->proof);
     NUMBER(s, lane->asked);
     flags = number(s, flags4(lane->usable, lane->drained, lane->qpn != 0, 0));
-    if (s->out != 0)
+    if (s->writing)
         return;
     lane->usable   = flags & 1;
     lane->drained  = flags >> 1 & 1;
@@ -66,7 +78,7 @@ static inline void walk_lane(struct stream *s, struct ha_lane *lane, int slot)
     }
 }
 
-static inline void walk_view(struct stream *s, struct ha_view *view, int slot)
+WALK void walk_view(struct stream *s, struct ha_view *view, int slot)
 {
     uint32_t built;
 
@@ -79,14 +91,14 @@ static inline void walk_view(struct stream *s, struct ha_view *view, int slot)
     NUMBER(s, view->seen_st);
     built       = number(s, flags4(view->proof, view->proof >> 1, view->qpn != 0, 0));
     view->proof = built & 3;
-    if (s->out == 0 && (built & 4)) {
+    if (!s->writing && (built & 4)) {
         view->qpn = view->gen * 2 + (uint32_t)slot;
         view->psn = model_psn(slot);
         view->mtu = model_mtu(slot);
     }
 }
 
-static inline void walk_pair(struct stream *s, struct ha_pair *pair)
+WALK void walk_pair(struct stream *s, struct ha_pair *pair)
 {
     uint32_t flags;
 
@@ -106,7 +118,7 @@ static inline void walk_pair(struct stream *s, struct ha_pair *pair)
     pair->started   = flags >> 2 & 1;
     pair->gone_told = flags >> 3 & 1;
     flags = number(s, flags4(pair->deadline != 0, pair->linger_at != 0, pair->drain_at != 0, 0));
-    if (s->out != 0)
+    if (s->writing)
         return;
     pair->now       = MODEL_NOW;
     pair->rtx_at    = MODEL_NOW + 1;
@@ -117,7 +129,7 @@ static inline void walk_pair(struct stream *s, struct ha_pair *pair)
 
 /* Returns with the entry as the core may look at it: where it was posted is of
  * interest only while it is POSTED. */
-static inline void walk_op(struct stream *s, struct ha_op *op, int x, unsigned i)
+WALK void walk_op(struct stream *s, struct ha_op *op, int x, unsigned i)
 {
     static const uint8_t kinds[128] = { ['S'] = HA_OP_SEND, ['W'] = HA_OP_WRITE, ['F'] = HA_OP_WRITE,
                                         ['R'] = HA_OP_READ, ['A'] = HA_OP_FETCH };
@@ -130,7 +142,7 @@ static inline void walk_op(struct stream *s, struct ha_op *op, int x, unsigned i
         NUMBER(s, op->gen);
         NUMBER(s, op->psn_first);
     }
-    if (s->out != 0)
+    if (s->writing)
         return;
     op->kind   = kinds[(unsigned char)model_kind(x, i)];
     op->flags  = model_kind(x, i) == 'F' ? HA_OP_FLAG_FENCE : 0;
@@ -138,7 +150,7 @@ static inline void walk_op(struct stream *s, struct ha_op *op, int x, unsigned i
     op->npsn   = model_packets(x, i);
 }
 
-static inline void walk_log(struct stream *s, struct model_side *side, int x)
+WALK void walk_log(struct stream *s, struct model_side *side, int x)
 {
     struct ha_log *log = &side->log;
 
@@ -163,7 +175,7 @@ static inline void walk_log(struct stream *s, struct model_side *side, int x)
 
 /* ---- around it ---- */
 
-static inline void walk_qp(struct stream *s, struct model_qp *qp)
+WALK void walk_qp(struct stream *s, struct model_qp *qp)
 {
     uint32_t flags;
 
@@ -197,7 +209,7 @@ static inline void walk_qp(struct stream *s, struct model_qp *qp)
         NUMBER(s, qp->close_k);
 }
 
-static inline void walk_side(struct stream *s, struct model_side *side, int x)
+WALK void walk_side(struct stream *s, struct model_side *side, int x)
 {
     uint32_t flags;
 
@@ -216,7 +228,7 @@ static inline void walk_side(struct stream *s, struct model_side *side, int x)
     side->gone        = flags >> 2 & 1;
 }
 
-static inline void walk_record(struct stream *s, struct ha_record *record)
+WALK void walk_record(struct stream *s, struct ha_record *record)
 {
     uint32_t flags;
 
@@ -236,7 +248,7 @@ static inline void walk_record(struct stream *s, struct ha_record *record)
         NUMBER(s, lane->seen_st);
         flags       = number(s, flags4(lane->proof, lane->proof >> 1, lane->qpn != 0, 0));
         lane->proof = flags & 3;
-        if (s->out == 0 && (flags & 4)) {
+        if (!s->writing && (flags & 4)) {
             lane->qpn = lane->gen * 2 + (uint32_t)slot;
             lane->psn = model_psn(slot);
             lane->mtu = model_mtu(slot);
@@ -244,7 +256,7 @@ static inline void walk_record(struct stream *s, struct ha_record *record)
     }
 }
 
-static inline void walk(struct stream *s, struct model_world *w)
+WALK void walk(struct stream *s, struct model_world *w)
 {
     for (int x = 0; x < 2; x++) {
         walk_side(s, &w->side[x], x);
@@ -281,11 +293,12 @@ static void normalise(struct model_world *w)
 
 unsigned model_pack(struct model_world *w, uint8_t *buf)
 {
-    struct stream s = { .out = buf };
+    struct stream s = { .writing = 1, .bytes = buf };
 
     normalise(w);
     memset(buf, 0, MODEL_BYTES_MAX);
     walk(&s, w);
+    memcpy(buf + s.at / 16 * 8, &s.word, 8);
     if (s.too_big)
         model_violation(w, "(model) a number does not fit into 4 bits: choose smaller bounds");
     return ((s.at + 1) / 2 + 7) & ~7u;
@@ -297,8 +310,10 @@ void model_unpack(struct model_world *w, const uint8_t *buf)
         .connect_timeout = MODEL_LATER, .deadline = MODEL_LATER, .drain_timeout = MODEL_LATER,
         .rtx_min = 1, .rtx_max = 1
     };
-    struct stream s = { .in = buf };
+    uint8_t bytes[MODEL_BYTES_MAX];
+    struct stream s = { .writing = 0, .bytes = bytes };
 
+    memcpy(bytes, buf, sizeof(bytes));
     memset(w, 0, sizeof(*w));
     for (int x = 0; x < 2; x++) {
         struct model_side *side = &w->side[x];

@@ -217,7 +217,7 @@ static enum model_outcome expand(struct search *s, uint64_t i, const uint8_t *st
 {
     struct model_world from, to;
     uint8_t packed[MODEL_BYTES_MAX];
-    int alive = 0, fresh;
+    int alive = 0, used = 1, fresh;
     unsigned length;
 
     model_unpack(&from, state);
@@ -231,8 +231,10 @@ static enum model_outcome expand(struct search *s, uint64_t i, const uint8_t *st
          label             = model_next_label(label)) {
         uint64_t child;
 
-        model_copy(&to, &from);
-        if (!model_happen(&to, label))
+        if (used)
+            model_copy(&to, &from);
+        used = model_happen(&to, label);
+        if (!used)
             continue;
         model_oracle_step(&from, &to);
         length = model_pack(&to, packed);

@@ -408,16 +408,14 @@ int model_side_alarm(struct model_world *w, int x, int slot, int n)
     return lane_down(w, x, slot, HA_EV_LANE_DOWN, HA_CAUSE_FLUSH);
 }
 
-/* A suspicion without a reason: the core may refuse it. */
+/* A suspicion without a reason; one that the core refuses costs nothing. */
 int model_side_suspect(struct model_world *w, int x, int slot, int n)
 {
     (void)n;
     if (w->suspicions == 0 || !lives(w, x, slot) || w->side[x].qp[slot].state != MODEL_QP_UP)
         return 0;
     lane_down(w, x, slot, HA_EV_LANE_SUSPECT, HA_CAUSE_RTO);
-    if (!w->side[x].qp[slot].fence_asked)
-        return 0;
-    w->suspicions--;
+    w->suspicions -= w->side[x].qp[slot].fence_asked;
     return 1;
 }
 
