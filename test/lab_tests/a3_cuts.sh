@@ -88,7 +88,11 @@ test_kinds() {
         if cut_rail "$(restore_of "${kind%% *}")" $kind; then
             done+=("cut $name ($kind)|$what")
         else
-            not_ok "cut $name ($kind)" "$why"
+            not_ok "cut $name ($kind)" "$why$(first_wrong)"
+            for entry in "${done[@]}"; do
+                not_ok "${entry%|*}" "never verified, because a later cut failed"
+            done
+            done=()
             cp "$logs/kinds.h1.log" "$logs/kinds.$failed.h1.log"
             cp "$logs/kinds.h2.log" "$logs/kinds.$failed.h2.log"
             abandon
@@ -120,7 +124,7 @@ test_series() {
         [[ $kind == drop ]] && host=""
         # shellcheck disable=SC2086
         if ! cut_rail "$(restore_of "$kind")" "$kind" "$rail" $host; then
-            not_ok "$cuts cuts in a row" "cut $n ($kind $rail $host): $why; seed $((seed + 1))"
+            not_ok "$cuts cuts in a row" "cut $n ($kind $rail $host): $why$(first_wrong); seed $((seed + 1))"
             abandon
             return
         fi

@@ -71,7 +71,7 @@ round() { # NUMBER CLIENT-ARGS[|SERVER-ARGS]
         not_ok "$name" "no traffic; seed $seed"
         abandon
     elif ! faults_for "$seconds"; then
-        not_ok "$name" "$why; seed $seed"
+        not_ok "$name" "$why$(first_wrong); seed $seed"
         abandon
     else
         stop_pair

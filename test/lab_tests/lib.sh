@@ -216,6 +216,12 @@ verdict() {
     done
 }
 
+# "; " and what the present pair found wrong so far, or nothing
+first_wrong() {
+    grep -h -m 1 -E 'WRONG|endpoint error|stuck|Assertion|Segmentation' "$logs/$run".h?.log | head -n 1 |
+        sed 's/^/; /' | cut -c1-200 || true
+}
+
 # Ends a run that went wrong, and gives the next one healthy rails.
 abandon() {
     local host
