@@ -106,7 +106,8 @@ test_sim_ha_sim_LDADD = libha_core.la
 
 # every interleaving of a small world around the failover core, packet numbers of 4 bits
 check_PROGRAMS += test/model/ha_explore
-TESTS          += test/model/ha_explore
+TESTS          += test/model/ha_explore test/model/run_mutants
+EXTRA_DIST     += test/model/run_mutants test/model/explore_large
 
 test_model_ha_explore_SOURCES = \
 	%D%/model/model.h \

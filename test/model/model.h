@@ -51,6 +51,7 @@ struct model_options {
     uint8_t  split;       /* connecting takes time and may fail; the handler may come between resolving and telling */
     uint8_t  closing;     /* the users let go when they owe nothing */
     uint8_t  luck;        /* tell the first arrival of a control packet from a repeat: for L1 */
+    uint16_t ignored;     /* violations of these invariants are let pass: bit n for In, bit 0 for L1 */
     uint8_t  unchecked;   /* without the product's run-time checks: what would they have prevented? */
 };
 
@@ -205,6 +206,15 @@ struct model_result {
 enum model_outcome model_search(const struct model_limits *limits, struct model_result *result);
 
 /* ---- model_main.c ---- */
+/* What was seen at least once: a run without it proves nothing about it. */
+enum model_cover {
+    MODEL_COVER_RETIRED, MODEL_COVER_REPLAYED, MODEL_COVER_PARTIAL, MODEL_COVER_READ_AGAIN,
+    MODEL_COVER_UNKNOWN, MODEL_COVER_HELD, MODEL_COVER_ERRING, MODEL_COVER_SENDER_FENCED,
+    MODEL_COVER_DOUBLE_START, MODEL_COVER_BOTH_LANES, MODEL_COVER_WAITED, MODEL_COVER_EMPTY,
+    MODEL_COVER_SKIPPED, MODEL_COVER_WRAP, MODEL_COVER_LAST
+};
+extern uint64_t model_cover[MODEL_COVER_LAST];
+
 /* Tells the story of a counter-example while it is run again. */
 void model_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void model_show(const struct model_world *w);

@@ -87,6 +87,10 @@ static int execute(struct model_world *w, int x, int slot)
         end += model_packets(x, qp->op[i]);
     model_oracle_packet(w, x, slot);
     its->rx++;
+    model_cover[MODEL_COVER_ERRING]        += its->state == MODEL_QP_ERRING;
+    model_cover[MODEL_COVER_SENDER_FENCED] += qp->state == MODEL_QP_ERR;
+    model_cover[MODEL_COVER_READ_AGAIN]    += model_kind(x, op) == 'R' && (w->side[x].executed >> op & 1);
+    model_cover[MODEL_COVER_WRAP]          += ha_psn_add(model_psn(slot), its->rx) < model_psn(slot);
     model_tell("packet of %c%u executes on lane %d.%u", model_kind(x, op), op, slot, qp->gen);
     if (its->rx < end)
         return 1;
@@ -97,6 +101,7 @@ static int execute(struct model_world *w, int x, int slot)
         if (!model_options.late_recvs)
             its->visible = its->num_msg;
         model_side_follow(w, !x);
+        model_cover[MODEL_COVER_HELD] += its->delivered < its->visible;
     }
     return 1;
 }

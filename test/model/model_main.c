@@ -13,6 +13,16 @@
 #include "model.h"
 
 int model_telling;
+uint64_t model_cover[MODEL_COVER_LAST];
+
+static const char *const cover_name[MODEL_COVER_LAST] = {
+    "operations retired by proof", "replayed", "partly executed writes replayed",
+    "reads executed again", "atomics in doubt", "messages held on the new lane",
+    "packets executed while the fence settles", "packets executed after the sender was stopped",
+    "both sides fence before hearing of each other", "both lanes fenced at once",
+    "closes that wait for messages", "empty proofs", "generations skipped",
+    "packet numbers that wrapped",
+};
 
 static const char usage[] =
     "usage: ha_explore [options]\n"
@@ -41,6 +51,7 @@ static const char usage[] =
     "  -S    split: connecting takes time and may fail, the handler may come in\n"
     "        between resolving and telling\n"
     "  -d    without the run-time checks of the product: what do they prevent?\n"
+    "  -i L  let violations of these invariants pass, to see what follows: I3,I10\n"
     "  -k    the users let go when they owe nothing; the goal is that both are gone\n"
     "  -l    also L1: from every state the goal (everything has ended, everything is\n"
     "        delivered, one lane in use and a standby ready; or both failed) can be\n"
@@ -64,11 +75,14 @@ static const struct small smalls[] = {
       { .ops = { "S", "S" }, .cuts = 1, .channel = 1, .start = MODEL_START_TWO_LANES }, 1 },
     { "a write of two packets",
       { .ops = { "SW", "S" }, .cuts = 1, .channel = 1, .start = MODEL_START_TWO_LANES }, 0 },
-    { "a fenced write behind a read, completions polled late",
-      { .ops = { "RF", "" }, .cuts = 1, .channel = 1, .start = MODEL_START_TWO_LANES,
-        .late_sends = 1 }, 0 },
-    { "from nothing, both sides at once, a false alarm",
-      { .ops = { "S", "S" }, .alarms = 1, .channel = 1, .start = MODEL_START_NOTHING,
+    { "a fenced write behind a read and an atomic, completions polled late",
+      { .ops = { "RAF", "" }, .cuts = 1, .channel = 1, .start = MODEL_START_TWO_LANES,
+        .at_once = 1, .late_sends = 1 }, 0 },
+    { "while the standby is being built, and L1",
+      { .ops = { "S", "" }, .cuts = 1, .channel = 1, .start = MODEL_START_ONE_LANE,
+        .at_once = 1 }, 1 },
+    { "two lanes lost, control alone",
+      { .ops = { "", "" }, .alarms = 2, .channel = 1, .start = MODEL_START_TWO_LANES,
         .at_once = 1 }, 0 },
     { "messages seen late, back to rail 0",
       { .ops = { "SS", "" }, .alarms = 1, .channel = 1, .start = MODEL_START_MOVED, .at_once = 1,
@@ -170,12 +184,30 @@ static uint8_t start_of(const char *text)
     wrong("-s '%s' is none of nothing, one, two, moved, late", text);
 }
 
+/* "I3,I10" as bits; L1 is bit 0. */
+static uint16_t invariants_of(const char *text)
+{
+    uint16_t set = 0;
+
+    for (const char *p = text; *p != '\0'; p += *p == ',') {
+        char *end       = 0;
+        unsigned long n = strtoul(p + 1, &end, 10);
+
+        if (end == p + 1 || (*end != ',' && *end != '\0') ||
+            !((*p == 'I' && n >= 1 && n <= 12) || (*p == 'L' && n == 1)))
+            wrong("-i '%s' is not a list like I3,I10,L1", text);
+        set |= (uint16_t)(1u << (*p == 'L' ? 0 : n));
+        p = end;
+    }
+    return set;
+}
+
 static void parse(int argc, char **argv, struct model_limits *limits)
 {
     struct model_options *o = &model_options;
     int option;
 
-    while ((option = getopt(argc, argv, "a:b:f:x:y:g:C:s:M:t:ucrEnPpSdklvh")) != -1) {
+    while ((option = getopt(argc, argv, "a:b:f:x:y:g:C:s:M:t:i:ucrEnPpSdklvh")) != -1) {
         switch (option) {
         case 'a': set_ops(0, option, optarg); break;
         case 'b': set_ops(1, option, optarg); break;
@@ -196,6 +228,7 @@ static void parse(int argc, char **argv, struct model_limits *limits)
         case 'p': o->ports = o->for_ever = 1; break;
         case 'S': o->split = 1; break;
         case 'd': o->unchecked = 1; break;
+        case 'i': o->ignored = invariants_of(optarg); break;
         case 'k': o->closing = 1; break;
         case 'l': limits->reach_goal = o->luck = 1; break;
         case 'v': limits->verbose = 1; break;
@@ -232,6 +265,19 @@ static const char *describe(char *buf, size_t size)
     return buf;
 }
 
+static void print_cover(void)
+{
+    const char *separator = "seen: ";
+
+    for (int i = 0; i < MODEL_COVER_LAST; i++) {
+        if (model_cover[i] != 0) {
+            printf("%s%s %llu", separator, cover_name[i], (unsigned long long)model_cover[i]);
+            separator = "; ";
+        }
+    }
+    puts("");
+}
+
 static enum model_outcome explore(const struct model_limits *limits)
 {
     static const char *const outcome_name[] = { "complete, no violation", "VIOLATION",
@@ -254,6 +300,7 @@ static enum model_outcome explore(const struct model_limits *limits)
            (unsigned long long)result.transitions, result.depth, (unsigned long long)result.goals,
            result.max_gen, result.max_epoch, seconds, (unsigned long long)(result.bytes >> 20),
            (double)result.states * (double)result.states / 2 / 18446744073709551616.0);
+    print_cover();
     if (outcome == MODEL_VIOLATED)
         printf("after %u steps: %s\n", result.steps, result.violation);
     fflush(stdout);
@@ -262,7 +309,8 @@ static enum model_outcome explore(const struct model_limits *limits)
 
 static int run_smalls(void)
 {
-    unsigned n = sizeof(smalls) / sizeof(smalls[0]), passed = 0;
+    unsigned n = sizeof(smalls) / sizeof(smalls[0]), passed = 0, failed = 0;
+    uint64_t seen[MODEL_COVER_LAST] = { 0 };
 
     for (unsigned i = 0; i < n; i++) {
         struct model_limits limits = { .states = 50000000, .reach_goal = smalls[i].reach_goal };
@@ -270,10 +318,21 @@ static int run_smalls(void)
         printf("--- %s\n", smalls[i].what);
         model_options      = smalls[i].options;
         model_options.luck = limits.reach_goal != 0;
-        passed       += explore(&limits) == MODEL_COMPLETE;
+        if (explore(&limits) == MODEL_COMPLETE)
+            passed++;
+        else
+            failed++;
+        for (int c = 0; c < MODEL_COVER_LAST; c++)
+            seen[c] += model_cover[c];
     }
-    printf("%u passed, %u failed\n", passed, n - passed);
-    return passed != n;
+    for (int c = 0; c < MODEL_COVER_LAST; c++) {
+        if (seen[c] == 0) {
+            printf("FAILED: no run had '%s': nothing is proven about it\n", cover_name[c]);
+            failed++;
+        }
+    }
+    printf("%u passed, %u failed\n", passed, failed);
+    return failed != 0;
 }
 
 int main(int argc, char **argv)

@@ -8,9 +8,21 @@
 
 #include "model.h"
 
+/* Is it a violation that this run lets pass, to see what damage follows? */
+static int is_ignored(const char *text)
+{
+    unsigned n = 0;
+
+    if (text[0] != 'I' && text[0] != 'L')
+        return 0; /* of the model itself */
+    for (const char *p = text + 1; text[0] == 'I' && *p >= '0' && *p <= '9'; p++)
+        n = n * 10 + (unsigned)(*p - '0');
+    return model_options.ignored >> n & 1;
+}
+
 void model_violation(struct model_world *w, const char *text)
 {
-    if (w->violation == 0)
+    if (w->violation == 0 && !is_ignored(text))
         w->violation = text;
 }
 

@@ -199,8 +199,28 @@ static enum model_outcome violated(struct search *s, const char *what, uint64_t 
 
 /* ---- searching ---- */
 
+/* Both sides stopped the lane of their own accord; both lanes are going at once. */
+static void note_fences(const struct model_world *w)
+{
+    unsigned fenced = 0;
+
+    for (int slot = 0; slot < HA_SLOTS; slot++) {
+        const struct ha_lane *a = &w->side[0].pair.lane[slot], *b = &w->side[1].pair.lane[slot];
+        int unheard             = w->side[0].pair.view[slot].st < HA_LANE_FENCED &&
+                      w->side[1].pair.view[slot].st < HA_LANE_FENCED;
+
+        model_cover[MODEL_COVER_DOUBLE_START] += a->gen == b->gen && unheard &&
+                                                 a->st == HA_LANE_FENCED && b->st == HA_LANE_FENCED;
+        fenced += a->st == HA_LANE_FENCED || b->st == HA_LANE_FENCED;
+        model_cover[MODEL_COVER_SKIPPED] += (a->gen != 0 && a->qpn == 0) ||
+                                            (b->gen != 0 && b->qpn == 0);
+    }
+    model_cover[MODEL_COVER_BOTH_LANES] += fenced == HA_SLOTS;
+}
+
 static void note_extremes(struct search *s, const struct model_world *w)
 {
+    note_fences(w);
     for (int x = 0; x < 2; x++) {
         const struct ha_pair *pair = &w->side[x].pair;
 
@@ -321,6 +341,7 @@ enum model_outcome model_search(const struct model_limits *limits, struct model_
     int fresh;
 
     memset(result, 0, sizeof(*result));
+    memset(model_cover, 0, sizeof(model_cover));
     model_start(&w);
     insert(&s, state, model_pack(&w, state), 0, MODEL_NO_LABEL, &fresh);
     if (w.violation != 0)

@@ -58,6 +58,17 @@ static void fence(struct model_world *w, int x, int slot, uint32_t cause)
         qp->state = MODEL_QP_ERRING;
 }
 
+/* Packets of the operation that executed only in part, if there is one. */
+static unsigned partial(struct model_world *w, int x, int slot)
+{
+    const struct model_qp *qp = &w->side[x].qp[slot], *its = &w->side[!x].qp[slot];
+    unsigned whole            = 0;
+
+    for (unsigned i = 0; i < its->rx_ops && i < qp->num_ops; i++)
+        whole += model_packets(x, qp->op[i]);
+    return its->gen == qp->gen ? its->rx - whole : 0;
+}
+
 static void resolve(struct model_world *w, int x, int slot)
 {
     struct model_side *side    = &w->side[x];
@@ -76,6 +87,11 @@ static void resolve(struct model_world *w, int x, int slot)
     }
     model_tell("resolves lane %d.%u: k %u, retired %u, replayed %u, unknown %u", slot, qp->gen, res.k,
                res.retired, res.replayed, res.unknown);
+    model_cover[MODEL_COVER_RETIRED]  += res.retired;
+    model_cover[MODEL_COVER_REPLAYED] += res.replayed;
+    model_cover[MODEL_COVER_UNKNOWN]  += res.unknown;
+    model_cover[MODEL_COVER_PARTIAL]  += partial(w, x, slot);
+    model_cover[MODEL_COVER_EMPTY]    += view->proof == HA_PROOF_EMPTY;
     model_data_retire(w, x);
     qp->resolved_k     = (uint8_t)res.k;
     qp->resolve_untold = 1;
@@ -236,6 +252,7 @@ static int check_close(struct model_world *w, int x, int slot)
     struct ha_event event = { .kind = HA_EV_DELIVERED, .slot = slot, .gen = qp->gen,
                               .value = qp->delivered, .proof = HA_PROOF_PSN };
 
+    model_cover[MODEL_COVER_WAITED] += qp->close_asked && qp->delivered < qp->close_k;
     if (!qp->close_asked || qp->delivered < qp->close_k)
         return 0;
     qp->close_asked = 0;
