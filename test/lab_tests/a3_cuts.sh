@@ -29,19 +29,13 @@ in_lab "$shape" "${arguments[@]}"
 
 least_in_flight=500 # at a cut; the window is 4096
 
-# settle: after a rail came back, time to build the new standby
-settle() {
-    wait_field h1 rails_up 2 10 && wait_field h2 rails_up 2 10 || return 1
-    sleep 0.6
-}
-
 # cut_rail RESTORE-KIND KIND RAIL [HOST]: one cut of the running pair; 1 when it
 # has to be abandoned. $why, else $what.
 cut_rail() {
     local restore=$1 rail=$3 before1 before2 flight
     shift
     before1=$(field h1 failovers) before2=$(field h2 failovers)
-    flows 20 || { why="no traffic before the cut"; return 1; }
+    redundant 20 || { why="no standby before the cut"; return 1; }
     fault "$@" || { why="the lab could not do '$*'"; return 1; }
     wait_field h1 failovers $((before1 + 1)) 15 || { why="no failover at h1 within 15 s"; return 1; }
     wait_field h2 failovers $((before2 + 1)) 15 || { why="no failover at h2 within 15 s"; return 1; }
@@ -52,7 +46,7 @@ cut_rail() {
         return 1
     fi
     fault "$restore" "$rail" || { why="the lab could not do '$restore $rail'"; return 1; }
-    settle || { why="rail $rail did not come back"; return 1; }
+    redundant 20 || { why="rail $rail did not become a standby again"; return 1; }
     what="$flight operations in flight"
 }
 
@@ -82,6 +76,7 @@ test_kinds() {
         IFS='|' read -r name kind <<<"$entry"
         if ((!running)); then
             start kinds --seed "$seed" --seconds 600 "$@"
+            flows 30 || why="no traffic at the start"
             running=1
         fi
         # shellcheck disable=SC2086
@@ -117,6 +112,7 @@ test_kinds() {
 test_series() {
     local n rail host kinds=(down drop drop-from down acks) kind began=$SECONDS
     start series --seed $((seed + 1)) --seconds 900 "$@"
+    flows 30 || why="no traffic at the start"
     for ((n = 1; n <= cuts; n++)); do
         rail=$([[ $((n % 2)) == 1 ]] && echo a || echo b)
         host=h$((n / 2 % 2 + 1))

@@ -170,6 +170,17 @@ flows() {
     done
 }
 
+# redundant SECONDS: both sides have a standby again for every pair
+redundant() {
+    local deadline=$((SECONDS + $1)) host pairs
+    for host in h1 h2; do
+        while pairs=$(field "$host" pairs) && ((pairs == 0 || $(field "$host" standbys) < pairs)); do
+            ((SECONDS < deadline)) || return 1
+            sleep 0.1
+        done
+    done
+}
+
 # fault KIND RAIL [HOST]...: $fault_at is the moment at which it was in force
 fault() {
     local line

@@ -95,10 +95,11 @@ static void write_file(struct torture *t)
     used = snprintf(line, sizeof(line),
                     "time=%.3f running=%d outstanding=%" PRIu64 " operations=%" PRIu64
                     " failovers=%" PRIu64 " replayed=%" PRIu64 " retired=%" PRIu64
-                    " rails_up=%" PRIu64 " ep_errors=%" PRIu64 " stalled_ms=%.0f",
+                    " rails_up=%" PRIu64 " pairs=%" PRIu64 " standbys=%" PRIu64
+                    " stalled_ms=%.0f",
                     wall_seconds(), t->running, outstanding(t), operations(t),
                     report->stats.failovers, report->stats.replayed, report->stats.retired,
-                    report->stats.rails_up, report->stats.ep_errors,
+                    report->stats.rails_up, report->stats.pairs, report->stats.standbys,
                     report_stalled(t) * 1000);
     memset(line + used, ' ', LINE_SIZE - (size_t)used);
     line[LINE_SIZE - 1] = '\n';
