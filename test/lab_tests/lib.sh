@@ -116,7 +116,7 @@ declare -A pid_of=()
 on_host() {
     local host=$1 log=$2
     shift 2
-    "$LAB" exec --timeout 900 "$host" bash -c 'echo $$ >"$LAB_SHARE/$0.pid"; exec env "$@"' "$log" \
+    "$LAB" exec --timeout 900 "$host" bash -c 'echo $$ >"$LAB_SHARE/$0.pid"; exec nice -n 10 env "$@"' "$log" \
         LD_PRELOAD="$HA_LIB" UCX_TLS=ha_rc,self "$@" >"$logs/$log.log" 2>&1 &
     pid_of[$log]=$!
 }
