@@ -112,11 +112,13 @@ EXTRA_DIST     += test/model/run_mutants test/model/explore_large
 test_model_ha_explore_SOURCES = \
 	%D%/model/model.h \
 	%D%/model/model_data.c \
+	%D%/model/model_fate.c \
 	%D%/model/model_main.c \
 	%D%/model/model_oracle.c \
 	%D%/model/model_pack.c \
 	%D%/model/model_search.c \
 	%D%/model/model_side.c \
+	%D%/model/model_wire.c \
 	%D%/model/model_world.c \
 	$(libha_core_la_SOURCES)
 test_model_ha_explore_CPPFLAGS = $(AM_CPPFLAGS) -DHA_PSN_BITS=4

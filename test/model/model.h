@@ -10,7 +10,9 @@
  *
  *   model_world.c   the start, the table of things
  *   model_data.c    queue pairs and packets of the data plane
- *   model_side.c    the glue of one side: core, log, control packets
+ *   model_side.c    the glue of one side: the core, its log and queue pairs
+ *   model_fate.c    dead rails, false triggers, time limits, users
+ *   model_wire.c    control packets
  *   model_oracle.c  the truth, and the invariants of docs/failover.md
  *   model_pack.c    a state as canonical bytes, and back
  *   model_search.c  breadth-first search, counter-example, reachability
@@ -148,10 +150,21 @@ int model_side_run_progress(struct model_world *w, int x, int slot, int n);
 int model_side_settle(struct model_world *w, int x, int slot, int n);
 int model_side_connected(struct model_world *w, int x, int slot, int n);
 int model_side_resolved(struct model_world *w, int x, int slot, int n);
+void model_side_give(struct model_world *w, int x, const struct ha_event *event);
+void model_side_give_at(struct model_world *w, int x, const struct ha_event *event, uint64_t now);
+/* What follows at once, see above. */
+void model_side_follow(struct model_world *w, int x);
+void model_side_refresh(struct model_side *side);
+
+/* ---- model_wire.c ---- */
 int model_side_send(struct model_world *w, int x, int slot, int n);
 int model_side_lose(struct model_world *w, int x, int slot, int n);
 int model_side_receive(struct model_world *w, int x, int slot, int n);
 int model_side_receive_again(struct model_world *w, int x, int slot, int n);
+/* 1 when the retransmission timer would make the core send. */
+int model_side_would_resend(const struct model_side *side);
+
+/* ---- model_fate.c ---- */
 int model_side_detect(struct model_world *w, int x, int slot, int n);
 int model_side_alarm(struct model_world *w, int x, int slot, int n);
 int model_side_suspect(struct model_world *w, int x, int slot, int n);
@@ -159,12 +172,6 @@ int model_side_port_up(struct model_world *w, int x, int slot, int n);
 int model_side_deadline(struct model_world *w, int x, int slot, int n);
 int model_side_cancel(struct model_world *w, int x, int slot, int n);
 int model_side_close(struct model_world *w, int x, int slot, int n);
-void model_side_give(struct model_world *w, int x, const struct ha_event *event);
-/* What follows at once, see above. */
-void model_side_follow(struct model_world *w, int x);
-/* 1 when the retransmission timer would make the core send. */
-int model_side_would_resend(const struct model_side *side);
-void model_side_refresh(struct model_side *side);
 
 /* ---- model_oracle.c ---- */
 void model_violation(struct model_world *w, const char *text);

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * The glue of one side: it feeds the core with facts and performs what the
- * core asks for. Control packets are snapshots of the core; they stay on the
- * way after they were heard, so that they come again, until newer ones push
- * them out: lost.
- */
+/* The glue of one side: it performs what the core asks for, and feeds it with
+ * what its queue pairs do. */
 
 #include <string.h>
 
@@ -208,12 +204,17 @@ static void check_failure(struct model_world *w, int x)
     }
 }
 
-void model_side_give(struct model_world *w, int x, const struct ha_event *event)
+void model_side_give_at(struct model_world *w, int x, const struct ha_event *event, uint64_t now)
 {
     struct ha_action actions[HA_ACTIONS_MAX];
 
-    perform_all(w, x, actions, ha_pair_step(&w->side[x].pair, event, MODEL_NOW, actions));
+    perform_all(w, x, actions, ha_pair_step(&w->side[x].pair, event, now, actions));
     check_failure(w, x);
+}
+
+void model_side_give(struct model_world *w, int x, const struct ha_event *event)
+{
+    model_side_give_at(w, x, event, MODEL_NOW);
 }
 
 /* ---- what follows at once ---- */
@@ -370,232 +371,4 @@ int model_side_resolved(struct model_world *w, int x, int slot, int n)
     if (model_options.split)
         model_side_follow(w, x);
     return 1;
-}
-
-static int lane_down(struct model_world *w, int x, int slot, enum ha_event_kind kind, unsigned cause)
-{
-    struct ha_event event = { .kind = kind, .slot = slot, .gen = w->side[x].qp[slot].gen,
-                              .cause = (uint8_t)cause };
-
-    model_side_give(w, x, &event);
-    model_side_follow(w, x);
-    return 1;
-}
-
-/* Does x's end of the lane believe that it lives? */
-static int lives(const struct model_world *w, int x, int slot)
-{
-    const struct model_qp *qp = &w->side[x].qp[slot];
-
-    return (qp->state == MODEL_QP_UP || qp->state == MODEL_QP_INIT) && !qp->fence_asked;
-}
-
-int model_side_detect(struct model_world *w, int x, int slot, int n)
-{
-    struct ha_event event = { .kind = HA_EV_RAIL, .slot = slot, .value = 0 };
-
-    (void)n;
-    if (!model_data_is_cut(w, slot, w->side[x].qp[slot].gen) || !lives(w, x, slot))
-        return 0;
-    model_tell("finds lane %d.%u dead", slot, w->side[x].qp[slot].gen);
-    if (model_options.ports)
-        model_side_give(w, x, &event);
-    return lane_down(w, x, slot, HA_EV_LANE_DOWN, HA_CAUSE_COMPLETION);
-}
-
-int model_side_port_up(struct model_world *w, int x, int slot, int n)
-{
-    struct ha_event event = { .kind = HA_EV_RAIL, .slot = slot, .value = 1 };
-
-    (void)n;
-    if (w->side[x].pair.lane[slot].usable ||
-        (model_options.for_ever && slot == 0 && w->dead[0] != 0))
-        return 0;
-    model_side_give(w, x, &event);
-    model_side_follow(w, x);
-    return 1;
-}
-
-int model_side_alarm(struct model_world *w, int x, int slot, int n)
-{
-    (void)n;
-    if (w->alarms == 0 || !lives(w, x, slot) || w->side[x].qp[slot].state != MODEL_QP_UP)
-        return 0;
-    w->alarms--;
-    return lane_down(w, x, slot, HA_EV_LANE_DOWN, HA_CAUSE_FLUSH);
-}
-
-/* A suspicion without a reason; one that the core refuses costs nothing. */
-int model_side_suspect(struct model_world *w, int x, int slot, int n)
-{
-    (void)n;
-    if (w->suspicions == 0 || !lives(w, x, slot) || w->side[x].qp[slot].state != MODEL_QP_UP)
-        return 0;
-    lane_down(w, x, slot, HA_EV_LANE_SUSPECT, HA_CAUSE_RTO);
-    w->suspicions -= w->side[x].qp[slot].fence_asked;
-    return 1;
-}
-
-/* ---- time limits and users ---- */
-
-int model_side_deadline(struct model_world *w, int x, int slot, int n)
-{
-    static const struct ha_event event = { .kind = HA_EV_TIMER };
-    struct model_side *side            = &w->side[x];
-    struct ha_action actions[HA_ACTIONS_MAX];
-
-    (void)slot;
-    (void)n;
-    if (w->giveups == 0 || side->pair.deadline == 0 || ha_pair_failed(&side->pair))
-        return 0;
-    w->giveups--;
-    model_tell("the deadline passes");
-    perform_all(w, x, actions, ha_pair_step(&side->pair, &event, side->pair.deadline, actions));
-    if (!ha_pair_failed(&side->pair))
-        model_violation(w, "L1 nothing ends at the deadline");
-    model_side_follow(w, x);
-    return 1;
-}
-
-int model_side_cancel(struct model_world *w, int x, int slot, int n)
-{
-    struct ha_event event = { .kind = HA_EV_PEER_LOST, .value = HA_FAIL_CANCELED };
-
-    (void)slot;
-    (void)n;
-    if (w->giveups == 0 || w->side[x].closed || ha_pair_failed(&w->side[x].pair))
-        return 0;
-    w->giveups--;
-    model_side_give(w, x, &event);
-    model_side_follow(w, x);
-    return 1;
-}
-
-int model_side_close(struct model_world *w, int x, int slot, int n)
-{
-    static const struct ha_event event = { .kind = HA_EV_CLOSE };
-    struct model_side *side            = &w->side[x];
-
-    (void)slot;
-    (void)n;
-    if (side->closed || side->ended != (1u << model_num_ops(x)) - 1)
-        return 0;
-    side->closed = 1;
-    model_side_give(w, x, &event);
-    model_side_follow(w, x);
-    return 1;
-}
-
-/* ---- control packets ---- */
-
-int model_side_would_resend(const struct model_side *side)
-{
-    static const struct ha_event event = { .kind = HA_EV_TIMER };
-    struct ha_action actions[HA_ACTIONS_MAX];
-    struct ha_pair pair = side->pair;
-    int n               = 0;
-
-    if (!side->gone && pair.dirty)
-        n = ha_pair_step(&pair, &event, pair.rtx_at, actions);
-    for (int i = 0; i < n; i++)
-        if (actions[i].kind == HA_ACT_SEND)
-            return 1;
-    return 0;
-}
-
-/* A side that has forgotten the pair says no more than that. */
-static void snapshot(const struct model_side *side, struct ha_record *record)
-{
-    if (!side->gone) {
-        ha_pair_snapshot(&side->pair, record);
-    } else {
-        memset(record, 0, sizeof(*record));
-        record->flags = record->seen_flags = HA_PAIR_CLOSING | HA_PAIR_FAILED;
-        for (int slot = 0; slot < HA_SLOTS; slot++)
-            record->lane[slot].st = HA_LANE_CLOSED;
-    }
-    for (int slot = 0; slot < HA_SLOTS; slot++) {
-        record->lane[slot].cause = HA_CAUSE_NONE; /* decides nothing */
-        if (!model_options.no_echo && !side->gone)
-            continue;
-        record->lane[slot].seen_gen = 0;
-        record->lane[slot].seen_st  = HA_LANE_CLOSED;
-    }
-    if (model_options.no_echo)
-        record->seen_epoch = record->seen_flags = 0;
-}
-
-/* The present snapshot takes place `n` on the way; what was there is lost. */
-int model_side_send(struct model_world *w, int x, int slot, int n)
-{
-    struct model_side *side = &w->side[x];
-    struct ha_record record;
-
-    (void)slot;
-    if (n >= model_options.channel || n > w->net_used[!x])
-        return 0;
-    if (!side->send_wanted && !model_side_would_resend(side))
-        return 0;
-    side->send_wanted = 0;
-    snapshot(side, &record);
-    for (int i = 0; i < w->net_used[!x]; i++)
-        if (memcmp(&w->net[!x][i], &record, sizeof(record)) == 0) {
-            w->net_heard[!x] &= (uint8_t)~(1u << i);
-            return 1;
-        }
-    w->net[!x][n] = record;
-    w->net_heard[!x] &= (uint8_t)~(1u << n);
-    if (n == w->net_used[!x])
-        w->net_used[!x]++;
-    model_tell("sends: epoch %u  0.%u %s  1.%u %s  flags %x", record.epoch, record.lane[0].gen,
-               ha_lane_status_name(record.lane[0].st), record.lane[1].gen,
-               ha_lane_status_name(record.lane[1].st), record.flags);
-    return 1;
-}
-
-/* The latest packet does not arrive, and nothing newer is under way. */
-int model_side_lose(struct model_world *w, int x, int slot, int n)
-{
-    (void)slot;
-    (void)n;
-    if (!w->side[x].send_wanted)
-        return 0;
-    w->side[x].send_wanted = 0;
-    return 1;
-}
-
-static int hear(struct model_world *w, int x, int n)
-{
-    struct ha_record record = w->net[x][n];
-    struct ha_event event   = { .kind = HA_EV_RECORD, .record = &record };
-
-    if (w->side[x].gone) {
-        w->side[x].send_wanted = 1;
-        return 1;
-    }
-    model_tell("hears: epoch %u  0.%u %s  1.%u %s  flags %x", record.epoch, record.lane[0].gen,
-               ha_lane_status_name(record.lane[0].st), record.lane[1].gen,
-               ha_lane_status_name(record.lane[1].st), record.flags);
-    if (!model_options.unchecked && ha_packet_record_check(&w->side[x].pair, &record) != 0) {
-        model_violation(w, "a genuine control packet is refused");
-        return 1;
-    }
-    model_side_give(w, x, &event);
-    model_side_follow(w, x);
-    return 1;
-}
-
-int model_side_receive(struct model_world *w, int x, int slot, int n)
-{
-    (void)slot;
-    if (n >= w->net_used[x] || (w->net_heard[x] >> n & 1))
-        return 0;
-    w->net_heard[x] |= (uint8_t)((model_options.luck & 1u) << n);
-    return hear(w, x, n);
-}
-
-int model_side_receive_again(struct model_world *w, int x, int slot, int n)
-{
-    (void)slot;
-    return n < w->net_used[x] && (w->net_heard[x] >> n & 1) && hear(w, x, n);
 }
