@@ -70,6 +70,8 @@ ucs_status_t uct_ha_conn_create(struct uct_ha_iface *iface, struct uct_ha_peer *
     conn->peer_id    = HA_EP_ANY;
     conn->tag        = ha_pair_tag(iface->cookie, peer->cookie, sn);
     conn->tx_slot    = HA_NO_SLOT;
+    conn->rto_since  = uct_ha_now();
+    conn->rto_seen   = conn->rto_since;
     conn->rx_slot    = HA_NO_SLOT;
     conn->tx_credits = (uint16_t)peer->credits;
     conn->fence_seen = iface->fence_seq;

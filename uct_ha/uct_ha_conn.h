@@ -188,7 +188,7 @@ struct uct_ha_conn {
     uint8_t               outage_slot, outage_cause;
     uint32_t              outage_replayed, outage_retired;
     uint32_t              rto_done, rto_polls; /* last sample of the progress check */
-    uint64_t              rto_since;
+    uint64_t              rto_since, rto_seen;
     uint8_t               rto_struck;
     int8_t                counted_works, counted_spare; /* as the statistics have it */
 };

@@ -181,10 +181,11 @@ static void check_rto(struct uct_ha_conn *conn, uint64_t now)
     struct ha_event event = { .kind = HA_EV_LANE_SUSPECT, .slot = slot,
                               .cause = HA_CAUSE_RTO };
 
-    if (head == tail || head != conn->rto_done || polls == conn->rto_polls ||
-        slot == HA_NO_SLOT) {
+    if (head == tail || head != conn->rto_done || slot == HA_NO_SLOT) {
         conn->rto_since  = now;
         conn->rto_struck = 0;
+    } else if (polls == conn->rto_polls) {
+        conn->rto_since += now - conn->rto_seen; /* the owner does not look: the clock rests */
     } else if (now - conn->rto_since > conn->iface->ctl.rto.value && !conn->rto_struck) {
         conn->rto_struck = 1; /* one more round of polling may still find it */
     } else if (conn->rto_struck) {
@@ -199,6 +200,7 @@ static void check_rto(struct uct_ha_conn *conn, uint64_t now)
     }
     conn->rto_done  = head;
     conn->rto_polls = polls;
+    conn->rto_seen  = now;
 }
 
 static void recycle_ud(struct uct_ha_iface *iface)
@@ -290,6 +292,7 @@ static void check_round(struct uct_ha_iface *iface, uint64_t now)
     ucs_list_for_each(conn, &iface->ctl.conns, list) {
         if (now - iface->ctl.checked_at > 4 * CHECK_NS) {
             conn->rto_since  = now; /* we were stopped, and so was our polling */
+            conn->rto_seen   = now;
             conn->rto_struck = 0;
         }
         check_rto(conn, now);
