@@ -81,7 +81,9 @@ in_lab() {
 
 # ---- traffic: one pair of ha_torture at a time, h1 the client, h2 the server --------------
 
-port=7100
+# Each run has files of its own on the share: what the host removes and makes again, a
+# guest may not find.
+port=$((7000 + RANDOM % 2000))
 run=""
 
 # start NAME [-e A=B]... [--server ARGS... --] CLIENT-ARGS...
@@ -102,10 +104,9 @@ start() {
         shift
     fi
     port=$((port + 1))
-    rm -f "$share/$run".*
-    on_host h2 "$run.h2" "${env[@]}" "$torture" --port "$port" --progress "$share/$run.h2" \
+    on_host h2 "$run.h2" "${env[@]}" "$torture" --port "$port" --progress "$share/$port.$run.h2" \
         --stall-limit 40 "${server[@]}"
-    on_host h1 "$run.h1" "${env[@]}" "$torture" --port "$port" --progress "$share/$run.h1" \
+    on_host h1 "$run.h1" "${env[@]}" "$torture" --port "$port" --progress "$share/$port.$run.h1" \
         --stall-limit 40 --host h2 "$@"
 }
 
@@ -143,7 +144,7 @@ ended() {
 # field HOST NAME: from the progress file of the present run; 0 before there is one
 field() {
     local value=""
-    [[ ! -e $share/$run.$1 ]] || value=$(tr ' ' '\n' <"$share/$run.$1" | sed -n "s/^$2=//p") || true
+    [[ ! -e $share/$port.$run.$1 ]] || value=$(tr ' ' '\n' <"$share/$port.$run.$1" | sed -n "s/^$2=//p") || true
     echo "${value:-0}"
 }
 
