@@ -79,6 +79,7 @@ struct uct_ha_txop {
     uint8_t               pieces; /* 0: the bytes are in `bytes` */
     uint8_t               imm;    /* low byte of the immediate data: UCT_HA_IMM_* */
     uint32_t              length;
+    uint32_t              behind; /* index after the latest read or fetch before this one */
     union {
         struct uct_ha_piece piece[UCT_HA_IOV_MAX];
         uint8_t             bytes[UCT_HA_INLINE_MAX];
@@ -162,6 +163,7 @@ struct uct_ha_conn {
     uint32_t              credit_index; /* of the latest message that only grants credits */
     uint32_t              fence_seen; /* iface->fence_seq that the last operation has honoured */
     uint8_t               fence_next;
+    uint32_t              reads_end;  /* index behind the latest operation that fetches */
     uint8_t               dead;     /* no more work: error status below */
     uint8_t               reported; /* the user has been told */
     uint8_t               canceled; /* the user asked for the end */

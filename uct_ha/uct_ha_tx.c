@@ -34,7 +34,7 @@ static uint32_t make_imm(struct uct_ha_conn *conn, const struct uct_ha_txop *txo
 }
 
 static int post_on_lane(struct uct_ha_conn *conn, struct uct_ha_lane *lane,
-                        const struct ha_op *op, const struct uct_ha_txop *txop)
+                        const struct uct_ha_txop *txop)
 {
     struct ha_sge  sge[UCT_HA_IOV_MAX];
     struct ha_send send;
@@ -42,7 +42,7 @@ static int post_on_lane(struct uct_ha_conn *conn, struct uct_ha_lane *lane,
 
     send.wr_id       = uct_ha_wr_id(UCT_HA_WR_SEND, lane->id, conn->log.post);
     send.op          = txop->op;
-    send.flags       = (op->flags & HA_OP_FLAG_FENCE) ? HA_SEND_FENCE : 0;
+    send.flags       = 0;
     send.sge         = sge;
     send.remote_addr = txop->remote_addr;
     send.rkey        = uct_ha_rkey(txop->rkey, lane->slot);
@@ -105,6 +105,16 @@ static void reject_unregistered(struct uct_ha_conn *conn, int slot)
     uct_ha_ctl_attention(conn); /* progress ends it: no completion will come */
 }
 
+/* Fences are kept here, not by IBV_SEND_FENCE: Soft-RoCE may forget a request with
+ * that flag for ever after a retransmission. Does the next operation have one before it
+ * that still waits for its data? (Messages and writes are ordered anyway.) */
+static int reads_before(const struct uct_ha_conn *conn)
+{
+    uint32_t ahead = conn->txops[conn->log.post & conn->log.mask].behind - conn->log.head;
+
+    return ahead - 1u < conn->log.post - conn->log.head;
+}
+
 ucs_status_t uct_ha_tx_post(struct uct_ha_conn *conn)
 {
     int                 slot = conn->tx_slot;
@@ -112,10 +122,13 @@ ucs_status_t uct_ha_tx_post(struct uct_ha_conn *conn)
     const struct ha_op *op   = ha_log_op(&conn->log, conn->log.post);
     int                 status;
 
+    if (ucs_unlikely((op->flags & HA_OP_FLAG_FENCE) && reads_before(conn))) {
+        return UCS_ERR_NO_RESOURCE;
+    }
     if (ucs_unlikely(!ha_log_psn_room(&conn->log, slot, ha_log_npsn(op, lane->mtu)))) {
         return UCS_ERR_NO_RESOURCE;
     }
-    status = post_on_lane(conn, lane, op, &conn->txops[conn->log.post & conn->log.mask]);
+    status = post_on_lane(conn, lane, &conn->txops[conn->log.post & conn->log.mask]);
     if (ucs_likely(status == 0)) {
         ha_log_post(&conn->log, slot, lane->mtu);
         return UCS_OK;
