@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HTE_DESCRIPTOR_H_
+#define HTE_DESCRIPTOR_H_
+
+/*
+ * What a process tells others about its segment, and the JSON form of it.
+ * Pure: no clock, no network. Every field is bounded, both when writing and
+ * when reading; whatever arrives is checked before anything is believed.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hte_why.h"
+
+#define HTE_DESCRIPTOR_VERSION 1 /* of the JSON form; another one is refused */
+
+#define HTE_NAME_MAX      255 /* characters: segment, device; location is shorter */
+#define HTE_LOCATION_MAX  63
+#define HTE_GID_MAX       63
+#define HTE_WORKERS_MAX   256
+#define HTE_DEVICES_MAX   256
+#define HTE_PRIORITY_MAX  256      /* locations in the matrix */
+#define HTE_BUFFERS_MAX   65536
+#define HTE_KEYS_MAX      16       /* per buffer */
+#define HTE_ADDRESS_MAX   65536    /* bytes of one worker address */
+#define HTE_KEY_BYTES_MAX 16384    /* bytes of one packed rkey */
+#define HTE_LENGTH_MAX    (1ull << 62)
+
+enum hte_permission { /* what others may do with the buffer; "local", "read" and "write" in JSON */
+    HTE_PERMISSION_LOCAL,
+    HTE_PERMISSION_READ,
+    HTE_PERMISSION_WRITE  /* and read */
+};
+
+struct hte_blob { /* opaque bytes, base64 in JSON */
+    void  *bytes;
+    size_t length;
+};
+
+struct hte_desc_worker {
+    uint32_t        context; /* which of a buffer's keys belongs to it: an index below HTE_KEYS_MAX */
+    struct hte_blob address; /* of the UCP worker */
+};
+
+struct hte_desc_device {
+    char    *name;
+    uint32_t lid; /* 0 when there is none */
+    char    *gid; /* text; "" when there is none */
+};
+
+struct hte_desc_priority {
+    char    *location;
+    uint32_t num_preferred, num_available;
+    uint32_t *preferred, *available; /* indices of devices */
+};
+
+struct hte_desc_buffer {
+    char               *location; /* "cpu:0", "cuda:1", "*" */
+    uint64_t            addr;     /* in the address space of its owner; written as "0x..." */
+    uint64_t            length;   /* bytes, never 0; addr + length does not wrap */
+    enum hte_permission permission;
+    uint32_t            num_keys;
+    struct hte_blob    *keys;     /* packed rkeys, one per context */
+};
+
+struct hte_descriptor {
+    char                     *name;
+    char                     *protocol;  /* "ucx" */
+    uint64_t                  version;   /* grows with every publication */
+    uint64_t                  timestamp; /* microseconds since 1970, by the owner's clock */
+    uint32_t                  num_workers, num_devices, num_priorities, num_buffers;
+    struct hte_desc_worker   *workers;
+    struct hte_desc_device   *devices;
+    struct hte_desc_priority *priorities;
+    struct hte_desc_buffer   *buffers;
+};
+
+/* On success *text is the caller's, to be given to free(). HTE_META_INVALID names a field that breaks a bound. */
+int hte_descriptor_to_json(const struct hte_descriptor *descriptor, char **text, struct hte_why *why);
+
+/* `text` needs no zero byte. On success *descriptor and all that it points to is the caller's, until
+ * hte_descriptor_destroy(). HTE_META_MALFORMED names the field ("buffers[3].length: ..."). Fields that are not
+ * known are passed over. */
+int hte_descriptor_from_json(const char *text, size_t length, struct hte_descriptor **descriptor,
+                             struct hte_why *why);
+void hte_descriptor_destroy(struct hte_descriptor *descriptor);
+
+#endif

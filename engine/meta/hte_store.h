@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HTE_STORE_H_
+#define HTE_STORE_H_
+
+/*
+ * A metadata server: keys to text. The URL chooses the kind:
+ *
+ *   http://host[:port]/path  https://...       GET, PUT, DELETE with ?key=
+ *   redis://[[user]:password@]host[:port][/db] hiredis
+ *   etcd://host[:port][,host[:port]...]        etcd's v3 JSON gateway
+ *
+ * P2PHANDSHAKE is not a store: there the peers ask each other (hte_meta.h).
+ *
+ * Thread-safe: calls on one store take turns. Calls block, at most
+ * about twice `timeout_ms` (one repeat on a fresh connection after the server
+ * went away). A store keeps working when its server comes back.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "hte_why.h"
+
+#define HTE_STORE_KEY_MAX   512
+#define HTE_STORE_VALUE_MAX (64u << 20)
+
+struct hte_store;
+
+struct hte_store_options {
+    unsigned timeout_ms; /* connect, and each request; 0 = 5000 */
+    size_t   max_value;  /* bytes of text, both ways; 0 = 1 MiB */
+};
+
+/* Does not connect yet: a server that is down is an error of put, get and remove.
+ * `options` may be NULL. Nothing that is passed is kept.
+ * HTE_META_INVALID for a URL that cannot be, HTE_META_NOT_IMPLEMENTED for one whose library was left out of the
+ * build. */
+int hte_store_open(const char *url, const struct hte_store_options *options, struct hte_store **store,
+                   struct hte_why *why);
+void hte_store_close(struct hte_store *store);
+
+/* The URL without its password; lives as long as the store. For messages. */
+const char *hte_store_url(const struct hte_store *store);
+
+/* Replaces what is there. `text` ends in a zero byte. */
+int hte_store_put(struct hte_store *store, const char *key, const char *text, struct hte_why *why);
+/* On success *text is the caller's, to be given to free(). HTE_META_NOT_FOUND when there is no such key. */
+int hte_store_get(struct hte_store *store, const char *key, char **text, struct hte_why *why);
+/* A key that is not there is a success. */
+int hte_store_remove(struct hte_store *store, const char *key, struct hte_why *why);
+
+#endif
