@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HTE_H_
+#define HTE_H_
+
+/*
+ * libhte: batches of one-sided transfers between processes, over UCX.
+ *
+ * A process creates an ENGINE, registers MEMORY with it and is then, for others, one
+ * SEGMENT with the engine's name. A peer opens the segment by that name, allocates a BATCH,
+ * submits REQUESTS to it (read or write, local address, remote address, length) and waits.
+ *
+ *     hte_create -> hte_memory_register -> hte_segment_open -> hte_batch_alloc
+ *       -> hte_batch_submit -> hte_batch_wait -> hte_batch_free -> ... -> hte_destroy
+ *
+ * Unless a function says otherwise:
+ *
+ * - It returns HTE_OK (0) or a negative enum hte_error; outputs are set only on HTE_OK.
+ *   hte_error_detail() has a sentence about the last error of the calling thread.
+ * - It may be called from any thread at any time between hte_create() and hte_destroy().
+ * - It does not block on the network. What does is marked BLOCKS, with its bound.
+ * - Strings and arrays passed in are copied: they are the caller's when the call returns.
+ * - Addresses are virtual addresses of the process that owns the memory, lengths are bytes,
+ *   times are milliseconds.
+ * - It neither aborts, nor exits, nor prints, and installs no signal handlers. (UCX prints
+ *   its own warnings: see UCX_LOG_LEVEL.)
+ *
+ * Handles are numbers with a generation in them: one that was closed or freed is refused
+ * (HTE_ERR_BAD_HANDLE), it never means what was opened later.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HTE_VERSION_MAJOR 0
+#define HTE_VERSION_MINOR 1
+#define HTE_VERSION_PATCH 0
+
+struct hte_engine; /* opaque */
+
+typedef int32_t  hte_segment_t;
+typedef uint64_t hte_batch_t;
+
+#define HTE_SEGMENT_LOCAL ((hte_segment_t)0)    /* the engine's own memory */
+#define HTE_SEGMENT_NONE  ((hte_segment_t)-1)
+#define HTE_BATCH_NONE    (~(hte_batch_t)0)
+
+/* Upper bounds; beyond them HTE_ERR_INVALID_ARGUMENT. */
+#define HTE_NAME_MAX      255   /* bytes of a name or location, without the end */
+#define HTE_BATCH_MAX     (1u << 20) /* requests of one batch */
+#define HTE_NOTIFY_MAX    65536 /* bytes of a notification's text */
+
+/* ---- errors ---- */
+
+enum hte_error {
+    HTE_OK                       = 0,
+    HTE_ERR_INVALID_ARGUMENT     = -1,  /* null pointer, unknown option, value out of its range */
+    HTE_ERR_TOO_MANY_REQUESTS    = -2,  /* more requests than the batch has room for */
+    HTE_ERR_NOT_REGISTERED       = -3,  /* local address outside of registered memory */
+    HTE_ERR_BATCH_BUSY           = -4,  /* free of a batch that still has unfinished requests */
+    HTE_ERR_DEVICE_NOT_FOUND     = -5,  /* no such device, or none can be used */
+    HTE_ERR_OVERLAP              = -6,  /* memory overlaps memory that is registered already */
+    HTE_ERR_DNS                  = -7,  /* a host name cannot be resolved */
+    HTE_ERR_SOCKET               = -8,  /* cannot bind, connect, send or receive */
+    HTE_ERR_MALFORMED_JSON       = -9,  /* a descriptor, topology or frame is not what it should be */
+    HTE_ERR_HANDSHAKE_REJECTED   = -10, /* the peer refused: secret missing or wrong, version, limit */
+    HTE_ERR_METADATA             = -11, /* the metadata store failed or cannot be reached */
+    HTE_ERR_ENDPOINT             = -12, /* UCX cannot connect, or the connection broke */
+    HTE_ERR_CONTEXT              = -13, /* UCX cannot be initialized with this configuration */
+    HTE_ERR_NUMA                 = -14, /* a location names a NUMA node that does not exist */
+    HTE_ERR_CLOCK                = -15, /* the monotonic clock cannot be read */
+    HTE_ERR_MEMORY               = -16, /* out of memory, or the memory cannot be registered */
+    HTE_ERR_NOT_IMPLEMENTED      = -17, /* or built without it: the detail says which library */
+    HTE_ERR_UNKNOWN_SEGMENT      = -18, /* nobody publishes a segment of this name */
+    HTE_ERR_DEAD_PEER            = -19, /* the process that owned the segment is gone */
+    HTE_ERR_RANGE                = -20, /* remote range is not inside registered buffers */
+    HTE_ERR_ZERO_LENGTH          = -21,
+    HTE_ERR_BAD_HANDLE           = -22, /* never given out, or closed or freed since */
+    HTE_ERR_MEMORY_BUSY          = -23, /* unregister of memory that unfinished requests use */
+    HTE_ERR_PERMISSION           = -24, /* the remote buffer does not allow this operation */
+    HTE_ERR_TIMEOUT              = -25, /* the time given is over; nothing was changed */
+    HTE_ERR_CANCELED             = -26, /* canceled, or the engine is being destroyed */
+    HTE_ERR_LIMIT                = -27, /* an engine-wide limit: segments, batches, notifications */
+    HTE_ERR_EXISTS               = -28  /* another live engine publishes under this name */
+};
+
+/* Name of the error, for instance "address not registered". Static; never NULL; any value. */
+const char *hte_error_string(int error);
+
+/* What went wrong in the last call of this thread that returned an error: names the value and
+ * the way out. "" when there is nothing to add. Valid until the thread's next call of libhte. */
+const char *hte_error_detail(void);
+
+/* "0.1.0" of the library that is loaded, against HTE_VERSION_* of the one compiled with. */
+const char *hte_version(void);
+
+/* ---- engine ---- */
+
+struct hte_option {
+    const char *key;   /* see hte_option_help() */
+    const char *value;
+};
+
+struct hte_config {
+    size_t      size;      /* sizeof(struct hte_config): fields may be added at the end */
+    /* Where segment descriptors are found. NULL or "P2PHANDSHAKE": each process answers for itself
+     * and its segment's name is "host:port". "http://", "https://", "redis://", "etcd://" followed by
+     * host:port: a store that all processes share. */
+    const char *metadata;
+    /* Name of this process's segment. With a store: any name that is unique in it; NULL is
+     * refused. Peer to peer: NULL, or the "host" or "host:port" that others reach this process
+     * by. Port 0 or none: one is chosen, see hte_local_name(). */
+    const char *name;
+    /* Address that the handshake server binds to; NULL: the one that the name resolves to, or
+     * that of the default route. "0.0.0.0" only if it is written here. */
+    const char *bind_host;
+    uint16_t    port;      /* of the handshake server; 0: as in the name, or chosen */
+    uint16_t    reserved[3];
+    const struct hte_option *options; /* n_options of them */
+    size_t      n_options;
+};
+
+/*
+ * Create an engine: configure UCX, start the worker threads and the handshake server, publish the
+ * segment (empty). NULL config: all defaults, peer to peer.
+ * Each option has a default; environment variables HTE_<KEY IN CAPITALS> come before the default and
+ * after `options`. Keys that begin with "UCX_" are handed to UCX for this engine only and come before
+ * the environment's value; everything else about UCX is as its environment says.
+ * BLOCKS: for UCX to open devices; with a store up to its connect timeout (5 s).
+ * INVALID_ARGUMENT (names option and value), CONTEXT, DEVICE_NOT_FOUND, MALFORMED_JSON (topology
+ * file), DNS, SOCKET, METADATA, EXISTS, MEMORY, NOT_IMPLEMENTED.
+ */
+int hte_create(const struct hte_config *config, struct hte_engine **engine);
+
+/*
+ * End everything: refuse new calls, cancel what is queued, wait for what is under way, unpublish, unregister,
+ * stop the threads. Waiters return HTE_ERR_CANCELED. BLOCKS: until operations under way have ended; after
+ * option shutdown_timeout_ms (5000) their connections are broken off, so it always returns. No other call on
+ * this engine may begin after it; not from a callback. NULL is nothing.
+ */
+void hte_destroy(struct hte_engine *engine);
+
+/* Each option: key, default, and help. index counts from 0; HTE_ERR_INVALID_ARGUMENT when there are
+ * no more. The strings are static. */
+struct hte_option_help {
+    const char *key;
+    const char *value; /* default */
+    const char *help;
+};
+int hte_option_help(unsigned index, struct hte_option_help *help);
+
+/* Name that peers open this engine's segment by; peer to peer "host:port" with the port chosen.
+ * HTE_ERR_INVALID_ARGUMENT when it does not fit; HTE_NAME_MAX + 1 bytes always do. */
+int hte_local_name(struct hte_engine *engine, char *name, size_t size);
+
+/* ---- memory ---- */
+
+enum hte_permission {
+    HTE_PERM_GLOBAL_RW = 0, /* peers may read and write */
+    HTE_PERM_GLOBAL_RO = 1, /* peers may read */
+    HTE_PERM_LOCAL     = 2  /* only source or destination of own requests: not published */
+};
+
+struct hte_memory {
+    void       *addr;
+    size_t      length;
+    const char *location;   /* "cpu:N", "cuda:N", or "*" (also NULL): found out, else no preference */
+    int         permission; /* enum hte_permission */
+};
+
+/*
+ * Make [addr, addr + length) usable for requests, and publish it to peers (unless HTE_PERM_LOCAL). Peers that
+ * opened the segment before see it by themselves when a request misses it, or after hte_segment_sync().
+ * The memory stays the caller's: it must stay mapped until it is unregistered. Large memory (option pretouch_size)
+ * is touched by several threads first; its contents do not change.
+ * The permission is a rule that libhte's peers obey, not one that the hardware enforces.
+ * BLOCKS: to pin the memory; with a store, to publish.
+ * ZERO_LENGTH, OVERLAP, INVALID_ARGUMENT, NUMA, MEMORY, NOT_IMPLEMENTED (cuda), METADATA. On an error nothing is
+ * registered.
+ */
+int hte_memory_register(struct hte_engine *engine, const struct hte_memory *memory);
+
+/* All or none, with one publication. */
+int hte_memory_register_batch(struct hte_engine *engine, const struct hte_memory *memories, size_t count);
+
+/*
+ * The reverse; addr is the start of what was registered. After it the memory may be freed: no operation of this
+ * engine uses it any more. Peers' operations that are under way may still arrive, or fail at the peer: agree
+ * with them first. BLOCKS: to unpin, and to publish.
+ * NOT_REGISTERED; MEMORY_BUSY while unfinished requests of this engine use it: wait for them or cancel.
+ */
+int hte_memory_unregister(struct hte_engine *engine, void *addr);
+
+/* All or none. */
+int hte_memory_unregister_batch(struct hte_engine *engine, void *const *addrs, size_t count);
+
+/* ---- segments ---- */
+
+/*
+ * Open the segment that a peer publishes. Opening one that is open gives the same handle and counts.
+ * The engine's own name gives HTE_SEGMENT_LOCAL. Connections are made by the first request, or hte_segment_warm().
+ * BLOCKS: to fetch the descriptor, at most option handshake_timeout_ms (5000), unless it is open already.
+ * UNKNOWN_SEGMENT, DNS, SOCKET, METADATA, MALFORMED_JSON, HANDSHAKE_REJECTED, DEAD_PEER, LIMIT.
+ */
+int hte_segment_open(struct hte_engine *engine, const char *name, hte_segment_t *segment);
+
+/*
+ * Close what was opened; the last close ends the handle at once and the connections when the requests under
+ * way on them are done: those go on to their end. HTE_SEGMENT_LOCAL: nothing happens. BAD_HANDLE.
+ */
+int hte_segment_close(struct hte_engine *engine, hte_segment_t segment);
+
+/* Fetch the descriptor anew; HTE_SEGMENT_NONE: of every open segment. Errors and BLOCKS as hte_segment_open().
+ * When the peer was restarted, new requests go to the new process. */
+int hte_segment_sync(struct hte_engine *engine, hte_segment_t segment);
+
+/* Connect every worker thread now instead of with the first request. BLOCKS: until connected, at most
+ * timeout_ms. BAD_HANDLE, ENDPOINT, DEAD_PEER, TIMEOUT. */
+int hte_segment_warm(struct hte_engine *engine, hte_segment_t segment, int timeout_ms);
+
+struct hte_buffer {
+    uint64_t addr;   /* in the peer's address space */
+    uint64_t length;
+    int      permission;
+    char     location[64];
+};
+
+/* Buffers of a segment as of the last fetch, in order of address: at most *count of them are written to `buffers`
+ * (NULL: none), and *count is set to how many there are. BAD_HANDLE. */
+int hte_segment_buffers(struct hte_engine *engine, hte_segment_t segment, struct hte_buffer *buffers, size_t *count);
+
+/* ---- requests and batches ---- */
+
+enum hte_opcode {
+    HTE_READ  = 0, /* remote to local */
+    HTE_WRITE = 1  /* local to remote */
+};
+
+struct hte_request {
+    int32_t       opcode;        /* enum hte_opcode */
+    hte_segment_t target;
+    void         *local;         /* inside memory registered with this engine */
+    uint64_t      target_offset; /* virtual address in the target's process */
+    uint64_t      length;
+};
+
+enum hte_status_code {
+    HTE_WAITING   = 0, /* accepted, nothing of it has started */
+    HTE_PENDING   = 1, /* under way */
+    HTE_INVALID   = 2, /* the target unregistered the range, or forbids the operation, since */
+    HTE_CANCELED  = 3,
+    HTE_COMPLETED = 4,
+    HTE_TIMEOUT   = 5, /* a slice took longer than option slice_timeout_ms */
+    HTE_FAILED    = 6  /* all retries failed */
+};
+
+/*
+ * COMPLETED means, for a READ, that the bytes are in local memory; for a WRITE, that they are in the TARGET's
+ * memory: a READ of them by anybody, or a look by the target's CPU after it was told, sees them. With every status from INVALID on
+ * the local memory is no longer in use. With a status other than COMPLETED any part of the destination may have
+ * been written. Requests are not ordered among each other, not even in one batch.
+ */
+struct hte_status {
+    int32_t  code;        /* enum hte_status_code; those from HTE_INVALID on are final */
+    int32_t  error;       /* HTE_OK, or why it did not complete: a negative enum hte_error */
+    uint64_t transferred; /* bytes of slices that completed */
+};
+
+struct hte_batch_status {
+    int32_t  code;        /* COMPLETED when all are; WAITING, PENDING when one is not final; else the worst:
+                           * FAILED, TIMEOUT, INVALID, CANCELED in this order. An empty batch is COMPLETED. */
+    int32_t  error;       /* of the request that failed first, or HTE_OK */
+    uint64_t transferred; /* bytes, all requests */
+    uint32_t submitted;   /* requests */
+    uint32_t finished;    /* requests with a final status */
+};
+
+enum hte_priority {
+    HTE_PRIORITY_HIGH   = 0,
+    HTE_PRIORITY_MEDIUM = 1, /* of a new batch */
+    HTE_PRIORITY_LOW    = 2  /* served when no higher one waits */
+};
+
+/* A batch with room for `capacity` requests over its life (1 to HTE_BATCH_MAX). INVALID_ARGUMENT, LIMIT, MEMORY. */
+int hte_batch_alloc(struct hte_engine *engine, size_t capacity, hte_batch_t *batch);
+
+/*
+ * Add `count` requests; their indices in the batch go on from the last one's. All are checked first: when one is
+ * wrong none is taken, and the detail names its index. May be called again until the capacity is used.
+ * BLOCKS only when a target range is not in a descriptor at hand: fetches it once as hte_segment_sync() does.
+ * BAD_HANDLE (batch or target), TOO_MANY_REQUESTS, INVALID_ARGUMENT (opcode), ZERO_LENGTH, NOT_REGISTERED, RANGE,
+ * PERMISSION, DEAD_PEER.
+ */
+int hte_batch_submit(struct hte_engine *engine, hte_batch_t batch, const struct hte_request *requests, size_t count);
+
+/* The same, and when all of these requests have COMPLETED their targets get one notification each
+ * with this text; when one does not, none is sent. One such submission per batch; INVALID_ARGUMENT for a second. */
+int hte_batch_submit_notify(struct hte_engine *engine, hte_batch_t batch, const struct hte_request *requests,
+                            size_t count, const char *notify_name, const char *notify_text);
+
+/* Status of one request. BAD_HANDLE, INVALID_ARGUMENT (index not submitted). */
+int hte_request_status(struct hte_engine *engine, hte_batch_t batch, size_t index, struct hte_status *status);
+
+/* Status of the whole batch: what a program polls. BAD_HANDLE. */
+int hte_batch_status(struct hte_engine *engine, hte_batch_t batch, struct hte_batch_status *status);
+
+/*
+ * Sleep until all submitted requests have a final status. timeout_ms: -1 for ever, 0 only looks.
+ * HTE_OK when all are final (look at status->code); TIMEOUT when not yet; CANCELED by hte_destroy(). status may be NULL;
+ * it is set with HTE_OK and TIMEOUT. BLOCKS. Not from a callback.
+ */
+int hte_batch_wait(struct hte_engine *engine, hte_batch_t batch, int timeout_ms, struct hte_batch_status *status);
+
+/* Take back what has not been posted; slices that have been go on to their end, which is near. Requests become CANCELED
+ * unless they were final, or had all their slices posted, and those end as they end. BAD_HANDLE. */
+int hte_batch_cancel(struct hte_engine *engine, hte_batch_t batch);
+
+/* End of the handle. BATCH_BUSY until all submitted requests are final; every request becomes final in the
+ * end, after hte_batch_cancel() soon. Its callback may still be running in another thread. BAD_HANDLE. */
+int hte_batch_free(struct hte_engine *engine, hte_batch_t batch);
+
+/* INVALID_ARGUMENT when requests were submitted already. */
+int hte_batch_set_priority(struct hte_engine *engine, hte_batch_t batch, int priority);
+
+/*
+ * Completion without waiting. The callback runs in a worker thread each time the last unfinished request of the batch becomes
+ * final (once per submission, unless submissions overlap). It must be short and may call every function that neither blocks nor
+ * destroys, hte_batch_free() included. Set before the first submit, or INVALID_ARGUMENT. NULL removes it.
+ */
+typedef void (*hte_batch_callback_t)(struct hte_engine *engine, hte_batch_t batch, void *arg);
+int hte_batch_set_callback(struct hte_engine *engine, hte_batch_t batch, hte_batch_callback_t callback, void *arg);
+
+/* The same as an addition of 1 to an eventfd(2) of the caller's, who keeps it open until the batch is
+ * freed and closes it. -1 removes it. Several batches may share one. */
+int hte_batch_set_eventfd(struct hte_engine *engine, hte_batch_t batch, int eventfd);
+
+/* ---- notifications: short texts from engine to engine, beside the data ---- */
+
+struct hte_notification {
+    char *from; /* segment name of the sender */
+    char *name;
+    char *text;
+};
+
+/* Deliver to the engine that owns the segment. HTE_OK: it is in that engine's list. BLOCKS: at most
+ * option handshake_timeout_ms. BAD_HANDLE, INVALID_ARGUMENT (longer than HTE_NOTIFY_MAX), SOCKET, DEAD_PEER,
+ * HANDSHAKE_REJECTED, LIMIT (the receiver's list is full). */
+int hte_notify_send(struct hte_engine *engine, hte_segment_t target, const char *name, const char *text);
+
+/* Take all that have arrived, oldest first. The array is the caller's: hte_notify_free(). Nothing arrived: HTE_OK, *count 0.
+ * At most option notify_max (65536) are kept. MEMORY. */
+int hte_notify_drain(struct hte_engine *engine, struct hte_notification **notifications, size_t *count);
+void hte_notify_free(struct hte_notification *notifications, size_t count);
+
+/* ---- what goes on ---- */
+
+enum hte_device_state {
+    HTE_DEVICE_UP     = 0,
+    HTE_DEVICE_PAUSED = 1 /* too many errors: not used until the pause is over, while another one is up */
+};
+
+struct hte_nic_load {
+    char     device[64];      /* as in option devices; "ucx": whatever UCX chose */
+    uint64_t inflight;        /* bytes posted and not completed */
+    uint64_t bandwidth;       /* bytes per second: moving average, weight 1/8 per completed window; 0: not known */
+    uint64_t transferred;     /* bytes completed since creation */
+    uint64_t errors;          /* slices that failed on it, since creation */
+    uint64_t pauses;          /* times it was paused */
+    int32_t  state;           /* enum hte_device_state */
+    int32_t  pause_left_ms;
+};
+
+/* As hte_segment_buffers(): at most *count are written, *count is how many there are. */
+int hte_nic_load(struct hte_engine *engine, struct hte_nic_load *loads, size_t *count);
+
+struct hte_link {
+    hte_segment_t segment;
+    char     local_device[64];
+    char     remote_device[64];
+    char     peer[HTE_NAME_MAX + 1];
+    uint32_t worker;          /* thread that owns the connection */
+    int32_t  connected;       /* 1: endpoint exists; 0: broken, waiting for its next use */
+    uint64_t transferred;     /* bytes completed on it */
+    uint64_t reconnects;
+};
+
+/* Connections that exist; counts as above. */
+int hte_links(struct hte_engine *engine, struct hte_link *links, size_t *count);
+
+/*
+ * Which devices are near which memory, as JSON: {"cpu:0":[["preferred",...],["available",...]],...}; option
+ * topology_file reads the same. The text is the caller's: free(3). MEMORY.
+ */
+int hte_topology_export(struct hte_engine *engine, char **json);
+
+struct hte_counters {
+    size_t   size;            /* sizeof(struct hte_counters), set by the caller */
+    uint64_t requests;        /* submitted */
+    uint64_t requests_ended;  /* became final */
+    uint64_t slices_posted;   /* retries included */
+    uint64_t slices_retried;
+    uint64_t flushes;         /* that made WRITEs final */
+    uint64_t ep_errors;       /* connections that broke */
+    uint64_t batches_open;    /* now */
+    uint64_t memory_regions;  /* registered now */
+};
+int hte_counters(struct hte_engine *engine, struct hte_counters *counters);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
