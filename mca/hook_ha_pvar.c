@@ -39,6 +39,18 @@ static const struct total totals[] = {
     TOTAL(ctl_rx, SIZE, "Control packets accepted"),
     TOTAL(ctl_dropped, SIZE, "Control packets dropped: stray, stale, short or forged"),
     TOTAL(heartbeats_missed, SIZE, "Heartbeats without an answer in time"),
+    TOTAL(pairs, LEVEL, "Endpoint pairs that can send"),
+    TOTAL(standbys, LEVEL, "Endpoint pairs with a second lane ready on both sides"),
+    TOTAL(connecting, LEVEL, "Connections being set up from here"),
+    TOTAL(accepting, LEVEL, "Connections being set up by peers"),
+    TOTAL(connects, SIZE, "Connections set up from here"),
+    TOTAL(accepts, SIZE, "Connections set up by peers"),
+    TOTAL(connect_failures, SIZE, "Connections from here that failed before they could send"),
+    TOTAL(accept_failures, SIZE, "Connections of peers that failed before they could send"),
+    TOTAL(connect_ns_total, SIZE, "Time of all connections set up from here (ns)"),
+    TOTAL(connect_ns_max, LEVEL, "Longest set-up from here (ns)"),
+    TOTAL(accept_ns_total, SIZE, "Time of all connections set up by peers (ns)"),
+    TOTAL(accept_ns_max, LEVEL, "Longest set-up by a peer (ns)"),
 };
 
 static int total_read(const struct mca_base_pvar_t *pvar, void *value, void *object)

@@ -15,6 +15,7 @@ unit_tests = \
 	test/unit/test_core_rto \
 	test/unit/test_md \
 	test/unit/test_pairing \
+	test/unit/test_setup \
 	test/glue/test_glue
 check_PROGRAMS += $(unit_tests)
 TESTS          += $(unit_tests)
@@ -63,6 +64,10 @@ test_unit_test_md_LDADD    = $(unit_libs) $(UCX_LIBS)
 test_unit_test_pairing_SOURCES  = test/unit/test_pairing.c uct_ha/uct_ha_pairing.c
 test_unit_test_pairing_CPPFLAGS = $(unit_cppflags)
 test_unit_test_pairing_LDADD    = $(unit_libs)
+
+test_unit_test_setup_SOURCES  = test/unit/test_setup.c uct_ha/uct_ha_setup.c
+test_unit_test_setup_CPPFLAGS = $(unit_cppflags)
+test_unit_test_setup_LDADD    = $(unit_libs)
 
 # the whole transport over hardware made of memory, instead of uct_ha/verbs
 test_glue_test_glue_SOURCES = $(libuct_ha_la_SOURCES) \

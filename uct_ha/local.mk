@@ -83,6 +83,8 @@ libuct_ha_la_SOURCES = \
 	%D%/uct_ha_rcache.h \
 	%D%/uct_ha_rx.c \
 	%D%/uct_ha_rx.h \
+	%D%/uct_ha_setup.c \
+	%D%/uct_ha_setup.h \
 	%D%/uct_ha_stats.c \
 	%D%/uct_ha_stats.h \
 	%D%/uct_ha_tcp.c \

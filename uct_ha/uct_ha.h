@@ -15,6 +15,8 @@
 extern "C" {
 #endif
 
+#define UCT_HA_STATS_SETUP_BINS 16
+
 /* Totals of this process since it loaded the library. Fields are only ever
  * added at the end. Counts unless a unit is given. */
 struct uct_ha_stats {
@@ -33,6 +35,18 @@ struct uct_ha_stats {
     uint64_t heartbeats_missed; /* pings without an answer in time */
     uint64_t pairs;             /* endpoint pairs that can send, now */
     uint64_t standbys;          /* ... that have a second lane ready on both sides, now */
+    uint64_t connecting;        /* pairs whose set-up this process began and which cannot send yet, now */
+    uint64_t accepting;         /* ... whose set-up a peer began, now */
+    uint64_t connects;          /* set-ups begun here that succeeded */
+    uint64_t accepts;           /* set-ups begun by a peer that succeeded */
+    uint64_t connect_failures;  /* set-ups begun here that ended with an error before anything could be sent */
+    uint64_t accept_failures;   /* ... begun by a peer */
+    uint64_t connect_ns_total;  /* sum over `connects`: endpoint created -> can send */
+    uint64_t connect_ns_max;    /* the longest of them */
+    uint64_t accept_ns_total;   /* sum over `accepts`: first packet seen by progress -> can send */
+    uint64_t accept_ns_max;     /* the longest of them */
+    uint64_t setup_hist[UCT_HA_STATS_SETUP_BINS]; /* connects and accepts by duration: [0] below 1 ms,
+                                                     [i] from 2^(i-1) to below 2^i ms, the last one: or longer */
 };
 
 /* Copy at most `size` bytes of the totals to `stats`; bytes of a newer, larger

@@ -52,7 +52,7 @@ static int pair_slots(const struct uct_ha_iface *iface, const struct uct_ha_peer
 }
 
 ucs_status_t uct_ha_conn_create(struct uct_ha_iface *iface, struct uct_ha_peer *peer,
-                                uint32_t sn, struct uct_ha_conn **conn_p)
+                                uint32_t sn, int accepted, struct uct_ha_conn **conn_p)
 {
     struct uct_ha_conn *conn = calloc(1, sizeof(*conn));
     struct ha_op       *ops  = calloc(iface->log_len, sizeof(*ops));
@@ -92,6 +92,7 @@ ucs_status_t uct_ha_conn_create(struct uct_ha_iface *iface, struct uct_ha_peer *
     if (sn >= peer->next_sn) {
         peer->next_sn = sn + 1;
     }
+    uct_ha_setup_begin(&conn->setup, accepted, conn->rto_since);
     *conn_p = conn;
     return UCS_OK;
 }

@@ -19,6 +19,7 @@
 #include "core/ha_pair.h"
 #include "uct_ha_job.h"
 #include "uct_ha_md.h"
+#include "uct_ha_setup.h"
 #include "verbs/ha_qp.h"
 
 struct uct_ha_iface;
@@ -192,6 +193,7 @@ struct uct_ha_conn {
     uint32_t              rto_done, rto_polls; /* last sample of the progress check */
     uint64_t              rto_since, rto_seen;
     uint8_t               rto_struck;
+    struct uct_ha_setup   setup;
     int8_t                counted_works, counted_spare; /* as the statistics have it */
 };
 
@@ -208,9 +210,9 @@ static inline uint64_t uct_ha_wr_id(enum uct_ha_wr_kind kind, uint32_t lane, uin
 /* Operations that the log can take at once, a power of two. */
 uint32_t uct_ha_conn_log_len(const struct uct_ha_iface *iface);
 
-/* Make the connection number `sn` to `peer`; the control lock is held. */
+/* Make the connection number `sn` to `peer`, `accepted` when the peer began it; the control lock is held. */
 ucs_status_t uct_ha_conn_create(struct uct_ha_iface *iface, struct uct_ha_peer *peer,
-                                uint32_t sn, struct uct_ha_conn **conn_p);
+                                uint32_t sn, int accepted, struct uct_ha_conn **conn_p);
 
 /* Tell the core which rails can be used and let it begin; the lock is held. */
 void uct_ha_conn_start_locked(struct uct_ha_conn *conn);

@@ -308,7 +308,7 @@ void uct_ha_ctl_accept_locked(struct uct_ha_iface *iface, const struct uct_ha_ac
     uct_ha_peer_resolve(peer, uct_ha_now());
     conn = find_conn(peer, &accept->record);
     if (conn == NULL) {
-        if (uct_ha_conn_create(iface, peer, accept->record.sn, &conn) != UCS_OK) {
+        if (uct_ha_conn_create(iface, peer, accept->record.sn, 1, &conn) != UCS_OK) {
             return;
         }
         uct_ha_conn_start_locked(conn);

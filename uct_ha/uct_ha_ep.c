@@ -72,7 +72,7 @@ static ucs_status_t connect_ep(struct uct_ha_ep *ep, struct uct_ha_iface *iface,
     }
     conn = adopt(peer);
     if (conn == NULL) {
-        status = uct_ha_conn_create(iface, peer, peer->next_sn, &conn);
+        status = uct_ha_conn_create(iface, peer, peer->next_sn, 0, &conn);
         if (status != UCS_OK) {
             return status;
         }

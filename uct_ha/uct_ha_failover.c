@@ -330,6 +330,7 @@ static void count_health(struct uct_ha_conn *conn, int works, int spare)
 void uct_ha_failover_forget_locked(struct uct_ha_conn *conn)
 {
     count_health(conn, 0, 0);
+    uct_ha_setup_end(&conn->setup);
 }
 
 /* Until nothing more follows. */
@@ -354,6 +355,8 @@ static void settle(struct step *step)
     count_health(step->conn, ha_pair_tx_slot(&step->conn->pair) != HA_NO_SLOT,
                  ha_pair_standby(&step->conn->pair) != HA_NO_SLOT &&
                  !ha_pair_failed(&step->conn->pair));
+    uct_ha_setup_follow(&step->conn->setup, step->conn->counted_works,
+                        ha_pair_failed(&step->conn->pair), step->now);
     if (step->ctx == HA_CTX_ASYNC && ha_pair_wants_progress(&step->conn->pair, step->now)) {
         uct_ha_ctl_attention_locked(step->conn);
     }

@@ -18,6 +18,10 @@ static void test_messages_both_ways(void **state)
     flush_all();
     assert_int_equal(stats().pairs, 2);
     assert_int_equal(stats().failovers, 0);
+    assert_int_equal(stats().connecting + stats().accepting, 0);
+    assert_int_equal(stats().connects + stats().accepts, 2);
+    assert_int_equal(stats().connect_failures + stats().accept_failures, 0);
+    assert_true(stats().connects == 0 || stats().connect_ns_total > 0);
 }
 
 /* Both sides connect at the same time: the endpoints meet in pairs. */

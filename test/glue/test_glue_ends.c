@@ -266,6 +266,8 @@ static void test_connect_to_nobody(void **state)
     ep_open(0, 0);
     assert_int_equal(am_send(0, 0, SHORT, 8, NULL), UCS_OK);
     pump_until(world.side[0].errors == 1);
+    assert_int_equal(stats().connect_failures, 1);
+    assert_int_equal(stats().connecting + stats().connects, 0);
     world.side[0].sent[0] = 0;
     flush_all();
 }
