@@ -143,3 +143,39 @@ test_lab_tests_ha_torture_SOURCES = \
 	%D%/lab_tests/torture_rma.c
 test_lab_tests_ha_torture_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
 test_lab_tests_ha_torture_LDADD    = $(UCX_LIBS) -ldl -lm
+
+# bytes from a stranger: the corpus and changes of it; test/fuzz/libfuzzer runs them for longer
+fuzz_cppflags = $(AM_CPPFLAGS) -DFUZZ_SOURCES='"$(abs_top_srcdir)"'
+fuzz_driver   = %D%/fuzz/fuzz.h %D%/fuzz/fuzz_replay.c
+fuzz_tests    = test/fuzz/fuzz_addr test/fuzz/fuzz_frame test/fuzz/fuzz_packet
+EXTRA_DIST   += test/fuzz/libfuzzer
+
+test_fuzz_fuzz_addr_SOURCES  = $(fuzz_driver) %D%/fuzz/fuzz_addr.c uct_ha/uct_ha_addr.c
+test_fuzz_fuzz_addr_CPPFLAGS = $(fuzz_cppflags) $(UCX_CFLAGS)
+
+# compiles uct_ha_tcp.c itself: its reader of frames is not public
+test_fuzz_fuzz_frame_SOURCES  = $(fuzz_driver) %D%/fuzz/fuzz_frame.c
+test_fuzz_fuzz_frame_CPPFLAGS = $(fuzz_cppflags) $(UCX_CFLAGS)
+test_fuzz_fuzz_frame_LDADD    = $(UCX_LIBS) -lpthread
+
+test_fuzz_fuzz_packet_SOURCES  = $(fuzz_driver) %D%/fuzz/fuzz_packet.c
+test_fuzz_fuzz_packet_CPPFLAGS = $(fuzz_cppflags)
+test_fuzz_fuzz_packet_LDADD    = libha_core.la
+
+if HAVE_CMOCKA
+fuzz_tests += test/fuzz/fuzz_glue
+test_fuzz_fuzz_glue_SOURCES = $(fuzz_driver) $(libuct_ha_la_SOURCES) \
+	%D%/fuzz/fuzz_glue.c \
+	%D%/glue/fake_net.c \
+	%D%/glue/fake_priv.h \
+	%D%/glue/fake_rail.c \
+	%D%/glue/fake_rc.c \
+	%D%/glue/fake_ud.c \
+	%D%/glue/fake_verbs.h \
+	%D%/glue/glue_side.c \
+	%D%/glue/glue_side.h
+test_fuzz_fuzz_glue_CPPFLAGS = $(fuzz_cppflags) -I$(top_srcdir)/test/glue $(UCX_CFLAGS) $(CMOCKA_CFLAGS)
+test_fuzz_fuzz_glue_LDADD    = libha_core.la $(CMOCKA_LIBS) $(UCX_LIBS) -lpthread
+endif
+check_PROGRAMS += $(fuzz_tests)
+TESTS          += $(fuzz_tests)

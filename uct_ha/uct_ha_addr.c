@@ -37,10 +37,16 @@ void uct_ha_addr_pack_rail(const struct uct_ha_rail_where *where, struct uct_ha_
     memcpy(packed->gid, where->addr.gid, sizeof(packed->gid));
 }
 
+static int mtu_is_valid(unsigned mtu)
+{
+    return mtu == 0 || (mtu >= 256 && mtu <= 4096 && (mtu & (mtu - 1)) == 0);
+}
+
 int uct_ha_addr_unpack_rail(const struct uct_ha_packed_rail *packed, struct uct_ha_rail_where *where)
 {
     if (packed->version != UCT_HA_ADDR_VERSION || packed->prefix_len > 128 ||
-        packed->link_layer > HA_LINK_ETHERNET) {
+        packed->link_layer > HA_LINK_ETHERNET || !mtu_is_valid(get16(packed->mtu)) ||
+        (packed->place > 1 && packed->place != UCT_HA_PLACE_ALONE)) {
         return -EPROTO;
     }
     memset(where, 0, sizeof(*where));

@@ -273,6 +273,8 @@ int ha_packet_decode_record(const void *buf, size_t length, unsigned i,
     for (int slot = 0; slot < HA_SLOTS; slot++)
         if (!ha_get_lane(&p, r.state.epoch, &r.state.lane[slot]))
             return -EPROTO;
+    if (r.state.lane[0].act != 0 && r.state.lane[0].act == r.state.lane[1].act)
+        return -EPROTO; /* an epoch is one lane */
     *record = r;
     return 0;
 }
@@ -294,6 +296,20 @@ uint32_t ha_pair_tag(uint64_t cookie1, uint64_t cookie2, uint32_t sn)
     return (uint32_t)ha_mix(ha_mix(ha_mix(low) + high) + sn);
 }
 
+/* One epoch for one lane, one lane for one epoch; and the decider gave it. */
+static int ha_record_act_fits(const struct ha_pair *pair, int slot,
+                              const struct ha_record_lane *told)
+{
+    const struct ha_lane *lane = &pair->lane[slot];
+    int same                   = told->gen == lane->gen;
+
+    if (told->act == 0)
+        return 1;
+    if (told->act == pair->lane[!slot].act || (!same && told->act == lane->act))
+        return 0;
+    return !same || told->act == lane->act || (lane->act == 0 && !pair->decider);
+}
+
 static int ha_record_lane_fits(const struct ha_pair *pair, int slot,
                                const struct ha_record_lane *told)
 {
@@ -302,6 +318,8 @@ static int ha_record_lane_fits(const struct ha_pair *pair, int slot,
 
     if (told->gen > lane->gen && (told->gen - lane->gen > 1 || told->act != 0))
         return 0; /* an epoch is given only to a lane that both sides have built */
+    if (!ha_record_act_fits(pair, slot, told))
+        return 0;
     if (told->seen_gen > lane->gen || (told->seen_gen == lane->gen && told->seen_st > lane->st))
         return 0; /* it cannot have heard what we never said */
     if (told->gen != view->gen || told->gen == 0)

@@ -79,14 +79,16 @@ size_t ha_packet_encode_header(void *buf, const struct ha_packet_header *header)
 size_t ha_packet_encode_record(void *buf, size_t offset, const struct ha_packet_record *record);
 
 /* Decode and check form (magic, version, type, exact length, ranges of every
- * status, cause, proof, PSN < 2^24, mtu a power of two 256..4096 or 0, act <= epoch).
+ * status, cause, proof, PSN < 2^24, mtu a power of two 256..4096 or 0, act <= epoch,
+ * no two lanes with one act).
  * Return 0, or -EPROTO with nothing written. What depends on the pair's state
  * (cookies, tag, generation, epoch) is checked by ha_packet_record_check(). */
 int ha_packet_decode_header(const void *buf, size_t length, struct ha_packet_header *header);
 int ha_packet_decode_record(const void *buf, size_t length, unsigned i, struct ha_packet_record *record);
 
 /* Does a record fit the pair it claims to be about? gen <= own gen + 1 and
- * >= 0; epoch <= own epoch + 2 (at the decider: <= own epoch). 0 or -EPROTO. */
+ * >= 0; epoch <= own epoch + 2 (at the decider: <= own epoch); a lane keeps its
+ * epoch, which the decider alone gives. 0 or -EPROTO. */
 int ha_packet_record_check(const struct ha_pair *pair, const struct ha_record *record);
 
 #endif
