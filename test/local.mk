@@ -14,7 +14,8 @@ unit_tests = \
 	test/unit/test_core_pair \
 	test/unit/test_core_rto \
 	test/unit/test_md \
-	test/unit/test_pairing \
+	test/unit/test_topo \
+	test/unit/test_topo_pair \
 	test/unit/test_setup \
 	test/glue/test_glue
 check_PROGRAMS += $(unit_tests)
@@ -57,13 +58,17 @@ test_unit_test_core_rto_CPPFLAGS = $(unit_cppflags)
 test_unit_test_core_rto_LDADD    = $(unit_libs)
 
 test_unit_test_md_SOURCES = test/unit/test_md.c uct_ha/uct_ha_config.c \
-	uct_ha/uct_ha_exposed.c uct_ha/uct_ha_md.c uct_ha/uct_ha_mem.c uct_ha/uct_ha_pairing.c uct_ha/uct_ha_rcache.c
+	uct_ha/uct_ha_exposed.c uct_ha/uct_ha_md.c uct_ha/uct_ha_mem.c uct_ha/uct_ha_rails.c uct_ha/uct_ha_rcache.c
 test_unit_test_md_CPPFLAGS = $(unit_cppflags)
-test_unit_test_md_LDADD    = $(unit_libs) $(UCX_LIBS)
+test_unit_test_md_LDADD    = libha_discover.la $(unit_libs) $(UCX_LIBS)
 
-test_unit_test_pairing_SOURCES  = test/unit/test_pairing.c uct_ha/uct_ha_pairing.c
-test_unit_test_pairing_CPPFLAGS = $(unit_cppflags)
-test_unit_test_pairing_LDADD    = $(unit_libs)
+test_unit_test_topo_SOURCES  = test/unit/test_topo.c
+test_unit_test_topo_CPPFLAGS = $(unit_cppflags)
+test_unit_test_topo_LDADD    = libha_discover.la $(unit_libs)
+
+test_unit_test_topo_pair_SOURCES  = test/unit/test_topo_pair.c
+test_unit_test_topo_pair_CPPFLAGS = $(unit_cppflags)
+test_unit_test_topo_pair_LDADD    = libha_topo.la $(unit_libs)
 
 test_unit_test_setup_SOURCES  = test/unit/test_setup.c uct_ha/uct_ha_setup.c
 test_unit_test_setup_CPPFLAGS = $(unit_cppflags)
@@ -90,7 +95,7 @@ test_glue_test_glue_SOURCES = $(libuct_ha_la_SOURCES) \
 	%D%/glue/test_glue_setup_faults.c \
 	%D%/glue/test_glue_soak.c
 test_glue_test_glue_CPPFLAGS = $(unit_cppflags)
-test_glue_test_glue_LDADD    = libha_core.la $(unit_libs) $(UCX_LIBS) -lpthread
+test_glue_test_glue_LDADD    = libha_core.la libha_discover.la $(unit_libs) $(UCX_LIBS) -lpthread
 endif
 
 # the failover core in a world of bad luck; and the proof that this notices a broken core
@@ -127,6 +132,14 @@ test_model_ha_explore_SOURCES = \
 	%D%/model/model_world.c \
 	$(libha_core_la_SOURCES)
 test_model_ha_explore_CPPFLAGS = $(AM_CPPFLAGS) -DHA_PSN_BITS=4
+
+# the tables of docs/topology.md, from made-up machines
+check_PROGRAMS += test/topo/topology_table
+TESTS          += test/topo/run_topology
+EXTRA_DIST     += test/topo/run_topology test/topo/shapes.py
+
+test_topo_topology_table_SOURCES = test/topo/topology_table.c
+test_topo_topology_table_LDADD   = libha_discover.la
 
 # traffic for the lab tests: run by test/run_lab_tests, not by `make check`
 noinst_PROGRAMS += test/lab_tests/ha_torture
@@ -175,7 +188,7 @@ test_fuzz_fuzz_glue_SOURCES = $(fuzz_driver) $(libuct_ha_la_SOURCES) \
 	%D%/glue/glue_side.c \
 	%D%/glue/glue_side.h
 test_fuzz_fuzz_glue_CPPFLAGS = $(fuzz_cppflags) -I$(top_srcdir)/test/glue $(UCX_CFLAGS) $(CMOCKA_CFLAGS)
-test_fuzz_fuzz_glue_LDADD    = libha_core.la $(CMOCKA_LIBS) $(UCX_LIBS) -lpthread
+test_fuzz_fuzz_glue_LDADD    = libha_core.la libha_discover.la $(CMOCKA_LIBS) $(UCX_LIBS) -lpthread
 endif
 check_PROGRAMS += $(fuzz_tests)
 TESTS          += $(fuzz_tests)

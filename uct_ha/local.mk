@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The transport: libuct_ha.so = glue (here, abi/) + core/ (pure) + verbs/.
+# The transport: libuct_ha.so = glue (here, abi/) + core/ and topo/ (pure) + verbs/.
 
-noinst_LTLIBRARIES += libha_core.la libha_verbs.la
+noinst_LTLIBRARIES += libha_core.la libha_topo.la libha_discover.la libha_verbs.la
 lib_LTLIBRARIES    += libuct_ha.la
 include_HEADERS    += %D%/uct_ha.h
 
@@ -18,6 +18,25 @@ libha_core_la_SOURCES = \
 	%D%/core/ha_pair_rule.c \
 	%D%/core/ha_psn.h \
 	%D%/core/ha_rto.h
+
+# pure too: which rail backs which
+libha_topo_la_SOURCES = \
+	%D%/topo/ha_span.h \
+	%D%/topo/ha_topo.c \
+	%D%/topo/ha_topo.h \
+	%D%/topo/ha_topo_groups.c \
+	%D%/topo/ha_topo_pair.c \
+	%D%/topo/ha_topo_pair.h
+
+# the only place that knows hwloc
+libha_discover_la_SOURCES = %D%/topo/ha_discover.c %D%/topo/ha_discover.h
+if HAVE_HWLOC
+libha_discover_la_SOURCES += %D%/topo/ha_discover_hwloc.c
+else
+libha_discover_la_SOURCES += %D%/topo/ha_discover_nohwloc.c
+endif
+libha_discover_la_CPPFLAGS = $(AM_CPPFLAGS) $(HWLOC_CFLAGS)
+libha_discover_la_LIBADD   = libha_topo.la $(HWLOC_LIBS) -lpthread
 
 # the only place that knows libibverbs
 libha_verbs_la_SOURCES = \
@@ -75,10 +94,10 @@ libuct_ha_la_SOURCES = \
 	%D%/uct_ha_md.h \
 	%D%/uct_ha_mem.c \
 	%D%/uct_ha_mem.h \
-	%D%/uct_ha_pairing.c \
-	%D%/uct_ha_pairing.h \
 	%D%/uct_ha_peer.c \
 	%D%/uct_ha_peer.h \
+	%D%/uct_ha_rails.c \
+	%D%/uct_ha_rails.h \
 	%D%/uct_ha_rcache.c \
 	%D%/uct_ha_rcache.h \
 	%D%/uct_ha_rx.c \
@@ -94,7 +113,7 @@ libuct_ha_la_SOURCES = \
 	%D%/uct_ha_watch.c \
 	%D%/uct_ha_watch.h
 libuct_ha_la_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
-libuct_ha_la_LIBADD   = libha_core.la libha_verbs.la $(UCX_LIBS) -lpthread
+libuct_ha_la_LIBADD   = libha_core.la libha_discover.la libha_verbs.la $(UCX_LIBS) -lpthread
 # UCX keeps pointers into the library until the process ends: never unload it.
 libuct_ha_la_LDFLAGS  = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined \
 	-export-symbols-regex '^uct_ha_stats_get$$' -Wl,-z,nodelete

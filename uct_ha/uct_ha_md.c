@@ -3,24 +3,16 @@
 
 #include "uct_ha_exposed.h"
 #include "uct_ha_mem.h"
-#include "uct_ha_pairing.h"
+#include "uct_ha_rails.h"
 #include "uct_ha_rcache.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-/* The rails of this host and who backs whom. Rebuilt whenever UCX asks: the
- * device list may change while the process lives. */
-struct uct_ha_rail_table {
-    struct uct_ha_pair_rail rail[HA_RAILS_MAX];
-    int                     standby[HA_RAILS_MAX];
-    int                     num;
-};
-
 /* UCX cuts a memory domain's name at 15 characters. A rail whose name is
  * longer is named by its place in the list behind the first part of its name. */
-static void md_name_of_rail(const struct uct_ha_rail_table *table, int i, char *md_name)
+static void md_name_of_rail(const struct uct_ha_rails *table, int i, char *md_name)
 {
     const char *name = table->rail[i].name;
 
@@ -32,7 +24,7 @@ static void md_name_of_rail(const struct uct_ha_rail_table *table, int i, char *
     }
 }
 
-static int rail_of_md_name(const struct uct_ha_rail_table *table, const char *md_name)
+static int rail_of_md_name(const struct uct_ha_rails *table, const char *md_name)
 {
     char name[UCT_MD_NAME_MAX];
     int i;
@@ -46,51 +38,14 @@ static int rail_of_md_name(const struct uct_ha_rail_table *table, const char *md
     return -1;
 }
 
-static void list_rails(struct uct_ha_rail_table *table)
-{
-    char names[HA_RAILS_MAX][HA_RAIL_NAME_MAX];
-    int i;
-
-    table->num = ha_rail_list(names, HA_RAILS_MAX);
-    for (i = 0; i < table->num; ++i) {
-        memset(&table->rail[i], 0, sizeof(table->rail[i]));
-        memcpy(table->rail[i].name, names[i], HA_RAIL_NAME_MAX);
-        table->rail[i].numa_node = -1;
-    }
-}
-
-/* Pairing by topology needs facts that only an open rail has. One that does
- * not open keeps HA_LINK_NONE and is nobody's standby. */
-static void learn_rails(struct uct_ha_rail_table *table, const struct ha_rail_opts *opts)
-{
-    const struct ha_rail_limits *limits;
-    struct ha_rail *rail;
-    int i, ret;
-
-    for (i = 0; i < table->num; ++i) {
-        ret = ha_rail_open(table->rail[i].name, opts, &rail);
-        if (ret < 0) {
-            ucs_debug("ha: %s cannot be a standby: %s", table->rail[i].name,
-                      strerror(-ret));
-            continue;
-        }
-        limits                    = ha_rail_limits(rail);
-        table->rail[i].link_layer = (enum ha_link_layer)ha_rail_addr(rail).link_layer;
-        table->rail[i].numa_node  = limits->numa_node;
-        table->rail[i].node_guid  = limits->node_guid;
-        ha_rail_close(rail);
-    }
-}
-
 /* A bad value is reported once: UCX asks for the domains several times. */
-static ucs_status_t pair_rails(struct uct_ha_rail_table *table, const char *groups)
+static ucs_status_t pair_rails(struct uct_ha_rails *table, const char *groups)
 {
     static int reported;
     ucs_log_level_t level;
     char error[256];
 
-    if (uct_ha_pair_choose(table->rail, table->num, groups, table->standby, error,
-                           sizeof(error)) == 0) {
+    if (uct_ha_rails_pair(table, groups, error, sizeof(error)) == 0) {
         return UCS_OK;
     }
     level = __atomic_exchange_n(&reported, 1, __ATOMIC_RELAXED) ? UCS_LOG_LEVEL_DEBUG :
@@ -103,7 +58,7 @@ static ucs_status_t pair_rails(struct uct_ha_rail_table *table, const char *grou
 
 /* Domains are asked for before they are configured: read the knobs by hand. */
 static ucs_status_t query_groups(uct_component_t *component,
-                                 struct uct_ha_rail_table *table)
+                                 struct uct_ha_rails *table)
 {
     uct_md_config_t *config;
     ucs_status_t status = UCS_OK;
@@ -126,14 +81,14 @@ ucs_status_t uct_ha_md_query_resources(uct_component_t *component,
                                        unsigned *num_resources_p)
 {
     uct_md_resource_desc_t *resources;
-    struct uct_ha_rail_table table;
+    struct uct_ha_rails table;
     unsigned count = 0;
     int i;
 
     *resources_p     = NULL;
     *num_resources_p = 0;
 
-    list_rails(&table);
+    uct_ha_rails_list(&table);
     if ((query_groups(component, &table) != UCS_OK) || (table.num == 0)) {
         return UCS_OK;
     }
@@ -143,7 +98,7 @@ ucs_status_t uct_ha_md_query_resources(uct_component_t *component,
         return UCS_ERR_NO_MEMORY;
     }
     for (i = 0; i < table.num; ++i) {
-        if (table.standby[i] != UCT_HA_PAIR_UNUSED) {
+        if (table.choice[i].standby != HA_TOPO_UNUSED) {
             md_name_of_rail(&table, i, resources[count++].md_name);
         }
     }
@@ -201,28 +156,30 @@ static ucs_status_t open_rail(const char *name, const struct uct_ha_md_config *c
 }
 
 /* Never fails: a rail without standby works, it only is not safe. */
-static void open_standby(struct uct_ha_md *md, struct uct_ha_rail_table *table, int rail,
+static void open_standby(struct uct_ha_md *md, struct uct_ha_rails *table, int rail,
                          const struct uct_ha_md_config *config)
 {
     struct ha_rail_opts opts = uct_ha_rail_opts(config);
+    char reason[160];
     const char *name;
 
     if (!config->enable_backup) {
         return;
     }
-    if (!uct_ha_pair_groups_given(config->rails)) {
-        learn_rails(table, &opts);
+    if (!ha_topo_groups_given(config->rails)) {
+        uct_ha_rails_learn(table, &opts);
         if (pair_rails(table, NULL) != UCS_OK) {
             return;
         }
     }
-    if (table->standby[rail] < 0) {
-        ucs_debug("ha: no standby for %s", table->rail[rail].name);
+    ha_topo_reason(table->rail, table->choice, rail, reason, sizeof(reason));
+    if (table->choice[rail].standby < 0) {
+        ucs_debug("ha: no standby for %s: %s", table->rail[rail].name, reason);
         return;
     }
-    name = table->rail[table->standby[rail]].name;
+    name = table->rail[table->choice[rail].standby].name;
     if (open_rail(name, config, &md->rail[1]) == UCS_OK) {
-        ucs_debug("ha: standby of %s is %s", table->rail[rail].name, name);
+        ucs_debug("ha: standby of %s is %s: %s", table->rail[rail].name, name, reason);
     }
 }
 
@@ -255,12 +212,12 @@ ucs_status_t uct_ha_md_open(uct_component_t *component, const char *md_name,
                             const uct_md_config_t *tl_config, uct_md_h *md_p)
 {
     const struct uct_ha_md_config *config = (const struct uct_ha_md_config*)tl_config;
-    struct uct_ha_rail_table table;
+    struct uct_ha_rails table;
     struct uct_ha_md *md;
     ucs_status_t status;
     int rail;
 
-    list_rails(&table);
+    uct_ha_rails_list(&table);
     rail = rail_of_md_name(&table, md_name);
     if (rail < 0) {
         ucs_debug("ha: no rail belongs to memory domain '%s'", md_name);

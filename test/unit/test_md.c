@@ -85,6 +85,12 @@ struct ha_rail_addr ha_rail_addr(struct ha_rail *rail)
     return addr;
 }
 
+int ha_rail_up(const struct ha_rail *rail)
+{
+    (void)rail;
+    return 1;
+}
+
 int ha_mr_reg(struct ha_rail *rail, void *addr, size_t length, unsigned access,
               struct ha_mr **mr_p)
 {

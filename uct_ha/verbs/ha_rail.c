@@ -187,6 +187,7 @@ static int fill_limits(struct ha_rail *rail, int numa_node)
     lim->latency        = 1e-6;
     lim->numa_node      = numa_node;
     lim->node_guid      = dev.node_guid;
+    lim->image_guid     = dev.sys_image_guid;
     lim->retry7_forever = strncmp(ibv_get_device_name(rail->ctx->device), "rxe", 3) == 0 ||
                           dev.vendor_id == 0;
     lim->has_ud         = 1; /* refused at creation where it is not */

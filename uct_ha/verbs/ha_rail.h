@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #define HA_RAIL_NAME_MAX 32 /* UCX limits a device name to 32 bytes */
-#define HA_RAILS_MAX     16 /* ports one process looks at */
+#define HA_RAILS_MAX     32 /* ports one process looks at */
 
 struct ha_rail;
 struct ha_mr;
@@ -49,7 +49,8 @@ struct ha_rail_limits {
     double   bandwidth;      /* bytes per second of the link */
     double   latency;        /* seconds, rough: for UCX's cost model only */
     int      numa_node;      /* -1 = unknown */
-    uint64_t node_guid;      /* shared by the ports of one card: shared fate */
+    uint64_t node_guid;      /* shared by the ports of one device: shared fate */
+    uint64_t image_guid;     /* ... of one card, however many devices it is; 0 = unknown */
     int      retry7_forever; /* retry_cnt 7 never gives up (Soft-RoCE) */
     int      has_ud;
 };
