@@ -8,10 +8,12 @@ unit_tests = \
 	test/unit/test_abi \
 	test/unit/test_addr \
 	test/unit/test_config \
+	test/unit/test_core_damp \
 	test/unit/test_core_log \
 	test/unit/test_core_merge \
 	test/unit/test_core_packet \
 	test/unit/test_core_pair \
+	test/unit/test_core_recovery \
 	test/unit/test_core_rto \
 	test/unit/test_md \
 	test/unit/test_topo \
@@ -49,9 +51,19 @@ test_unit_test_core_packet_SOURCES  = test/unit/test_core_packet.c
 test_unit_test_core_packet_CPPFLAGS = $(unit_cppflags)
 test_unit_test_core_packet_LDADD    = libha_core.la $(unit_libs)
 
-test_unit_test_core_pair_SOURCES  = test/unit/test_core_pair.c
+test_unit_test_core_damp_SOURCES  = test/unit/test_core_damp.c
+test_unit_test_core_damp_CPPFLAGS = $(unit_cppflags)
+test_unit_test_core_damp_LDADD    = $(unit_libs)
+
+test_unit_test_core_pair_SOURCES  = test/unit/test_core_pair.c \
+	test/unit/pair_world.c test/unit/pair_world.h
 test_unit_test_core_pair_CPPFLAGS = $(unit_cppflags)
 test_unit_test_core_pair_LDADD    = libha_core.la $(unit_libs)
+
+test_unit_test_core_recovery_SOURCES  = test/unit/test_core_recovery.c \
+	test/unit/pair_world.c test/unit/pair_world.h
+test_unit_test_core_recovery_CPPFLAGS = $(unit_cppflags)
+test_unit_test_core_recovery_LDADD    = libha_core.la $(unit_libs)
 
 test_unit_test_core_rto_SOURCES  = test/unit/test_core_rto.c
 test_unit_test_core_rto_CPPFLAGS = $(unit_cppflags)

@@ -7,6 +7,7 @@ include_HEADERS    += %D%/uct_ha.h
 
 # pure: libc only
 libha_core_la_SOURCES = \
+	%D%/core/ha_damp.h \
 	%D%/core/ha_log.c \
 	%D%/core/ha_log.h \
 	%D%/core/ha_packet.c \

@@ -47,6 +47,7 @@ struct uct_ha_stats {
     uint64_t accept_ns_max;     /* the longest of them */
     uint64_t setup_hist[UCT_HA_STATS_SETUP_BINS]; /* connects and accepts by duration: [0] below 1 ms,
                                                      [i] from 2^(i-1) to below 2^i ms, the last one: or longer */
+    uint64_t failbacks;         /* of the failovers: back to the rail that UCX chose */
 };
 
 /* Copy at most `size` bytes of the totals to `stats`; bytes of a newer, larger

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "uct_ha_config.h"
 
+#include <stdio.h>
+#include <strings.h>
+
 #define MD_FIELD(_field)    ucs_offsetof(struct uct_ha_md_config, _field)
 #define IFACE_FIELD(_field) ucs_offsetof(struct uct_ha_iface_config, _field)
-
-static const char *uct_ha_failback_names[] = {
-    [UCT_HA_FAILBACK_NEVER] = "never",
-    [UCT_HA_FAILBACK_LAST]  = NULL
-};
 
 static const char *uct_ha_control_names[] = {
     [UCT_HA_CONTROL_AUTO] = "auto",
@@ -15,6 +13,60 @@ static const char *uct_ha_control_names[] = {
     [UCT_HA_CONTROL_TCP]  = "tcp",
     [UCT_HA_CONTROL_LAST] = NULL
 };
+
+/* ---- values that are a word or a number -------------------------------------- */
+
+struct word { /* what UCX hands back to the parser of a field */
+    const char *help;
+    const char *name[2];
+    double      value[2];
+    int       (*number)(const char *buf, void *dest, const void *arg);
+    const char *unit;
+};
+
+static const struct word failback_words = {
+    "never, auto, or a time such as 30s",
+    { "never", "auto" }, { UCT_HA_FAILBACK_NEVER, UCT_HA_FAILBACK_AUTO },
+    ucs_config_sscanf_time, "s"
+};
+
+static int word_read(const char *buf, void *dest, const void *arg)
+{
+    const struct word *word = arg;
+
+    for (int i = 0; i < 2; i++) {
+        if (strcasecmp(buf, word->name[i]) == 0) {
+            *(double *)dest = word->value[i];
+            return 1;
+        }
+    }
+    return word->number(buf, dest, NULL) && *(double *)dest >= 0;
+}
+
+static int word_write(char *buf, size_t max, const void *src, const void *arg)
+{
+    const struct word *word  = arg;
+    double             value = *(const double *)src;
+
+    for (int i = 0; i < 2; i++) {
+        if (value == word->value[i]) {
+            snprintf(buf, max, "%s", word->name[i]);
+            return 1;
+        }
+    }
+    snprintf(buf, max, "%g%s", value, word->unit);
+    return 1;
+}
+
+static void word_help(char *buf, size_t max, const void *arg)
+{
+    snprintf(buf, max, "%s", ((const struct word *)arg)->help);
+}
+
+#define TYPE_WORD(_words) \
+    { word_read, word_write, ucs_config_clone_double, ucs_config_release_nop, word_help, &(_words) }
+
+/* ---- the tables ---------------------------------------------------------------- */
 
 /* What opening a rail needs. */
 ucs_config_field_t uct_ha_md_config_table[] = {
@@ -123,8 +175,20 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
     {"CONNECT_TIMEOUT", "20s", "A connection that takes longer ends with an error.",
      IFACE_FIELD(connect_timeout), UCS_CONFIG_TYPE_TIME},
 
-    {"FAILBACK", "never", "When to move back to a preferred rail that recovered.",
-     IFACE_FIELD(failback), UCS_CONFIG_TYPE_ENUM(uct_ha_failback_names)},
+    {"FAILBACK", "never",
+     "When work goes back to the rail that UCX chose, after it has recovered: never,\n"
+     "auto = when it has been well for 5 s or ten times its cool-down, or after a time\n"
+     "without a failure, for example 30s.",
+     IFACE_FIELD(failback), TYPE_WORD(failback_words)},
+
+    {"COOLDOWN", "100ms",
+     "A rail that failed is left alone for this long before lanes are built on it\n"
+     "again; doubled with each further failure and forgotten in calm. It does not hold\n"
+     "when the other rail does not work. 0 = off.",
+     IFACE_FIELD(cooldown), UCS_CONFIG_TYPE_TIME},
+
+    {"COOLDOWN_MAX", "10s", "Upper bound of the growing cool-down.",
+     IFACE_FIELD(cooldown_max), UCS_CONFIG_TYPE_TIME},
 
     {"CONTROL", "auto",
      "What carries connection set-up, heartbeats and failover messages: ud datagrams\n"
@@ -153,13 +217,15 @@ static ucs_status_t check_range(const char *name, long value, long min, long max
     return UCS_ERR_INVALID_PARAM;
 }
 
-static ucs_status_t check_time(const char *name, double value, double min)
+#define FOREVER 1e9 /* seconds; nanoseconds of more do not fit */
+
+static ucs_status_t check_time(const char *name, double value, double min, double max)
 {
-    if (value >= min) { /* false for NaN too */
+    if ((value >= min) && (value <= max)) { /* false for NaN too */
         return UCS_OK;
     }
-    ucs_error("UCX_" UCT_HA_CONFIG_PREFIX "%s=%gs is too short, use at least %gs",
-              name, value, min);
+    ucs_error("UCX_" UCT_HA_CONFIG_PREFIX "%s=%gs is too %s, use %gs to %gs",
+              name, value, value > max ? "long" : "short", min, max);
     return UCS_ERR_INVALID_PARAM;
 }
 
@@ -205,15 +271,26 @@ static int lane_is_bad(const struct uct_ha_iface_config *config)
            (check_range("MIN_RNR_TIMER", config->min_rnr_timer, 1, 31) != UCS_OK);
 }
 
+static int recovery_is_bad(const struct uct_ha_iface_config *config)
+{
+    if ((config->failback != UCT_HA_FAILBACK_NEVER) && (config->failback != UCT_HA_FAILBACK_AUTO) &&
+        (check_time("FAILBACK", config->failback, 1e-3, FOREVER) != UCS_OK)) {
+        return 1;
+    }
+    return (check_time("COOLDOWN", config->cooldown, 0, FOREVER) != UCS_OK) ||
+           (check_time("COOLDOWN_MAX", config->cooldown_max, config->cooldown, FOREVER) != UCS_OK);
+}
+
 static int failover_is_bad(const struct uct_ha_iface_config *config)
 {
-    return (check_time("RTO", config->rto, 1e-3) != UCS_OK) ||
-           (check_time("RTO_MAX", config->rto_max, config->rto) != UCS_OK) ||
+    return (check_time("RTO", config->rto, 1e-3, FOREVER) != UCS_OK) ||
+           (check_time("RTO_MAX", config->rto_max, config->rto, FOREVER) != UCS_OK) ||
            ((config->heartbeat != 0) &&
-            (check_time("HEARTBEAT", config->heartbeat, 1e-3) != UCS_OK)) ||
+            (check_time("HEARTBEAT", config->heartbeat, 1e-3, FOREVER) != UCS_OK)) ||
            (check_range("HEARTBEAT_MISSES", config->heartbeat_misses, 1, 1000) != UCS_OK) ||
-           (check_time("DEAD_PEER", config->dead_peer, 0.1) != UCS_OK) ||
-           (check_time("CONNECT_TIMEOUT", config->connect_timeout, 0.1) != UCS_OK);
+           recovery_is_bad(config) ||
+           (check_time("DEAD_PEER", config->dead_peer, 0.1, FOREVER) != UCS_OK) ||
+           (check_time("CONNECT_TIMEOUT", config->connect_timeout, 0.1, FOREVER) != UCS_OK);
 }
 
 ucs_status_t uct_ha_iface_config_check(const struct uct_ha_iface_config *config)

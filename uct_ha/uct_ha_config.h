@@ -28,10 +28,9 @@ struct uct_ha_md_config {
     uct_md_rcache_config_t   rcache;      /* RCACHE_* */
 };
 
-enum uct_ha_failback {
-    UCT_HA_FAILBACK_NEVER,
-    UCT_HA_FAILBACK_LAST
-};
+/* Besides times in seconds. */
+#define UCT_HA_FAILBACK_NEVER 0.0
+#define UCT_HA_FAILBACK_AUTO  (-1.0)
 
 enum uct_ha_control {
     UCT_HA_CONTROL_AUTO, /* UD; TCP for rails without it and when UD cannot send */
@@ -64,7 +63,9 @@ struct uct_ha_iface_config {
     unsigned heartbeat_misses;
     double   dead_peer; /* a failover that takes longer ends the endpoint */
     double   connect_timeout;
-    unsigned failback; /* enum uct_ha_failback */
+    double   failback;     /* or UCT_HA_FAILBACK_* */
+    double   cooldown;     /* after the first failure of a rail, 0 = none */
+    double   cooldown_max;
     int      trace;
 
     /* control plane */

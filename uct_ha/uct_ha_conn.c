@@ -106,6 +106,11 @@ void uct_ha_conn_start_locked(struct uct_ha_conn *conn)
         event.value = (uint32_t)uct_ha_peer_rail_usable(conn->peer, s);
         uct_ha_ctl_event_locked(conn, &event, HA_CTX_PROGRESS);
     }
+    event.kind = HA_EV_HOLD;
+    for (event.slot = 0; event.slot < conn->pair.slots; event.slot++) {
+        event.wait = ha_damp_left(&conn->peer->rail[event.slot].damp, uct_ha_now());
+        uct_ha_ctl_event_locked(conn, &event, HA_CTX_PROGRESS);
+    }
     event.kind = HA_EV_START;
     event.slot = 0;
     uct_ha_ctl_event_locked(conn, &event, HA_CTX_PROGRESS);
@@ -244,6 +249,7 @@ int uct_ha_lane_create(struct uct_ha_conn *conn, int slot, uint32_t gen)
     lane->conn = conn;
     lane->slot = (uint8_t)slot;
     lane->gen  = gen;
+    lane->born = uct_ha_now();
     lane->psn  = (uint32_t)ucs_generate_uuid((uintptr_t)lane) & HA_PSN_MASK;
     status     = lane_register(iface, lane);
     if (status == 0) {

@@ -126,7 +126,7 @@ struct uct_ha_lane {
     uint8_t             reads;    /* PSN reads since the fence */
     uint32_t            last_read;
     uint32_t            sign;     /* of life: what the data part had done at the last heartbeat */
-    uint64_t            fence_at, read_at, park_until;
+    uint64_t            born, fence_at, read_at, park_until;
     struct uct_ha_lane *parked;   /* next in iface->ctl.parked */
 };
 
@@ -188,7 +188,7 @@ struct uct_ha_conn {
     ucs_list_link_t       peer_link; /* peer->conns */
     ucs_list_link_t       attention_link;
     uint64_t              outage_at;  /* the active lane was lost then, 0 = no outage */
-    uint8_t               outage_slot, outage_cause;
+    uint8_t               outage_slot, outage_cause, outage_peer_cause;
     uint32_t              outage_replayed, outage_retired;
     uint32_t              rto_done, rto_polls; /* last sample of the progress check */
     uint64_t              rto_since, rto_seen;

@@ -288,7 +288,11 @@ static void configure(struct uct_ha_iface *iface)
         .drain_timeout   = SEC,
         .rtx_min         = 2 * MSEC,
         .rtx_max         = 64 * MSEC,
+        .failback        = config->failback == UCT_HA_FAILBACK_AUTO ? HA_FAILBACK_AUTO :
+                                                                      nsec(config->failback),
     };
+    ctl->cooldown     = nsec(config->cooldown);
+    ctl->cooldown_max = config->cooldown > 0 ? nsec(config->cooldown_max) : 0;
     ctl->heartbeat = nsec(config->heartbeat);
     ctl->dead_peer = nsec(config->dead_peer);
     ha_rto_init(&ctl->rto, nsec(config->rto), nsec(config->rto_max), uct_ha_now());

@@ -285,6 +285,8 @@ static void check_round(struct uct_ha_iface *iface, uint64_t now)
     ha_rto_calm(&iface->ctl.rto, now);
     ucs_list_for_each(peer, &iface->ctl.peers, list) {
         uct_ha_peer_resolve(peer, now);
+        ha_damp_calm(&peer->rail[0].damp, now);
+        ha_damp_calm(&peer->rail[1].damp, now);
         if (peer->bye_rx && !peer->lost && now > peer->bye_at + GONE_NS) {
             lose_peer(peer); /* who waits for it still, waits in vain */
         }

@@ -149,12 +149,16 @@ static void fence_lane(struct step *step, int slot)
     struct uct_ha_conn *conn = step->conn;
     struct uct_ha_lane *lane = conn->lane[slot];
     struct ha_lane     *ctl  = &conn->pair.lane[slot];
+    unsigned            cause;
+    uint64_t            hold;
 
     /* A lane serves one epoch: one that has served and is fenced only now was
      * the active one, even if the peer's packet has brought the next epoch too. */
     if (ctl->act != 0 && conn->outage_at == 0) {
         conn->outage_slot  = (uint8_t)slot;
         conn->outage_cause = ctl->cause;
+        conn->outage_peer_cause = ctl->cause == HA_CAUSE_PEER ? conn->pair.view[slot].cause :
+                                                                HA_CAUSE_NONE;
         __atomic_store_n(&conn->outage_at, step->now, __ATOMIC_RELAXED);
     }
     if (lane == NULL || lane->fenced) {
@@ -163,6 +167,11 @@ static void fence_lane(struct step *step, int slot)
     (void)ha_rc_fence(lane->rc); /* fails only when the device is gone */
     __atomic_store_n(&lane->fenced, 1, __ATOMIC_RELAXED);
     lane->fence_at = step->now;
+    cause = ctl->cause == HA_CAUSE_PEER ? conn->pair.view[slot].cause : ctl->cause;
+    hold  = uct_ha_peer_rail_failed(conn->peer, slot, cause, lane->born, step->now);
+    if (hold > 0) {
+        push(step, (struct ha_event) { .kind = HA_EV_HOLD, .slot = slot, .wait = hold });
+    }
     uct_ha_ctl_attention_locked(conn);
 }
 
@@ -413,7 +422,7 @@ void uct_ha_failover_finish(struct uct_ha_conn *conn)
     struct uct_ha_iface *iface = conn->iface;
     uint64_t             outage = 0;
     uint32_t             replayed, retired, epoch;
-    unsigned             from, cause;
+    unsigned             from, cause, peer_cause;
     int                  to;
 
     if (ucs_likely(__atomic_load_n(&conn->outage_at, __ATOMIC_RELAXED) == 0)) {
@@ -424,6 +433,7 @@ void uct_ha_failover_finish(struct uct_ha_conn *conn)
     epoch    = conn->pair.epoch;
     from     = conn->outage_slot;
     cause    = conn->outage_cause;
+    peer_cause = conn->outage_peer_cause;
     replayed = conn->outage_replayed;
     retired  = conn->outage_retired;
     if (conn->tx_slot != HA_NO_SLOT && conn->tx_slot == to) {
@@ -439,10 +449,12 @@ void uct_ha_failover_finish(struct uct_ha_conn *conn)
         return; /* not over yet */
     }
     UCT_HA_STATS_ADD(failovers, 1);
+    UCT_HA_STATS_ADD(failbacks, cause == HA_CAUSE_FAILBACK || peer_cause == HA_CAUSE_FAILBACK);
     UCT_HA_STATS_ADD(outage_ns_total, outage);
     UCT_HA_STATS_SET(outage_ns_last, outage);
-    ucs_warn("ha_rc: failover: endpoint %u left %s (%s), goes on over %s: epoch %u, "
+    ucs_warn("ha_rc: failover: endpoint %u left %s (%s%s%s), goes on over %s: epoch %u, "
              "replayed %u, retired %u, %.1f ms", conn->id, ha_rail_name(iface->rail[from]),
-             ha_cause_name(cause), ha_rail_name(iface->rail[to]), epoch, replayed, retired,
-             (double)outage / 1e6);
+             ha_cause_name(cause), peer_cause != HA_CAUSE_NONE ? ": " : "",
+             peer_cause != HA_CAUSE_NONE ? ha_cause_name(peer_cause) : "",
+             ha_rail_name(iface->rail[to]), epoch, replayed, retired, (double)outage / 1e6);
 }

@@ -54,7 +54,7 @@ struct uct_ha_ctl {
     uint32_t              nonce;
     struct ha_pair_config pair_config;
     struct ha_rto         rto;
-    uint64_t              heartbeat, dead_peer;
+    uint64_t              heartbeat, dead_peer, cooldown, cooldown_max;
     uint8_t               leaving;         /* the interface closes */
 };
 

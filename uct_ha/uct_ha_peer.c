@@ -37,6 +37,9 @@ struct uct_ha_peer *uct_ha_peer_create(struct uct_ha_iface *iface, uint64_t cook
     peer->slots   = slots;
     peer->credits = credits;
     peer->last_rx = uct_ha_now();
+    for (int s = 0; s < HA_SLOTS; s++) {
+        ha_damp_init(&peer->rail[s].damp, iface->ctl.cooldown, iface->ctl.cooldown_max);
+    }
     ucs_list_head_init(&peer->conns);
     ucs_list_add_tail(&iface->ctl.peers, &peer->list);
     return peer;
@@ -179,6 +182,28 @@ int uct_ha_peer_rail_usable(const struct uct_ha_peer *peer, int slot)
 {
     return slot < peer->iface->slots && peer->rail[slot].known && !peer->rail[slot].bad &&
            !peer->iface->ctl.down[slot];
+}
+
+static int blames_rail(unsigned cause)
+{
+    return cause != HA_CAUSE_NONE && cause != HA_CAUSE_PROGRAM && cause != HA_CAUSE_FAILBACK &&
+           cause != HA_CAUSE_CLOSE && cause != HA_CAUSE_PEER;
+}
+
+uint64_t uct_ha_peer_rail_failed(struct uct_ha_peer *peer, int slot, unsigned cause,
+                                 uint64_t born, uint64_t now)
+{
+    struct ha_damp *damp = &peer->rail[slot].damp;
+
+    if (!blames_rail(cause)) {
+        return 0;
+    }
+    if (ha_damp_flap(damp, born, now)) {
+        ucs_debug("ha_rc: %s towards %016lx failed (%s), left alone for %.3f s",
+                  ha_rail_name(peer->iface->rail[slot]), (unsigned long)peer->cookie,
+                  ha_cause_name(cause), (double)ha_damp_hold(damp) / 1e9);
+    }
+    return ha_damp_left(damp, now);
 }
 
 int uct_ha_peer_rail_answers(const struct uct_ha_peer *peer, int slot, uint64_t now)

@@ -9,6 +9,7 @@
  */
 
 #include "abi/uct_ha_abi.h"
+#include "core/ha_damp.h"
 #include "core/ha_packet.h"
 #include "uct_ha_addr.h"
 #include "uct_ha_tcp.h"
@@ -31,6 +32,7 @@ struct uct_ha_peer_rail {
     uint32_t          addr_seq; /* raised when the address changes */
     uint64_t          retry_at; /* next try to resolve it */
     uint64_t          last_rx;
+    struct ha_damp    damp;     /* cool-down, grows when it flaps */
 };
 
 struct uct_ha_peer {
@@ -76,6 +78,11 @@ int uct_ha_peer_rail_usable(const struct uct_ha_peer *peer, int slot);
 
 /* Are pings on this rail answered at present? */
 int uct_ha_peer_rail_answers(const struct uct_ha_peer *peer, int slot, uint64_t now);
+
+/* A lane of this rail failed for this reason. Returns how long the rail is to be left
+ * alone (ns), 0 when the rail is not to blame. */
+uint64_t uct_ha_peer_rail_failed(struct uct_ha_peer *peer, int slot, unsigned cause,
+                                 uint64_t born, uint64_t now);
 
 /* One round of heartbeats; sets *suspect to a rail that is silent while the
  * other answers (else HA_NO_SLOT) and returns 1 when the peer is silent on all. */

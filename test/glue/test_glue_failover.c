@@ -281,6 +281,95 @@ static void test_rail_without_answers(void **state)
     wait_standbys(2);
 }
 
+/* Work goes back to the first rail, and the second one is a standby again. */
+static void test_failback(void **state)
+{
+    uint64_t start;
+
+    (void)state;
+    open_redundant(55, "HEARTBEAT=10ms FAILBACK=300ms");
+    for (unsigned round = 1; round <= 3; round++) {
+        post_some();
+        fake_port(round % 2 ? A0 : B0, 0);
+        check_all();
+        pump_until(stats().failovers == 4 * round - 2);
+        fake_port(round % 2 ? A0 : B0, 1);
+        wait_standbys(2);
+        start = now_ns();
+        assert_int_equal(stats().failbacks, 2 * round - 2);
+        while (stats().failbacks < 2 * round) {
+            post_some();
+            check_all();
+            assert_true(now_ns() - start < PATIENCE_S * 1000000000ull);
+        }
+        assert_true(now_ns() - start > 250000000ull);
+        assert_int_equal(stats().failovers, 4 * round);
+        wait_standbys(2);
+    }
+    fake_port(A1, 0); /* now the standby: nobody moves */
+    post_some();
+    check_all();
+    assert_int_equal(stats().failovers, 12);
+}
+
+/* The preferred rail fails again while it waits for its turn: the wait begins anew. */
+static void test_failback_needs_calm(void **state)
+{
+    (void)state;
+    open_redundant(56, "HEARTBEAT=10ms FAILBACK=400ms");
+    fake_port(A0, 0);
+    pump_until(stats().failovers == 2);
+    for (unsigned i = 0; i < 8; i++) {
+        fake_port(A0, 1);
+        wait_standbys(2);
+        pump_ms(100);
+        fake_port(A0, 0);
+        pump_ms(20);
+        post_some();
+        check_all();
+    }
+    assert_int_equal(stats().failovers, 2);
+    fake_port(A0, 1);
+    pump_until(stats().failbacks == 2);
+}
+
+static uint64_t ms_until_standby(int rail)
+{
+    uint64_t start;
+
+    fake_port(rail, 0);
+    pump_until(stats().standbys == 0);
+    fake_port(rail, 1);
+    start = now_ns();
+    wait_standbys(2);
+    return (now_ns() - start) / 1000000;
+}
+
+/* A rail that flaps is left alone for longer and longer, but not when it is needed. */
+static void test_flaps_are_damped(void **state)
+{
+    uint64_t first, last = 0, start;
+
+    (void)state;
+    open_redundant(57, "HEARTBEAT=10ms COOLDOWN=50ms COOLDOWN_MAX=800ms");
+    first = ms_until_standby(A1);
+    for (unsigned i = 0; i < 5; i++) {
+        last = ms_until_standby(A1);
+    }
+    assert_true(first < 700);
+    assert_true(last > 700);
+    fake_port(A1, 0);
+    pump_until(stats().standbys == 0);
+    fake_port(A1, 1);
+    pump_ms(100);
+    assert_int_equal(stats().standbys, 0);
+    start = now_ns();
+    fake_port(B0, 0);
+    post_some();
+    check_all();
+    assert_true(now_ns() - start < 500000000ull);
+}
+
 static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_cut_here),
     GLUE_TEST(test_cut_there),
@@ -297,6 +386,9 @@ static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_destroy_during_failover),
     GLUE_TEST(test_many_endpoints_at_once),
     GLUE_TEST(test_rail_without_answers),
+    GLUE_TEST(test_failback),
+    GLUE_TEST(test_failback_needs_calm),
+    GLUE_TEST(test_flaps_are_damped),
 };
 
 int glue_failover(void)

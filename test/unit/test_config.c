@@ -42,7 +42,8 @@ static void test_defaults(void **state)
     assert_true((config.rto > 0.999) && (config.rto < 1.001));
     assert_true((config.heartbeat > 0.0999) && (config.heartbeat < 0.1001));
     assert_true((config.dead_peer > 9.99) && (config.dead_peer < 10.01));
-    assert_int_equal(config.failback, UCT_HA_FAILBACK_NEVER);
+    assert_true(config.failback == UCT_HA_FAILBACK_NEVER);
+    assert_true((config.cooldown > 0.0999) && (config.cooldown < 0.1001));
     assert_false(config.trace);
     ucs_config_parser_release_opts(&config, uct_ha_iface_config_table);
 }
@@ -55,6 +56,10 @@ static void test_values(void **state)
     parse("UCX_HA_RC_SEG_SIZE", "64k", UCS_OK, UCS_OK);
     parse("UCX_HA_RC_TRACE", "y", UCS_OK, UCS_OK);
     parse("UCX_HA_RC_INLINE", "0", UCS_OK, UCS_OK);
+    parse("UCX_HA_RC_FAILBACK", "auto", UCS_OK, UCS_OK);
+    parse("UCX_HA_RC_FAILBACK", "NEVER", UCS_OK, UCS_OK);
+    parse("UCX_HA_RC_FAILBACK", "30s", UCS_OK, UCS_OK);
+    parse("UCX_HA_RC_COOLDOWN", "0", UCS_OK, UCS_OK);
 }
 
 static void test_out_of_range(void **state)
@@ -71,13 +76,40 @@ static void test_out_of_range(void **state)
     parse("UCX_HA_RC_SEG_SIZE", "inf", UCS_OK, UCS_ERR_INVALID_PARAM);
     parse("UCX_HA_RC_TX_QUEUE_LEN", "1000000", UCS_OK, UCS_ERR_INVALID_PARAM);
     parse("UCX_HA_RC_MAX_SGE", "0", UCS_OK, UCS_ERR_INVALID_PARAM);
+    parse("UCX_HA_RC_FAILBACK", "1us", UCS_OK, UCS_ERR_INVALID_PARAM);
+    parse("UCX_HA_RC_FAILBACK", "inf", UCS_OK, UCS_ERR_INVALID_PARAM);
+    parse("UCX_HA_RC_COOLDOWN", "11s", UCS_OK, UCS_ERR_INVALID_PARAM); /* above COOLDOWN_MAX */
+    parse("UCX_HA_RC_DEAD_PEER", "inf", UCS_OK, UCS_ERR_INVALID_PARAM);
 }
 
 static void test_not_a_value(void **state)
 {
     (void)state;
     parse("UCX_HA_RC_FAILBACK", "sometimes", UCS_ERR_INVALID_PARAM, UCS_OK);
+    parse("UCX_HA_RC_FAILBACK", "-1", UCS_ERR_INVALID_PARAM, UCS_OK);
     parse("UCX_HA_RC_RTO", "soon", UCS_ERR_INVALID_PARAM, UCS_OK);
+}
+
+/* What is printed can be read again. */
+static void test_words_are_written(void **state)
+{
+    static const char *const words[][2] = {
+        { "FAILBACK", "never" }, { "FAILBACK", "auto" }, { "FAILBACK", "30s" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        const ucs_config_field_t *field = uct_ha_iface_config_table;
+        double                    value;
+        char                      text[32];
+
+        while (strcmp(field->name, words[i][0]) != 0) {
+            field++;
+        }
+        assert_int_equal(field->parser.read(words[i][1], &value, field->parser.arg), 1);
+        assert_int_equal(field->parser.write(text, sizeof(text), &value, field->parser.arg), 1);
+        assert_string_equal(text, words[i][1]);
+    }
 }
 
 /* `ucx_info -cf` prints it: name, default and help for every knob. */
@@ -108,6 +140,7 @@ int main(void)
         cmocka_unit_test(test_values),
         cmocka_unit_test(test_out_of_range),
         cmocka_unit_test(test_not_a_value),
+        cmocka_unit_test(test_words_are_written),
         cmocka_unit_test(test_every_knob_has_help)
     };
 

@@ -1,205 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * Two pairs that talk to each other over a perfect wire, with queue pairs that
- * do at once what they are asked. Bad luck is the simulator's business, see
- * test/sim.
- */
+/* Each transition and each end of an endpoint pair once, on a perfect wire. */
 
-#include "core/ha_pair.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "core/ha_packet.h"
-
-static const struct ha_pair_config config = {
-    .connect_timeout = 100000, .deadline = 50000, .standby_delay = 2000, .cooldown = 3000,
-    .drain_timeout = 4000, .rtx_min = 1000, .rtx_max = 8000
-};
-
-#define MESSAGES 256
-
-static struct side {
-    struct ha_pair pair;
-    uint32_t       value;    /* answer to CHECK_CLOSE besides k */
-    uint32_t       psn;      /* responder's packet number, also on re-reading */
-    int            moves;    /* the proof moves after the fence */
-    int            no_proof;
-    unsigned       created, fenced, destroyed, gone, failed, sent;
-    uint32_t       fail;
-} side[2];
-
-static struct message {
-    int              to;
-    struct ha_record record;
-} wire[MESSAGES];
-static unsigned on_wire;
-static uint64_t now;
-static int cut; /* control packets are lost */
-
-static void give(int x, struct ha_event event);
-
-static void settle(int x, const struct ha_action *action)
-{
-    struct ha_event event = { .kind = HA_EV_SETTLED, .slot = action->slot, .gen = action->gen };
-
-    side[x].fenced++;
-    event.proof = side[x].no_proof ? HA_PROOF_NONE : HA_PROOF_PSN;
-    event.psn   = side[x].psn;
-    give(x, event);
-    event.kind = HA_EV_DRAINED;
-    give(x, event);
-}
-
-static void perform(int x, const struct ha_action *action)
-{
-    struct ha_event event = { .slot = action->slot, .gen = action->gen };
-
-    switch (action->kind) {
-    case HA_ACT_CREATE_QP:
-        side[x].created++;
-        event.kind = HA_EV_QP_CREATED;
-        event.qpn  = 100 + action->gen;
-        event.mtu  = 1024;
-        give(x, event);
-        break;
-    case HA_ACT_CONNECT_QP:
-        event.kind = HA_EV_QP_CONNECTED;
-        give(x, event);
-        break;
-    case HA_ACT_FENCE:
-        settle(x, action);
-        break;
-    case HA_ACT_RESOLVE:
-        event.kind = HA_EV_RESOLVED;
-        give(x, event);
-        break;
-    case HA_ACT_CHECK_CLOSE:
-        event.kind  = HA_EV_DELIVERED;
-        event.value = action->value + side[x].value;
-        event.proof = HA_PROOF_PSN;
-        event.psn   = side[x].psn + (uint32_t)side[x].moves;
-        give(x, event);
-        break;
-    case HA_ACT_SEND:
-        side[x].sent++;
-        if (!cut) {
-            assert_true(on_wire < MESSAGES);
-            wire[on_wire].to = !x;
-            ha_pair_snapshot(&side[x].pair, &wire[on_wire++].record);
-        }
-        break;
-    case HA_ACT_DESTROY_QP:
-        side[x].destroyed++;
-        break;
-    case HA_ACT_FAIL:
-        side[x].failed++;
-        side[x].fail = action->value;
-        break;
-    case HA_ACT_GONE:
-        side[x].gone++;
-        break;
-    case HA_ACT_LANES:
-        break;
-    }
-}
-
-static void give(int x, struct ha_event event)
-{
-    struct ha_action actions[HA_ACTIONS_MAX];
-    int n = ha_pair_step(&side[x].pair, &event, now, actions);
-
-    for (int i = 0; i < n; i++)
-        perform(x, &actions[i]);
-}
-
-static void run(int x)
-{
-    struct ha_action actions[HA_ACTIONS_MAX];
-    int n;
-
-    while ((n = ha_pair_run(&side[x].pair, HA_CTX_PROGRESS, now, actions)) >= 0)
-        for (int i = 0; i < n; i++)
-            perform(x, &actions[i]);
-    assert_false(ha_pair_wants_progress(&side[x].pair, now));
-}
-
-/* Let `rounds` of 500 ns pass. */
-static void pass(int rounds)
-{
-    while (rounds-- > 0) {
-        static struct message got[MESSAGES];
-        unsigned n = on_wire;
-
-        for (int x = 0; x < 2; x++) {
-            if (ha_pair_next_timer(&side[x].pair) <= now)
-                give(x, (struct ha_event){ .kind = HA_EV_TIMER });
-            run(x);
-        }
-        memcpy(got, wire, sizeof(got));
-        on_wire -= n;
-        memmove(wire, wire + n, on_wire * sizeof(wire[0]));
-        for (unsigned i = 0; i < n; i++) {
-            assert_int_equal(ha_packet_record_check(&side[got[i].to].pair, &got[i].record), 0);
-            give(got[i].to, (struct ha_event){ .kind = HA_EV_RECORD, .record = &got[i].record });
-        }
-        now += 500;
-    }
-}
-
-static void rail(int x, int slot, int usable)
-{
-    give(x, (struct ha_event){ .kind = HA_EV_RAIL, .slot = slot, .value = (uint32_t)usable });
-}
-
-static void down(int x, int slot)
-{
-    give(x, (struct ha_event){ .kind = HA_EV_LANE_DOWN, .slot = slot,
-                               .gen = side[x].pair.lane[slot].gen, .cause = HA_CAUSE_PORT });
-}
-
-static int setup(void **state)
-{
-    (void)state;
-    memset(side, 0, sizeof(side));
-    on_wire = 0;
-    now     = 1000;
-    cut     = 0;
-    for (int x = 0; x < 2; x++) {
-        ha_pair_init(&side[x].pair, &config, x == 0, 2);
-        give(x, (struct ha_event){ .kind = HA_EV_START });
-        rail(x, 0, 1);
-        rail(x, 1, 1);
-    }
-    return 0;
-}
-
-static int setup_connected(void **state)
-{
-    setup(state);
-    pass(20);
-    for (int x = 0; x < 2; x++) {
-        assert_int_equal(ha_pair_tx_slot(&side[x].pair), 0);
-        assert_int_equal(ha_pair_rx_slot(&side[x].pair), 0);
-        assert_int_equal(ha_pair_standby(&side[x].pair), 1);
-    }
-    return 0;
-}
-
-static void expect_active(int slot, uint32_t epoch)
-{
-    for (int x = 0; x < 2; x++) {
-        assert_int_equal(ha_pair_tx_slot(&side[x].pair), slot);
-        assert_int_equal(ha_pair_rx_slot(&side[x].pair), slot);
-        assert_int_equal(side[x].pair.epoch, epoch);
-        assert_false(ha_pair_failed(&side[x].pair));
-    }
-}
+#include "pair_world.h"
 
 static void test_quiet_when_both_know(void **state)
 {
@@ -476,25 +281,25 @@ static void test_close_when_the_last_packet_is_lost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_lost_packets_are_sent_again, setup),
-        cmocka_unit_test_setup(test_standby_waits_for_the_primary, setup),
-        cmocka_unit_test_setup(test_other_rail_first_when_one_is_down, setup),
-        cmocka_unit_test_setup(test_queue_pair_that_cannot_be_created, setup),
-        cmocka_unit_test_setup(test_never_connected, setup),
-        cmocka_unit_test_setup(test_quiet_when_both_know, setup_connected),
-        cmocka_unit_test_setup(test_failover_by_either_side, setup_connected),
-        cmocka_unit_test_setup(test_passive_peer_survives_one, setup_connected),
-        cmocka_unit_test_setup(test_suspicion_needs_a_standby, setup_connected),
-        cmocka_unit_test_setup(test_suspected_standby_is_replaced, setup_connected),
-        cmocka_unit_test_setup(test_generation_without_a_queue_pair, setup_connected),
-        cmocka_unit_test_setup(test_both_rails_gone, setup_connected),
-        cmocka_unit_test_setup(test_wrong_message_count, setup_connected),
-        cmocka_unit_test_setup(test_proof_that_moves, setup_connected),
-        cmocka_unit_test_setup(test_device_without_proof, setup_connected),
-        cmocka_unit_test_setup(test_peer_far_ahead, setup_connected),
-        cmocka_unit_test_setup(test_lost_peer, setup_connected),
-        cmocka_unit_test_setup(test_close_needs_both, setup_connected),
-        cmocka_unit_test_setup(test_close_when_the_last_packet_is_lost, setup_connected),
+        cmocka_unit_test_setup(test_lost_packets_are_sent_again, pair_setup),
+        cmocka_unit_test_setup(test_standby_waits_for_the_primary, pair_setup),
+        cmocka_unit_test_setup(test_other_rail_first_when_one_is_down, pair_setup),
+        cmocka_unit_test_setup(test_queue_pair_that_cannot_be_created, pair_setup),
+        cmocka_unit_test_setup(test_never_connected, pair_setup),
+        cmocka_unit_test_setup(test_quiet_when_both_know, pair_setup_connected),
+        cmocka_unit_test_setup(test_failover_by_either_side, pair_setup_connected),
+        cmocka_unit_test_setup(test_passive_peer_survives_one, pair_setup_connected),
+        cmocka_unit_test_setup(test_suspicion_needs_a_standby, pair_setup_connected),
+        cmocka_unit_test_setup(test_suspected_standby_is_replaced, pair_setup_connected),
+        cmocka_unit_test_setup(test_generation_without_a_queue_pair, pair_setup_connected),
+        cmocka_unit_test_setup(test_both_rails_gone, pair_setup_connected),
+        cmocka_unit_test_setup(test_wrong_message_count, pair_setup_connected),
+        cmocka_unit_test_setup(test_proof_that_moves, pair_setup_connected),
+        cmocka_unit_test_setup(test_device_without_proof, pair_setup_connected),
+        cmocka_unit_test_setup(test_peer_far_ahead, pair_setup_connected),
+        cmocka_unit_test_setup(test_lost_peer, pair_setup_connected),
+        cmocka_unit_test_setup(test_close_needs_both, pair_setup_connected),
+        cmocka_unit_test_setup(test_close_when_the_last_packet_is_lost, pair_setup_connected),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -342,6 +342,10 @@ static void ha_on_event(struct ha_pair *pair, const struct ha_event *event, uint
     case HA_EV_CLOSE:
         pair->flags |= HA_PAIR_CLOSING;
         break;
+    case HA_EV_HOLD:
+        if (event->slot >= 0 && event->slot < pair->slots)
+            ha_pair_hold(pair, event->slot, event->wait, now);
+        break;
     case HA_EV_TIMER:
         ha_on_timer(pair, now, out);
         break;

@@ -26,6 +26,7 @@
  * building the first lane and rebuilding one are the same transition.
  *
  *  endpoint: OPENING ─ first lane ready ─▶ RUN ─ active lane lost ─▶ MOVING ─ epoch+1, old RESOLVED ─▶ RUN
+ *                                           │  (or left: preferred lane calm for long enough)
  *                                           └─ deadline · bad proof · peer restarted/failed ─▶ FAILED (absorbing)
  *
  * The two sides tell each other a snapshot of all this (struct ha_record)
@@ -45,6 +46,9 @@
 
 #define HA_SLOTS 2
 #define HA_NO_SLOT (-1)
+
+/* Where work belongs when both lanes are well: what UCX chose. */
+#define HA_PREFERRED_SLOT 0
 
 enum ha_lane_status { HA_LANE_CONN, HA_LANE_READY, HA_LANE_FENCED, HA_LANE_RESOLVED, HA_LANE_CLOSED };
 
@@ -75,6 +79,7 @@ enum ha_cause {
     HA_CAUSE_PROGRAM,    /* the operation was wrong; the rail is not blamed */
     HA_CAUSE_FAILBACK,
     HA_CAUSE_CLOSE,      /* the endpoint ends */
+    HA_CAUSE_SLOW,       /* alive, but many times slower than it used to be (soft) */
     HA_CAUSE_LAST
 };
 
@@ -149,7 +154,14 @@ struct ha_pair_config {
     uint64_t cooldown;        /* ns between closing a lane and rebuilding it */
     uint64_t drain_timeout;   /* ns that a failing endpoint waits for its queue pairs */
     uint64_t rtx_min, rtx_max; /* ns, retransmission of records */
+    uint64_t failback;        /* ns that the preferred lane must have been ready before work goes
+                                 back to it; 0 = never, or HA_FAILBACK_AUTO. The decider's counts */
 };
+
+/* Work goes back after 5 s, or ten times the hold of HA_EV_HOLD, whichever is more. */
+#define HA_FAILBACK_AUTO    UINT64_MAX
+#define HA_FAILBACK_AUTO_NS 5000000000ull
+#define HA_FAILBACK_HOLDS   10u
 
 struct ha_pair {
     struct ha_lane lane[HA_SLOTS];
@@ -170,6 +182,8 @@ struct ha_pair {
     uint64_t       standby_at;
     uint64_t       drain_at;   /* failing: do not wait for drains beyond this */
     uint64_t       linger_at;  /* both closing: do not wait for the peer beyond this, 0 = not armed */
+    uint64_t       failback_at; /* the preferred lane is ready, go back to it then; 0 = it is not */
+    uint64_t       hold[HA_SLOTS], hold_at[HA_SLOTS]; /* last cool-down (ns) and its end */
     uint64_t       now;        /* latest time given to a call */
     struct ha_pair_config cfg;
 };
@@ -190,6 +204,8 @@ enum ha_event_kind {
     HA_EV_DELIVERED,    /* P  slot gen value = messages delivered, psn = re-read (proof = NONE: could not) */
     HA_EV_PEER_LOST,    /* A  value = HA_FAIL_PEER_DEAD / _PEER_RESTART / _CANCELED, _REFUSED (here the end comes from us) */
     HA_EV_CLOSE,        /* P  the user has let go; no operation is outstanding */
+    HA_EV_HOLD,         /* A  slot wait: the rail is not to be trusted for so long. While the other lane works this
+                              side does not rebuild the slot; the time until work goes back to it begins anew */
     HA_EV_TIMER,        /* A  time has passed */
 };
 
@@ -199,6 +215,7 @@ struct ha_event {
     uint32_t                gen, qpn, psn, value;
     uint16_t                mtu;
     uint8_t                 cause, proof;
+    uint64_t                wait; /* ns */
     const struct ha_record *record;
 };
 

@@ -76,6 +76,9 @@ void ha_pair_before(const struct ha_pair *pair, struct ha_before *before);
 void ha_pair_after(struct ha_pair *pair, const struct ha_before *before, int answer,
                    uint64_t now, struct ha_out *out);
 
+/* HA_EV_HOLD. */
+void ha_pair_hold(struct ha_pair *pair, int slot, uint64_t wait, uint64_t now);
+
 /* HA_EV_TIMER: send again when it is time to. */
 void ha_pair_retransmit(struct ha_pair *pair, uint64_t now, struct ha_out *out);
 

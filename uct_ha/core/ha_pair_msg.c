@@ -131,6 +131,34 @@ static void ha_pair_keep_deadline(struct ha_pair *pair, int had_tx, int has_tx, 
         pair->deadline = now + pair->cfg.deadline;
 }
 
+static uint64_t ha_failback_wait(const struct ha_pair *pair)
+{
+    uint64_t holds = HA_FAILBACK_HOLDS * pair->hold[HA_PREFERRED_SLOT];
+
+    if (pair->cfg.failback != HA_FAILBACK_AUTO)
+        return pair->cfg.failback;
+    return holds > HA_FAILBACK_AUTO_NS ? holds : HA_FAILBACK_AUTO_NS;
+}
+
+/* How long has the preferred lane been waiting, ready on both sides? */
+static void ha_pair_keep_failback(struct ha_pair *pair, uint64_t now)
+{
+    if (pair->cfg.failback == 0 || !pair->decider)
+        return;
+    if (ha_pair_standby(pair) != HA_PREFERRED_SLOT || ha_pair_tx_slot(pair) == HA_NO_SLOT)
+        pair->failback_at = 0;
+    else if (pair->failback_at == 0)
+        pair->failback_at = now + ha_failback_wait(pair);
+}
+
+void ha_pair_hold(struct ha_pair *pair, int slot, uint64_t wait, uint64_t now)
+{
+    pair->hold[slot]    = wait;
+    pair->hold_at[slot] = now + wait;
+    if (slot == HA_PREFERRED_SLOT)
+        pair->failback_at = 0; /* begins anew */
+}
+
 void ha_pair_after(struct ha_pair *pair, const struct ha_before *before, int answer,
                    uint64_t now, struct ha_out *out)
 {
@@ -140,6 +168,7 @@ void ha_pair_after(struct ha_pair *pair, const struct ha_before *before, int ans
     ha_pair_before(pair, &after);
     changed = memcmp(&before->record, &after.record, sizeof(after.record)) != 0;
     ha_pair_keep_deadline(pair, before->tx_slot != HA_NO_SLOT, after.tx_slot != HA_NO_SLOT, now);
+    ha_pair_keep_failback(pair, now);
     if (ha_pair_both_closing(pair) && pair->linger_at == 0)
         pair->linger_at = now + pair->cfg.deadline;
     pair->dirty = (uint8_t)ha_pair_is_dirty(pair, now);
@@ -176,7 +205,7 @@ const char *ha_cause_name(unsigned cause)
 {
     static const char *const name[] = {
         "none", "port", "completion", "flush", "rto", "heartbeat",
-        "peer", "connect", "program", "failback", "close",
+        "peer", "connect", "program", "failback", "close", "slow",
     };
 
     return cause < HA_CAUSE_LAST ? name[cause] : "unknown";

@@ -184,6 +184,12 @@ static int ha_first_is_due(const struct ha_pair *pair, int slot, uint64_t now)
            (ha_lane_works(pair, 0) && pair->view[0].st == HA_LANE_READY);
 }
 
+/* A rail that keeps failing is not worth the trouble while there is another. */
+static int ha_is_held(const struct ha_pair *pair, int slot, uint64_t now)
+{
+    return now < pair->hold_at[slot] && ha_pair_tx_slot(pair) == !slot;
+}
+
 static int ha_may_renew(const struct ha_pair *pair, int slot, uint64_t now)
 {
     const struct ha_lane *lane = &pair->lane[slot];
@@ -193,8 +199,8 @@ static int ha_may_renew(const struct ha_pair *pair, int slot, uint64_t now)
 
     return pair->started && slot < pair->slots && lane->st == HA_LANE_CLOSED && lane->usable &&
            !(lane->asked & HA_ASKED_CREATE) && now >= lane->renew_at &&
-           (peer_closed || peer_builds) && pair->linger_at == 0 &&
-           ha_first_is_due(pair, slot, now);
+           (peer_builds || (peer_closed && !ha_is_held(pair, slot, now))) &&
+           pair->linger_at == 0 && ha_first_is_due(pair, slot, now);
 }
 
 static void ha_do_renew(struct ha_pair *pair, int slot, uint64_t now, struct ha_out *out)
@@ -202,6 +208,21 @@ static void ha_do_renew(struct ha_pair *pair, int slot, uint64_t now, struct ha_
     (void)now;
     pair->lane[slot].asked |= HA_ASKED_CREATE;
     ha_emit(out, HA_ACT_CREATE_QP, slot, pair->lane[slot].gen + 1, 0);
+}
+
+/* Leave a lane that works, because the preferred one has been well for long
+ * enough: from here on a failover like any other. */
+static int ha_may_fail_back(const struct ha_pair *pair, int slot, uint64_t now)
+{
+    return slot != HA_PREFERRED_SLOT && pair->failback_at != 0 && now >= pair->failback_at &&
+           !((pair->flags | pair->view_flags) & HA_PAIR_CLOSING) &&
+           ha_pair_standby(pair) == HA_PREFERRED_SLOT && ha_pair_tx_slot(pair) == slot;
+}
+
+static void ha_do_fail_back(struct ha_pair *pair, int slot, uint64_t now, struct ha_out *out)
+{
+    (void)now;
+    ha_lane_fence(pair, slot, HA_CAUSE_FAILBACK, out);
 }
 
 /* ---- the pair ---- */
@@ -297,6 +318,7 @@ static const struct ha_rule ha_rules[] = {
     { HA_CTX_PROGRESS, 0, ha_may_resolve_qp,      ha_do_resolve_qp },
     { HA_CTX_PROGRESS, 0, ha_may_close_qp,        ha_do_close_qp },
     { HA_CTX_PROGRESS, 0, ha_may_renew,           ha_do_renew },
+    { HA_CTX_PROGRESS, 0, ha_may_fail_back,       ha_do_fail_back },
     { HA_CTX_PROGRESS, HA_RULE_EVEN_FAILED, ha_may_tell_failed, ha_do_tell_failed },
     { HA_CTX_PROGRESS, HA_RULE_EVEN_FAILED, ha_may_be_gone,     ha_do_be_gone },
 };
@@ -379,12 +401,15 @@ uint64_t ha_pair_next_timer(const struct ha_pair *pair)
         ha_earlier(&at, pair->deadline);
     if (pair->linger_at != 0)
         ha_earlier_to_come(&at, pair->linger_at, pair->now);
+    if (pair->failback_at != 0)
+        ha_earlier_to_come(&at, pair->failback_at, pair->now);
     for (int slot = 0; slot < pair->slots; slot++) {
         const struct ha_lane *lane = &pair->lane[slot];
 
         if (lane->st != HA_LANE_CLOSED || !lane->usable || (lane->asked & HA_ASKED_CREATE))
             continue;
         ha_earlier_to_come(&at, lane->renew_at, pair->now);
+        ha_earlier_to_come(&at, pair->hold_at[slot], pair->now);
         if (slot == 1 && lane->gen == 0)
             ha_earlier_to_come(&at, pair->standby_at, pair->now);
     }
