@@ -159,15 +159,25 @@ noinst_PROGRAMS += test/lab_tests/ha_torture
 test_lab_tests_ha_torture_SOURCES = \
 	%D%/lab_tests/ha_torture.c \
 	%D%/lab_tests/torture.h \
+	%D%/lab_tests/torture_amo.c \
 	%D%/lab_tests/torture_buffer.c \
+	%D%/lab_tests/torture_connect.c \
+	%D%/lab_tests/torture_count.c \
 	%D%/lab_tests/torture_link.c \
 	%D%/lab_tests/torture_msg.c \
 	%D%/lab_tests/torture_options.c \
 	%D%/lab_tests/torture_pattern.c \
+	%D%/lab_tests/torture_remote.c \
 	%D%/lab_tests/torture_report.c \
 	%D%/lab_tests/torture_rma.c
 test_lab_tests_ha_torture_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
 test_lab_tests_ha_torture_LDADD    = $(UCX_LIBS) -ldl -lm
+test_lab_tests_ha_torture_LDFLAGS  = $(AM_LDFLAGS) -rdynamic
+
+# and what it says can be believed: needs no lab (sanitizers report what UCX leaks)
+if !HA_SANITIZED
+TESTS += test/lab_tests/test_torture.sh
+endif
 
 # bytes from a stranger: the corpus and changes of it; test/fuzz/libfuzzer runs them for longer
 fuzz_cppflags = $(AM_CPPFLAGS) -DFUZZ_SOURCES='"$(abs_top_srcdir)"'

@@ -32,11 +32,16 @@ struct op *op_create(struct torture *t, unsigned kind, uint64_t seq, uint32_t si
     return op;
 }
 
+int planted(const struct torture *t, enum torture_plant plant)
+{
+    return t->opt.plant == plant;
+}
+
 void ep_failed(struct torture *t, ucs_status_t status)
 {
-    if (t->ep_status == UCS_OK) {
-        t->ep_status    = status;
-        t->ep_failed_at = wall_seconds();
+    if (t->run->ep_status == UCS_OK) {
+        t->run->ep_status    = status;
+        t->run->ep_failed_at = wall_seconds();
     }
 }
 
@@ -53,7 +58,9 @@ void op_finish(struct op *op, ucs_status_t status)
     }
     if (op->kind == KIND_GET && status == UCS_OK) {
         rma_get_finish(op);
-    } else {
+    } else if (op->kind == KIND_AMO && status == UCS_OK) {
+        amo_finish(op);
+    } else if (op->buffer != NULL) {
         buffer_put(op->buffer, op->size);
     }
     op->next = free_ops;
@@ -78,97 +85,23 @@ void op_started(struct torture *t, struct op *op, ucs_status_ptr_t request)
 
 uint64_t outstanding(const struct torture *t)
 {
-    uint64_t sum = t->total.sent[KIND_GET] - t->total.done[KIND_GET];
+    uint64_t sum = t->total.sent[KIND_GET] - t->total.done[KIND_GET] +
+                   t->total.sent[KIND_AMO] - t->total.done[KIND_AMO];
 
     for (unsigned kind = KIND_TAG; kind <= KIND_PUT; kind++) {
-        sum += t->total.sent[kind] - t->total.acked[kind];
+        if (t->total.acked[kind] < t->total.sent[kind]) { /* more when doubled */
+            sum += t->total.sent[kind] - t->total.acked[kind];
+        }
     }
     return sum;
 }
 
 /* ---- UCP --------------------------------------------------------------------------- */
 
-static void must(ucs_status_t status, const char *what)
-{
-    if (status != UCS_OK) {
-        fprintf(stderr, "ha_torture: %s: %s\n", what, ucs_status_string(status));
-        exit(EXIT_USAGE);
-    }
-}
-
-static void ep_error_handler(void *arg, ucp_ep_h ep, ucs_status_t status)
-{
-    (void)ep;
-    ep_failed(arg, status);
-}
-
-static void worker_create(struct torture *t)
-{
-    ucp_params_t params = {
-        .field_mask = UCP_PARAM_FIELD_FEATURES,
-        .features   = UCP_FEATURE_TAG | UCP_FEATURE_AM | UCP_FEATURE_RMA |
-                      (t->opt.wakeup ? UCP_FEATURE_WAKEUP : 0),
-    };
-    ucp_worker_params_t worker_params = {
-        .field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
-        .thread_mode = UCS_THREAD_MODE_SINGLE,
-    };
-
-    must(ucp_init(&params, NULL, &t->context), "ucp_init");
-    must(ucp_worker_create(t->context, &worker_params, &t->worker), "ucp_worker_create");
-    if (t->opt.wakeup) {
-        must(ucp_worker_get_efd(t->worker, &t->event_fd), "ucp_worker_get_efd");
-    }
-}
-
-static void ep_create(struct torture *t, const void *address)
-{
-    ucp_ep_params_t params = {
-        .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE,
-        .address    = address,
-        .err_mode   = UCP_ERR_HANDLING_MODE_NONE,
-    };
-
-    if (t->opt.plan.peer_err) {
-        params.field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLER;
-        params.err_mode    = UCP_ERR_HANDLING_MODE_PEER;
-        params.err_handler = (ucp_err_handler_t){.cb = ep_error_handler, .arg = t};
-    }
-    must(ucp_ep_create(t->worker, &params, &t->ep), "ucp_ep_create");
-}
-
-/* Blob: size of the worker's address, the address, the remote keys. */
-static void connect_peer(struct torture *t)
-{
-    static char    blob[16384];
-    ucp_address_t *address;
-    size_t         length, used, peer_size;
-    uint64_t       size;
-    void          *peer;
-
-    must(ucp_worker_get_address(t->worker, &address, &length), "ucp_worker_get_address");
-    if (length > sizeof(blob) / 2) {
-        fprintf(stderr, "ha_torture: worker address of %zu bytes\n", length);
-        exit(EXIT_USAGE);
-    }
-    size = length;
-    memcpy(blob, &size, sizeof(size));
-    memcpy(blob + sizeof(size), address, length);
-    used = sizeof(size) + length;
-    used += rma_pack(t, blob + used, sizeof(blob) - used);
-    ucp_worker_release_address(t->worker, address);
-
-    link_exchange(t, blob, used, &peer, &peer_size);
-    memcpy(&size, peer, sizeof(size));
-    ep_create(t, (char *)peer + sizeof(size));
-    rma_unpack(t, (char *)peer + sizeof(size) + size, peer_size - sizeof(size) - size);
-    free(peer);
-}
-
 static void sleep_until_event(struct torture *t)
 {
-    struct pollfd fd = {.fd = t->event_fd, .events = POLLIN};
-    ucs_status_t  status = ucp_worker_arm(t->worker);
+    struct pollfd fd = {.fd = t->run->event_fd, .events = POLLIN};
+    ucs_status_t  status = ucp_worker_arm(t->run->worker);
 
     if (status == UCS_OK) {
         poll(&fd, 1, 10);
@@ -181,13 +114,15 @@ static void sleep_until_event(struct torture *t)
 
 static void start_some(struct torture *t)
 {
-    static uint64_t dice;
+    static uint64_t dice; /* shared: endpoints do not run in step */
     unsigned        kind, n;
 
-    for (n = 0; n < BURST && outstanding(t) < t->opt.plan.window && t->ep_status == UCS_OK; n++) {
+    for (n = 0; n < BURST && outstanding(t) < t->opt.plan.window && t->run->ep_status == UCS_OK; n++) {
         kind = (unsigned)(mix(t->opt.plan.seed + dice++) % KIND_COUNT);
         if (t->opt.plan.ops & (1u << kind)) {
-            (void)(kind <= KIND_AM ? msg_start(t, kind) : rma_start(t, kind));
+            (void)(kind <= KIND_AM    ? msg_start(t, kind)
+                   : kind == KIND_AMO ? amo_start(t)
+                                      : rma_start(t, kind));
         }
     }
 }
@@ -196,6 +131,23 @@ static void start_some(struct torture *t)
 static int is_busy(const struct torture *t)
 {
     return t->opt.busy_ms > 0 && fmod(now_seconds(), 1.0) * 1000 < t->opt.busy_ms;
+}
+
+/* Planted: what a leak would look like. */
+static void leak_planted(struct torture *t)
+{
+    static double next;
+    char         *memory;
+
+    if (t->opt.plant < PLANT_FD || now_seconds() < next) {
+        return;
+    }
+    next = now_seconds() + 0.2;
+    if (planted(t, PLANT_FD)) {
+        (void)!dup(STDOUT_FILENO);
+    } else if ((memory = malloc(4u << 20)) != NULL) {
+        memset(memory, POISON, 4u << 20);
+    }
 }
 
 static void turn(struct torture *t)
@@ -208,12 +160,16 @@ static void turn(struct torture *t)
         report_poll(t);
         return;
     }
-    if (t->running && t->sends) {
-        start_some(t);
+    for_each_ep(e, t) {
+        if (t->run->running && t->sends) {
+            start_some(e);
+        }
     }
-    moved = ucp_worker_progress(t->worker);
-    msg_progress(t);
-    rma_progress(t);
+    moved = ucp_worker_progress(t->run->worker);
+    for_each_ep(e, t) {
+        msg_progress(e);
+        rma_progress(e);
+    }
     if (moved == 0 && t->opt.wakeup) {
         sleep_until_event(t);
     }
@@ -222,6 +178,7 @@ static void turn(struct torture *t)
     }
     if (turns % 1024 == 0) {
         alarm(WATCHDOG);
+        leak_planted(t);
     }
 }
 
@@ -243,7 +200,7 @@ static int turn_until(struct torture *t, enum link_type type, struct link_packet
 
     for (;;) {
         turn(t);
-        if (t->ep_status != UCS_OK) {
+        if (t->run->ep_status != UCS_OK) {
             return EXIT_EP_ERROR;
         }
         got = link_receive(t, packet);
@@ -286,7 +243,7 @@ static int phase_run(struct torture *t)
     }
     while (!should_stop(t, until)) {
         turn(t);
-        if (t->ep_status != UCS_OK) {
+        if (t->run->ep_status != UCS_OK) {
             return EXIT_EP_ERROR;
         }
         if (stalled(t)) {
@@ -297,25 +254,44 @@ static int phase_run(struct torture *t)
     return 0;
 }
 
-static int all_done(const struct torture *t)
+static int ep_done(const struct torture *t)
 {
     return outstanding(t) == 0 && t->total.done[KIND_TAG] == t->total.sent[KIND_TAG] &&
            t->total.done[KIND_AM] == t->total.sent[KIND_AM] &&
            t->total.done[KIND_PUT] == t->total.sent[KIND_PUT];
 }
 
+static int all_done(const struct torture *t)
+{
+    for_each_ep(e, (struct torture *)t) {
+        if (!ep_done(e)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Until everything is complete, here and at the peer. What never completes
+ * is looked for all the same: it may have been lost. */
 static int phase_drain(struct torture *t, struct link_packet *peer)
 {
-    t->running = 0;
+    unsigned pending = 0;
+    int      flushed = 0;
+
+    t->run->running = 0;
     report_progress(t);
-    while (!all_done(t)) {
+    while ((!all_done(t) || !flushed || pending > 0) && !t->run->stuck) {
         turn(t);
-        if (t->ep_status != UCS_OK) {
+        if (all_done(t) && !flushed) {
+            flushed = 1; /* posted atomics */
+            for_each_ep(e, t) {
+                ep_flush_start(e, &pending);
+            }
+        }
+        if (t->run->ep_status != UCS_OK) {
             return EXIT_EP_ERROR;
         }
-        if (stalled(t)) {
-            return EXIT_NO_EP_ERROR;
-        }
+        t->run->stuck = stalled(t);
     }
     link_send(t, LINK_DRAINED, 1);
     return turn_until(t, LINK_DRAINED, peer);
@@ -325,17 +301,18 @@ static void turn_for(struct torture *t, double seconds)
 {
     double until = now_seconds() + seconds;
 
-    while (now_seconds() < until && t->ep_status == UCS_OK) {
+    while (now_seconds() < until && t->run->ep_status == UCS_OK) {
         turn(t);
     }
 }
 
 static int is_right(const struct torture *t)
 {
-    const struct totals *total = &t->total;
+    struct totals total;
 
-    return total->lost + total->duplicate + total->reordered + total->corrupt +
-               total->stale_write + total->errors == 0;
+    totals_add(t, &total);
+    return total.lost + total.duplicate + total.reordered + total.corrupt + total.stale_write +
+               total.errors == 0;
 }
 
 static int run(struct torture *t)
@@ -347,44 +324,27 @@ static int run(struct torture *t)
         return result;
     }
     turn_for(t, SETTLE);
-    msg_check_lost(t, peer.sent);
-    rma_check_final(t, peer.sent);
-    result = is_right(t) ? EXIT_RIGHT : EXIT_WRONG;
+    for_each_ep(e, t) {
+        msg_check_lost(e, peer.ep[e->index].sent);
+        rma_check_final(e, peer.ep[e->index].sent);
+        amo_check_final(e, peer.ep[e->index].words);
+    }
+    result = !is_right(t)     ? EXIT_WRONG
+             : t->run->stuck  ? EXIT_NO_EP_ERROR
+                              : EXIT_RIGHT;
     link_send(t, LINK_VERDICT, result == EXIT_RIGHT);
     if (turn_until(t, LINK_VERDICT, &peer) != 0) {
-        return t->ep_status != UCS_OK ? EXIT_EP_ERROR : EXIT_NO_EP_ERROR;
+        return t->run->ep_status != UCS_OK ? EXIT_EP_ERROR : EXIT_NO_EP_ERROR;
     }
     if (!peer.ok) {
         printf("the peer found its data wrong\n");
         result = EXIT_WRONG;
     }
     turn_for(t, t->opt.linger);
-    return t->ep_status != UCS_OK ? EXIT_EP_ERROR : result;
+    return t->run->ep_status != UCS_OK ? EXIT_EP_ERROR : result;
 }
 
 /* ---- the end ---------------------------------------------------------------------------- */
-
-static void ep_close(struct torture *t, int force)
-{
-    ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
-        .flags        = force ? UCP_EP_CLOSE_FLAG_FORCE : 0,
-    };
-    ucs_status_ptr_t request = ucp_ep_close_nbx(t->ep, &param);
-    double           until   = now_seconds() + LEAVE_SECONDS;
-
-    while (UCS_PTR_IS_PTR(request) && ucp_request_check_status(request) == UCS_INPROGRESS) {
-        ucp_worker_progress(t->worker);
-        if (now_seconds() > until) {
-            printf("%.3f closing the endpoint took longer than %d s\n", wall_seconds(),
-                   LEAVE_SECONDS);
-            _exit(EXIT_STUCK);
-        }
-    }
-    if (UCS_PTR_IS_PTR(request)) {
-        ucp_request_free(request);
-    }
-}
 
 /* Nobody destroys his worker while the other still closes its endpoint. */
 static void leave(struct torture *t)
@@ -397,33 +357,42 @@ static void leave(struct torture *t)
         return;
     }
     while (link_receive(t, &packet) == 0 && now_seconds() < until) {
-        ucp_worker_progress(t->worker);
+        ucp_worker_progress(t->run->worker);
     }
 }
 
 static void finish(struct torture *t, int result)
 {
     if (result == EXIT_EP_ERROR) {
-        printf("%.3f endpoint error: %s\n", t->ep_failed_at, ucs_status_string(t->ep_status));
+        printf("%.3f endpoint error: %s\n", t->run->ep_failed_at, ucs_status_string(t->run->ep_status));
     }
     report_final(t, result == EXIT_RIGHT);
     alarm(WATCHDOG);
     if (result != EXIT_RIGHT && result != EXIT_WRONG && !t->opt.plan.peer_err) {
         exit(result); /* nothing may be closed in this error handling mode */
     }
-    ep_close(t, result == EXIT_EP_ERROR); /* first: the peer may still write into our memory */
-    rma_destroy(t);
+    for_each_ep(e, t) { /* first: the peer may still write into our memory */
+        ep_close(e, result == EXIT_EP_ERROR || t->run->stuck);
+    }
+    for_each_ep(e, t) {
+        rma_destroy(e);
+        amo_destroy(e);
+    }
     if (result == EXIT_RIGHT || result == EXIT_WRONG) {
         leave(t);
     }
-    msg_cancel(t);
-    ucp_worker_destroy(t->worker);
-    ucp_cleanup(t->context);
-    msg_destroy(t);
+    for_each_ep(e, t) {
+        msg_cancel(e);
+    }
+    ucp_worker_destroy(t->run->worker);
+    ucp_cleanup(t->run->context);
+    for_each_ep(e, t) {
+        msg_destroy(e);
+    }
     link_destroy(t);
     report_destroy(t);
-    free(t->pattern[0]);
-    free(t->pattern[1]);
+    free(t->run->pattern[0]);
+    free(t->run->pattern[1]);
 }
 
 static void on_alarm(int signal)
@@ -435,27 +404,47 @@ static void on_alarm(int signal)
     _exit(EXIT_STUCK);
 }
 
+/* The first one is made: the others are like it. */
+static void endpoints_create(struct torture *endpoints)
+{
+    unsigned count = endpoints[0].opt.plan.eps;
+
+    for (unsigned i = 0; i < count; i++) {
+        if (i > 0) {
+            endpoints[i]           = endpoints[0];
+            endpoints[i].index     = i;
+            endpoints[i].opt.plant = PLANT_NOTHING;
+            endpoints[i - 1].next  = &endpoints[i];
+        }
+        endpoints[i].next = NULL;
+        rma_create(&endpoints[i]);
+        amo_create(&endpoints[i]);
+        msg_create(&endpoints[i]);
+    }
+}
+
 /* ---- main ------------------------------------------------------------------------------------ */
 
 int main(int argc, char **argv)
 {
-    static struct torture torture;
-    struct torture       *t = &torture;
-    int                   result;
+    static struct torture     endpoints[MAX_EPS];
+    static struct torture_run shared;
+    struct torture           *t = &endpoints[0];
+    int                       result;
 
     options_parse(&t->opt, argc, argv);
     t->is_client = t->opt.host != NULL;
     signal(SIGALRM, on_alarm);
     signal(SIGUSR1, on_stop);
     link_create(t);
-    t->sends   = t->is_client || !t->opt.plan.oneway;
-    t->running = 1;
+    t->sends        = t->is_client || !t->opt.plan.oneway;
+    t->run          = &shared;
+    t->run->running = 1;
     pattern_create(t);
     report_create(t);
     worker_create(t);
-    rma_create(t);
-    msg_create(t);
-    connect_peer(t);
+    endpoints_create(endpoints);
+    peer_connect(t);
     result = run(t);
     finish(t, result);
     return result;

@@ -13,7 +13,7 @@
 
 #include <ucp/api/ucp.h>
 
-enum torture_kind { KIND_TAG, KIND_AM, KIND_PUT, KIND_GET, KIND_COUNT };
+enum torture_kind { KIND_TAG, KIND_AM, KIND_PUT, KIND_GET, KIND_AMO, KIND_COUNT };
 
 enum torture_exit {
     EXIT_RIGHT       = 0,
@@ -28,6 +28,7 @@ enum torture_exit {
 #define PATTERN_SIZE (1u << 20)   /* positions at which contents may start */
 #define REGION_SIZE  (1u << 20)   /* remotely readable */
 #define POISON       0xd7         /* in every buffer that nobody may write */
+#define MAX_EPS      8            /* endpoints of one worker */
 
 #define SLOT_SMALL_SIZE  1024u /* one ring of small slots, one of large ones */
 #define SLOT_SMALL_COUNT 2048u
@@ -45,7 +46,15 @@ struct torture_plan {
     uint32_t sizes;   /* 0 mixed, 1 small, 2 large */
     uint32_t max_failovers; /* 0, or stop after so many */
     uint32_t peer_err;      /* error handling mode: both sides must agree */
+    uint32_t eps;           /* endpoints, each with traffic of its own */
 };
+
+/* A fault made by the program itself, to show that it is noticed. */
+enum torture_plant {
+    PLANT_NOTHING, PLANT_LOST, PLANT_DUPLICATE, PLANT_REORDERED, PLANT_CORRUPT, PLANT_STALE,
+    PLANT_ATOMIC, PLANT_ERROR, PLANT_FD, PLANT_MEMORY
+};
+#define PLANT_AT 100u /* operations of a kind before it */
 
 struct torture_options {
     struct torture_plan plan;
@@ -58,6 +67,7 @@ struct torture_options {
     int                 leave;       /* client: exit without waiting for the server */
     int                 wakeup;
     int                 quiet;
+    enum torture_plant  plant;
 };
 
 /* A registered-or-not piece of memory of one size class, kept for reuse. */
@@ -79,9 +89,10 @@ struct op {
     uint32_t        size;
     uint32_t        kind;
     struct batch   *batch;  /* PUT */
+    uint64_t        operand, reply; /* atomics */
 };
 
-/* Sequence numbers seen, one bit each, and the next one in order. */
+/* Sequence numbers seen, one bit each, and the one behind the largest. */
 struct ledger {
     uint8_t *seen;
     uint64_t capacity;
@@ -106,24 +117,37 @@ struct cut {
     double   stall_ms;    /* longest silence from then until the next one */
 };
 
+/* What all endpoints of the process share. */
+struct torture_run {
+    ucp_context_h context;
+    ucp_worker_h  worker;
+    int           event_fd;
+    int           running;     /* still starting new operations */
+    int           stuck;       /* the end came without all of them complete */
+    ucs_status_t  ep_status;   /* first error of any endpoint */
+    double        ep_failed_at;
+    char         *pattern[2];  /* by direction: sent by client, by server */
+};
+
+/* One endpoint and its traffic. The first one of the list is the process's
+ * representative: whatever concerns all is called with it. */
 struct torture {
+    struct torture        *next;
+    unsigned               index;
     struct torture_options opt;
     struct totals          total;
-    ucp_context_h          context;
-    ucp_worker_h           worker;
     ucp_ep_h               ep;
-    int                    event_fd;
     int                    is_client;
-    int                    sends;     /* this side starts operations */
-    int                    running;   /* still starting new ones */
-    ucs_status_t           ep_status; /* first error of the endpoint */
-    double                 ep_failed_at;
-    char                  *pattern[2]; /* by direction: sent by client, by server */
+    int                    sends; /* this side starts operations */
+    struct torture_run    *run;
     struct torture_link   *link;
+    struct torture_report *report;
     struct torture_msg    *msg;
     struct torture_rma    *rma;
-    struct torture_report *report;
+    struct torture_amo    *amo;
 };
+
+#define for_each_ep(_t, _first) for (struct torture *_t = (_first); _t != NULL; _t = _t->next)
 
 /* torture_options.c */
 void options_parse(struct torture_options *opt, int argc, char **argv);
@@ -150,10 +174,14 @@ void          *must_alloc(size_t size);
 
 /* torture_link.c: the TCP connection */
 enum link_type { LINK_STOP = 1, LINK_DRAINED, LINK_VERDICT, LINK_LEAVE };
+#define AMO_WORDS 9 /* see torture_amo.c */
 struct link_packet {
     uint32_t type;
     uint32_t ok;
-    uint64_t sent[KIND_COUNT];
+    struct {
+        uint64_t sent[KIND_COUNT];
+        uint64_t words[AMO_WORDS]; /* what the receiver's memory must hold at the end */
+    } ep[MAX_EPS];
 };
 void link_create(struct torture *t);
 void link_exchange(struct torture *t, const void *own, size_t own_size, void **peer,
@@ -174,7 +202,7 @@ void msg_check_lost(struct torture *t, const uint64_t *peer_sent);
 /* torture_rma.c: PUT and GET */
 void     rma_create(struct torture *t);
 size_t   rma_pack(struct torture *t, void *blob, size_t room);
-void     rma_unpack(struct torture *t, const void *blob, size_t size);
+size_t   rma_unpack(struct torture *t, const void *blob, size_t size);
 void     rma_destroy(struct torture *t);
 int      rma_start(struct torture *t, unsigned kind);
 void     rma_get_finish(struct op *op);
@@ -184,17 +212,54 @@ void     rma_on_freed(struct torture *t, const uint32_t *slots, unsigned count);
 unsigned rma_take_freed(struct torture *t, uint32_t *slots, unsigned room);
 void     rma_check_final(struct torture *t, const uint64_t *peer_sent);
 
+/* torture_amo.c: atomics */
+void   amo_create(struct torture *t);
+size_t amo_pack(struct torture *t, void *blob, size_t room);
+size_t amo_unpack(struct torture *t, const void *blob, size_t size);
+void   amo_destroy(struct torture *t);
+int    amo_start(struct torture *t);
+void   amo_finish(struct op *op);
+void   amo_expected(const struct torture *t, uint64_t *words);
+void   amo_check_final(struct torture *t, const uint64_t *words);
+
+/* torture_remote.c: memory that the other side may reach */
+struct remote {
+    uint64_t   address;
+    ucp_rkey_h rkey;
+};
+ucp_mem_h remote_map(struct torture *t, void *address, size_t size);
+size_t    remote_pack(struct torture *t, char *at, size_t room, const void *address,
+                      ucp_mem_h memh);
+size_t    remote_unpack(struct torture *t, const char *at, size_t size, struct remote *remote);
+
+/* torture_connect.c: UCP objects, their beginning and end */
+void must(ucs_status_t status, const char *what); /* or exit */
+void worker_create(struct torture *t);
+void peer_connect(struct torture *t);
+void ep_close(struct torture *t, int force);
+void ep_flush_start(struct torture *t, unsigned *pending);
+
+/* torture_count.c: what the process holds */
+struct held_counts {
+    unsigned fds;
+    unsigned rss_kib;
+    int      ahs; /* address handles: created minus destroyed */
+};
+void held_count(struct held_counts *held);
+
 /* torture_report.c */
 void     report_create(struct torture *t);
 void     report_poll(struct torture *t);    /* often: counters, status line, stall */
 void     report_progress(struct torture *t); /* something moved */
 double   report_stalled(struct torture *t);  /* seconds since something moved */
 uint64_t report_failovers(struct torture *t);
+void     totals_add(const struct torture *first, struct totals *sum); /* over all endpoints */
 void     report_final(struct torture *t, int ok);
 void     report_destroy(struct torture *t);
 
 /* ha_torture.c */
-uint64_t outstanding(const struct torture *t);
+uint64_t outstanding(const struct torture *t); /* of this endpoint */
+int      planted(const struct torture *t, enum torture_plant plant);
 void     ep_failed(struct torture *t, ucs_status_t status);
 /* the result of an _nbx call; calls done(op) when complete at once */
 void     op_started(struct torture *t, struct op *op, ucs_status_ptr_t request);
@@ -203,6 +268,6 @@ void     op_finish(struct op *op, ucs_status_t status);
 struct op *op_create(struct torture *t, unsigned kind, uint64_t seq, uint32_t size,
                      struct buffer *buffer);
 
-enum control_id { CONTROL_STREAM = 1, CONTROL_ACK, CONTROL_ANNOUNCE };
+enum control_id { CONTROL_STREAM = 1, CONTROL_ACK, CONTROL_ANNOUNCE, CONTROL_COUNT };
 
 #endif

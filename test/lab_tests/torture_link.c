@@ -138,7 +138,10 @@ void link_send(struct torture *t, enum link_type type, int ok)
 {
     struct link_packet packet = {.type = type, .ok = (uint32_t)ok};
 
-    memcpy(packet.sent, t->total.sent, sizeof(packet.sent));
+    for_each_ep(e, t) {
+        memcpy(packet.ep[e->index].sent, e->total.sent, sizeof(e->total.sent));
+        amo_expected(e, packet.ep[e->index].words);
+    }
     write_all(t->link->fd, &packet, sizeof(packet));
 }
 

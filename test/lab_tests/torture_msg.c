@@ -15,6 +15,8 @@
 #define ACK_SLOTS       200
 #define ACK_DELAY       0.002
 #define MAX_CONTROLS    128
+#define TAG_SEQ_BITS    48 /* of the tag; the rest says which endpoint */
+#define TAG_SEQ_MASK    ((1ull << TAG_SEQ_BITS) - 1)
 
 struct tag_receive {
     struct torture *torture;
@@ -75,7 +77,7 @@ static void tag_received(void *request, ucs_status_t status, const ucp_tag_recv_
     struct tag_receive *receive = user_data;
 
     if (status == UCS_OK) {
-        receive->tag      = info->sender_tag; /* info is part of the request */
+        receive->tag      = info->sender_tag & TAG_SEQ_MASK; /* info is part of the request */
         receive->length   = info->length;
         receive->complete = 1;
     } else if (status != UCS_ERR_CANCELED) {
@@ -97,7 +99,8 @@ static void tag_post(struct torture *t, struct tag_receive *receive)
     ucs_status_ptr_t request;
 
     receive->complete = 0;
-    request = ucp_tag_recv_nbx(t->worker, receive->data, MAX_SIZE, 0, 0, &param);
+    request = ucp_tag_recv_nbx(t->run->worker, receive->data, MAX_SIZE,
+                               (uint64_t)t->index << TAG_SEQ_BITS, ~TAG_SEQ_MASK, &param);
     if (UCS_PTR_IS_ERR(request)) {
         ep_failed(t, UCS_PTR_STATUS(request));
     } else if (!receive->complete) {
@@ -196,7 +199,7 @@ static void am_fetch(struct torture *t, struct am_held *held)
     ucs_status_ptr_t request;
 
     held->buffer = buffer_get((uint32_t)held->length, 0);
-    request = ucp_am_recv_data_nbx(t->worker, held->desc, held->buffer->data, held->length,
+    request = ucp_am_recv_data_nbx(t->run->worker, held->desc, held->buffer->data, held->length,
                                    &param);
     if (UCS_PTR_IS_ERR(request)) {
         ep_failed(t, UCS_PTR_STATUS(request));
@@ -219,7 +222,7 @@ static void am_progress(struct torture *t)
     for (; list != NULL; list = next) {
         next = list->next;
         verify(t, KIND_AM, list->seq, list->desc, list->length);
-        ucp_am_data_release(t->worker, list->desc);
+        ucp_am_data_release(t->run->worker, list->desc);
         free(list);
     }
 }
@@ -268,6 +271,12 @@ static void control_done(void *request, ucs_status_t status, void *user_data)
     op_completed(request, status, op);
 }
 
+/* Handlers belong to the worker: an endpoint's messages have numbers of their own. */
+static unsigned am_id(const struct torture *t, unsigned id)
+{
+    return t->index * CONTROL_COUNT + id;
+}
+
 void msg_send_control(struct torture *t, unsigned id, const void *data, size_t size)
 {
     struct buffer      *buffer = buffer_get((uint32_t)size, 0);
@@ -283,7 +292,7 @@ void msg_send_control(struct torture *t, unsigned id, const void *data, size_t s
 
     memcpy(buffer->data, data, size);
     t->msg->controls++;
-    request = ucp_am_send_nbx(t->ep, id, NULL, 0, buffer->data, size, &param);
+    request = ucp_am_send_nbx(t->ep, am_id(t, id), NULL, 0, buffer->data, size, &param);
     if (UCS_PTR_IS_PTR(request)) {
         return;
     }
@@ -317,31 +326,76 @@ static void acknowledge(struct torture *t)
 
 /* ---- the rest --------------------------------------------------------------------- */
 
+static void send_one(struct torture *t, struct op *op, unsigned kind, uint64_t seq)
+{
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+        .cb.send      = op_completed,
+        .user_data    = op,
+    };
+    uint64_t tag = (uint64_t)t->index << TAG_SEQ_BITS | seq;
+    char    *data = op->buffer->data;
+
+    op->seq = seq;
+    if (kind == KIND_AM) {
+        op_started(t, op, ucp_am_send_nbx(t->ep, am_id(t, CONTROL_STREAM), &op->seq,
+                                          sizeof(op->seq), data, op->size, &param));
+    } else if (seq % 16 == 5) {
+        op_started(t, op, ucp_tag_send_sync_nbx(t->ep, data, op->size, tag, &param));
+    } else {
+        op_started(t, op, ucp_tag_send_nbx(t->ep, data, op->size, tag, &param));
+    }
+}
+
+/* Planted faults of a message: 1 when it is not to be sent. */
+static int spoil(struct torture *t, struct op *op, unsigned kind, uint64_t seq)
+{
+    struct op *twice;
+
+    if (kind != KIND_TAG || seq < PLANT_AT || op->size == 0 || op->size > 64) {
+        return 0;
+    }
+    if (planted(t, PLANT_LOST)) {
+        t->opt.plant = PLANT_NOTHING;
+        op_finish(op, UCS_OK);
+        return 1;
+    }
+    if (planted(t, PLANT_DUPLICATE)) {
+        twice = op_create(t, KIND_COUNT, seq, op->size, buffer_get(op->size, 0));
+        memcpy(twice->buffer->data, op->buffer->data, op->size);
+        t->opt.plant = PLANT_NOTHING;
+        send_one(t, twice, KIND_TAG, seq);
+    } else if (planted(t, PLANT_CORRUPT)) {
+        t->opt.plant = PLANT_NOTHING;
+        op->buffer->data[op->size - 1] ^= 1;
+    } else if (planted(t, PLANT_ERROR)) {
+        t->opt.plant = PLANT_NOTHING;
+        t->total.errors++;
+    }
+    return 0;
+}
+
+/* Planted: two neighbours change places. */
+static uint64_t order(const struct torture *t, unsigned kind, uint64_t seq)
+{
+    return kind == KIND_TAG && planted(t, PLANT_REORDERED) && (seq | 1) == (PLANT_AT | 1) ? seq ^ 1 : seq;
+}
+
 int msg_start(struct torture *t, unsigned kind)
 {
-    uint64_t            seq    = t->total.sent[kind];
-    uint32_t            size   = size_of(t, 1, kind, seq);
-    struct buffer      *buffer = buffer_get(size, LARGE_IN_FLIGHT);
-    ucp_request_param_t param  = {
-         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
-         .cb.send      = op_completed,
-    };
-    struct op *op;
+    uint64_t       seq    = order(t, kind, t->total.sent[kind]);
+    uint32_t       size   = size_of(t, 1, kind, seq);
+    struct buffer *buffer = buffer_get(size, LARGE_IN_FLIGHT);
+    struct op     *op;
 
     if (buffer == NULL) {
         return 0;
     }
     memcpy(buffer->data, pattern_of(t, 1, kind, seq), size);
     t->total.sent[kind]++;
-    op              = op_create(t, kind, seq, size, buffer);
-    param.user_data = op;
-    if (kind == KIND_AM) {
-        op_started(t, op, ucp_am_send_nbx(t->ep, CONTROL_STREAM, &op->seq, sizeof(op->seq),
-                                          buffer->data, size, &param));
-    } else if (seq % 16 == 5) {
-        op_started(t, op, ucp_tag_send_sync_nbx(t->ep, buffer->data, size, seq, &param));
-    } else {
-        op_started(t, op, ucp_tag_send_nbx(t->ep, buffer->data, size, seq, &param));
+    op = op_create(t, kind, seq, size, buffer);
+    if (t->opt.plant == PLANT_NOTHING || !spoil(t, op, kind, seq)) {
+        send_one(t, op, kind, seq);
     }
     return 1;
 }
@@ -359,13 +413,13 @@ static void set_handler(struct torture *t, unsigned id, ucp_am_recv_callback_t h
     ucp_am_handler_param_t param = {
         .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
                       UCP_AM_HANDLER_PARAM_FIELD_ARG | UCP_AM_HANDLER_PARAM_FIELD_FLAGS,
-        .id    = id,
+        .id    = am_id(t, id),
         .cb    = handler,
         .arg   = t,
         .flags = flags,
     };
 
-    if (ucp_worker_set_am_recv_handler(t->worker, &param) != UCS_OK) {
+    if (ucp_worker_set_am_recv_handler(t->run->worker, &param) != UCS_OK) {
         fprintf(stderr, "ha_torture: cannot set the handler of active message %u\n", id);
         exit(EXIT_USAGE);
     }
@@ -411,10 +465,10 @@ void msg_cancel(struct torture *t)
 {
     for (unsigned i = 0; i < TAG_RECEIVES; i++) {
         if (t->msg->receives[i].request != NULL) {
-            ucp_request_cancel(t->worker, t->msg->receives[i].request);
+            ucp_request_cancel(t->run->worker, t->msg->receives[i].request);
         }
     }
-    while (ucp_worker_progress(t->worker) != 0) {
+    while (ucp_worker_progress(t->run->worker) != 0) {
     }
 }
 

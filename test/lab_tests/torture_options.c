@@ -6,15 +6,20 @@
 
 #include "torture.h"
 
-static const char *const kind_names[KIND_COUNT] = {"tag", "am", "put", "get"};
+static const char *const kind_names[KIND_COUNT] = {"tag", "am", "put", "get", "atomic"};
 static const char *const size_names[]           = {"mixed", "small", "large"};
+static const char *const plant_names[]          = {
+    [PLANT_LOST] = "lost",       [PLANT_DUPLICATE] = "duplicate", [PLANT_REORDERED] = "reordered",
+    [PLANT_CORRUPT] = "corrupt", [PLANT_STALE] = "stale",         [PLANT_ATOMIC] = "atomic",
+    [PLANT_ERROR] = "error",     [PLANT_FD] = "fd",               [PLANT_MEMORY] = "memory"};
 
 static void usage(FILE *to)
 {
     fprintf(to,
             "usage: ha_torture --port P [options]              (server)\n"
             "       ha_torture --port P --host HOST [options]  (client; dictates * to the server)\n"
-            "  --ops tag,am,put,get * kinds of operations (default: all)\n"
+            "  --ops KIND,...       * tag, am, put, get, atomic (default: all)\n"
+            "  --eps N              * endpoints, each with all this traffic (default 1)\n"
             "  --sizes KIND         * mixed (default), small (to 1 KiB) or large\n"
             "  --seconds N          * start operations for so long (default 10)\n"
             "  --failovers N        * ... or until the transport failed over N times\n"
@@ -29,6 +34,8 @@ static void usage(FILE *to)
             "  --leave                do not wait for the peer when closing\n"
             "  --linger S             stay S seconds after the end, the peer may be gone\n"
             "  --quiet                no status line every second\n"
+            "  --plant FAULT          make a mistake that must be noticed: lost, duplicate, reordered,\n"
+            "                         corrupt, stale, atomic, error; or leak: fd, memory\n"
             "SIGUSR1 tells the client to stop early.\n"
             "Exit status: 0 all right, 1 wrong data, 2 usage, 3 endpoint error,\n"
             "4 no progress or peer gone without endpoint error, 5 stuck inside UCX.\n");
@@ -57,12 +64,23 @@ static uint32_t parse_ops(char *text)
             kind++;
         }
         if (kind == KIND_COUNT) {
-            fprintf(stderr, "ha_torture: --ops knows tag, am, put and get, not '%s'\n", name);
+            fprintf(stderr, "ha_torture: --ops knows tag, am, put, get and atomic, not '%s'\n", name);
             exit(EXIT_USAGE);
         }
         ops |= 1u << kind;
     }
     return ops;
+}
+
+static enum torture_plant parse_plant(const char *text)
+{
+    for (unsigned i = 1; i < sizeof(plant_names) / sizeof(plant_names[0]); i++) {
+        if (strcmp(text, plant_names[i]) == 0) {
+            return (enum torture_plant)i;
+        }
+    }
+    fprintf(stderr, "ha_torture: --plant knows no fault '%s', see --help\n", text);
+    exit(EXIT_USAGE);
 }
 
 static uint32_t parse_sizes(const char *text)
@@ -77,7 +95,7 @@ static uint32_t parse_sizes(const char *text)
 }
 
 enum { O_HOST, O_PORT, O_OPS, O_SIZES, O_SECONDS, O_FAILOVERS, O_WINDOW, O_SEED, O_ONEWAY, O_BUSY,
-       O_WAKEUP, O_PEER_ERR, O_PROGRESS, O_STALL, O_LEAVE, O_LINGER, O_QUIET, O_HELP };
+       O_WAKEUP, O_PEER_ERR, O_PROGRESS, O_STALL, O_LEAVE, O_LINGER, O_QUIET, O_EPS, O_PLANT, O_HELP };
 
 static const struct option options[] = {
     {"host", 1, NULL, O_HOST},         {"port", 1, NULL, O_PORT},
@@ -88,7 +106,8 @@ static const struct option options[] = {
     {"wakeup", 0, NULL, O_WAKEUP},     {"peer-err", 0, NULL, O_PEER_ERR},
     {"progress", 1, NULL, O_PROGRESS}, {"stall-limit", 1, NULL, O_STALL},
     {"leave", 0, NULL, O_LEAVE},       {"linger", 1, NULL, O_LINGER},
-    {"quiet", 0, NULL, O_QUIET},       {"help", 0, NULL, O_HELP},
+    {"quiet", 0, NULL, O_QUIET},       {"eps", 1, NULL, O_EPS},
+    {"plant", 1, NULL, O_PLANT},       {"help", 0, NULL, O_HELP},
     {NULL, 0, NULL, 0},
 };
 
@@ -112,6 +131,8 @@ static void parse_option(struct torture_options *opt, int option)
     case O_LEAVE:     opt->leave = 1; break;
     case O_LINGER:    opt->linger = parse_number("--linger", optarg, 3600); break;
     case O_QUIET:     opt->quiet = 1; break;
+    case O_EPS:       opt->plan.eps = parse_number("--eps", optarg, MAX_EPS); break;
+    case O_PLANT:     opt->plant = parse_plant(optarg); break;
     case O_HELP:      usage(stdout); exit(0);
     default:          usage(stderr); exit(EXIT_USAGE);
     }
@@ -121,12 +142,13 @@ void options_parse(struct torture_options *opt, int argc, char **argv)
 {
     int option;
 
-    opt->plan = (struct torture_plan){.seed = 1, .seconds = 10, .window = 4096, .ops = 15};
+    opt->plan = (struct torture_plan){.seed = 1, .seconds = 10, .window = 4096, .ops = 31, .eps = 1};
     opt->stall_limit = 60;
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
         parse_option(opt, option);
     }
-    if (optind < argc || opt->port == 0 || opt->plan.window == 0 || opt->plan.ops == 0) {
+    if (optind < argc || opt->port == 0 || opt->plan.window == 0 || opt->plan.ops == 0 ||
+        opt->plan.eps == 0) {
         usage(stderr);
         exit(EXIT_USAGE);
     }

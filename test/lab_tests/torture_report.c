@@ -14,7 +14,7 @@
 /* What the transport did meanwhile, and what the caller is told about it. */
 
 #define FILE_INTERVAL 0.05
-#define LINE_SIZE     256
+#define LINE_SIZE     384
 
 typedef int (*stats_get_t)(struct uct_ha_stats *stats, size_t size);
 
@@ -74,33 +74,66 @@ uint64_t report_failovers(struct torture *t)
     return t->report == NULL ? 0 : t->report->stats.failovers;
 }
 
+void totals_add(const struct torture *first, struct totals *sum)
+{
+    *sum = (struct totals){0};
+    for_each_ep(t, (struct torture *)first) {
+        for (unsigned kind = 0; kind < KIND_COUNT; kind++) {
+            sum->sent[kind] += t->total.sent[kind];
+            sum->done[kind] += t->total.done[kind];
+            sum->acked[kind] += t->total.acked[kind];
+            sum->received[kind] += t->total.received[kind];
+        }
+        sum->lost += t->total.lost;
+        sum->duplicate += t->total.duplicate;
+        sum->reordered += t->total.reordered;
+        sum->corrupt += t->total.corrupt;
+        sum->stale_write += t->total.stale_write;
+        sum->errors += t->total.errors;
+    }
+}
+
 /* Proven good, in either direction. */
 static uint64_t operations(const struct torture *t)
 {
+    struct totals total;
+    uint64_t      sum = 0;
+
+    totals_add(t, &total);
+    for (unsigned kind = 0; kind < KIND_COUNT; kind++) {
+        sum += total.received[kind] + total.acked[kind];
+    }
+    return sum + total.done[KIND_GET] + total.done[KIND_AMO];
+}
+
+static uint64_t outstanding_all(const struct torture *first)
+{
     uint64_t sum = 0;
 
-    for (unsigned kind = 0; kind < KIND_COUNT; kind++) {
-        sum += t->total.received[kind] + t->total.acked[kind];
+    for_each_ep(t, (struct torture *)first) {
+        sum += outstanding(t);
     }
-    return sum + t->total.done[KIND_GET];
+    return sum;
 }
 
 /* One line of fixed length, overwritten in place. */
 static void write_file(struct torture *t)
 {
     struct torture_report *report = t->report;
+    struct held_counts     held;
     char                   line[LINE_SIZE + 1];
     int                    used;
 
+    held_count(&held);
     used = snprintf(line, sizeof(line),
                     "time=%.3f running=%d outstanding=%" PRIu64 " operations=%" PRIu64
                     " failovers=%" PRIu64 " replayed=%" PRIu64 " retired=%" PRIu64
                     " rails_up=%" PRIu64 " pairs=%" PRIu64 " standbys=%" PRIu64
-                    " stalled_ms=%.0f",
-                    wall_seconds(), t->running, outstanding(t), operations(t),
+                    " stalled_ms=%.0f fds=%u rss_kib=%u ahs=%d",
+                    wall_seconds(), t->run->running, outstanding_all(t), operations(t),
                     report->stats.failovers, report->stats.replayed, report->stats.retired,
                     report->stats.rails_up, report->stats.pairs, report->stats.standbys,
-                    report_stalled(t) * 1000);
+                    report_stalled(t) * 1000, held.fds, held.rss_kib, held.ahs);
     memset(line + used, ' ', LINE_SIZE - (size_t)used);
     line[LINE_SIZE - 1] = '\n';
     if (pwrite(report->file, line, LINE_SIZE, 0) != LINE_SIZE) {
@@ -112,13 +145,17 @@ static void show_line(struct torture *t, double now)
 {
     struct torture_report *report = t->report;
     uint64_t               ops    = operations(t);
+    struct totals          total;
 
+    totals_add(t, &total);
     printf("%.3f %5.1f s: %6.0f operations/s, %" PRIu64 " outstanding, tag %" PRIu64 " am %" PRIu64
-           " put %" PRIu64 " get %" PRIu64 ", failovers %" PRIu64 "\n",
+           " put %" PRIu64 " get %" PRIu64
+           " atomic %" PRIu64 ", failovers %" PRIu64 "\n",
            wall_seconds(), now - report->started,
-           (double)(ops - report->shown_ops) / (now - report->shown_at), outstanding(t),
-           t->total.received[KIND_TAG], t->total.received[KIND_AM], t->total.received[KIND_PUT],
-           t->total.done[KIND_GET], report->stats.failovers);
+           (double)(ops - report->shown_ops) / (now - report->shown_at),
+           outstanding_all(t), total.received[KIND_TAG], total.received[KIND_AM],
+           total.received[KIND_PUT], total.done[KIND_GET], total.done[KIND_AMO],
+           report->stats.failovers);
     fflush(stdout);
     report->shown_ops = ops;
     report->shown_at  = now;
@@ -176,7 +213,7 @@ void report_poll(struct torture *t)
         report->moved    = 0;
         report->moved_at = now;
     }
-    report->outstanding = outstanding(t);
+    report->outstanding = outstanding_all(t);
     if (report->file >= 0 && now - report->filed_at > FILE_INTERVAL) {
         report->filed_at = now;
         write_file(t);
@@ -218,28 +255,29 @@ static uint64_t least_in_flight(const struct torture_report *report)
 void report_final(struct torture *t, int ok)
 {
     struct torture_report *report = t->report;
-    const struct totals   *total  = &t->total;
+    struct totals          sum, *total = &sum;
 
+    totals_add(t, &sum);
     report_poll(t);
     if (report->file >= 0) {
         write_file(t);
     }
     printf("{\"ok\":%s,\"seed\":%" PRIu64 ",\"seconds\":%.1f,\"tag\":%" PRIu64 ",\"am\":%" PRIu64
-           ",\"put\":%" PRIu64 ",\"get\":%" PRIu64,
+           ",\"put\":%" PRIu64 ",\"get\":%" PRIu64 ",\"atomic\":%" PRIu64,
            ok ? "true" : "false", t->opt.plan.seed, now_seconds() - report->started,
            total->received[KIND_TAG], total->received[KIND_AM], total->received[KIND_PUT],
-           total->done[KIND_GET]);
+           total->done[KIND_GET], total->done[KIND_AMO]);
     printf(",\"lost\":%" PRIu64 ",\"duplicate\":%" PRIu64 ",\"reordered\":%" PRIu64
            ",\"corrupt\":%" PRIu64 ",\"stale_write\":%" PRIu64 ",\"errors\":%" PRIu64,
            total->lost, total->duplicate, total->reordered, total->corrupt, total->stale_write,
            total->errors);
     printf(",\"ep_error\":\"%s\",\"failovers\":%" PRIu64 ",\"replayed\":%" PRIu64
            ",\"retired\":%" PRIu64 ",\"false_alarms\":%" PRIu64,
-           t->ep_status == UCS_OK ? "" : ucs_status_string(t->ep_status),
+           t->run->ep_status == UCS_OK ? "" : ucs_status_string(t->run->ep_status),
            report->stats.failovers, report->stats.replayed, report->stats.retired,
            report->stats.false_alarms);
     printf(",\"max_stall_ms\":%.1f,\"inflight_at_cut\":%" PRIu64 ",\"outstanding\":%" PRIu64,
-           report->max_stall_ms, least_in_flight(report), outstanding(t));
+           report->max_stall_ms, least_in_flight(report), outstanding_all(t));
     print_cuts(report);
     printf("}\n");
     fflush(stdout);

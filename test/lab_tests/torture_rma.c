@@ -39,11 +39,6 @@ struct slot_ring {
     unsigned head, count;
 };
 
-struct remote {
-    uint64_t   address;
-    ucp_rkey_h rkey;
-};
-
 struct torture_rma {
     char            *slots; /* the peer writes here */
     ucp_mem_h        slots_memh, pattern_memh;
@@ -59,6 +54,7 @@ struct torture_rma {
         uint32_t       size;
     } read[GET_QUARANTINE];
     unsigned read_next;
+    int64_t  stale_slot; /* planted: written again later; or -1 */
 };
 
 /* ---- slots ------------------------------------------------------------------------ */
@@ -133,7 +129,7 @@ static void batch_close(struct torture *t)
 
     t->rma->open = NULL;
     if (mix(batch->puts[0].seq) & 1) {
-        status = ucp_worker_fence(t->worker);
+        status = ucp_worker_fence(t->run->worker);
         if (status != UCS_OK) {
             ep_failed(t, status);
         }
@@ -157,6 +153,33 @@ static struct batch *batch_open(struct torture *t, uint64_t seq)
     batch->torture = t;
     batch->target  = 1 + (unsigned)(mix(seq + 1) % BATCH_SIZE);
     return batch;
+}
+
+/* Planted: a slot that the receiver must have seen long ago is written again. */
+static void put_stale(struct torture *t, uint64_t seq, uint32_t slot)
+{
+    struct torture_rma *rma   = t->rma;
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+        .cb.send      = op_completed,
+    };
+    struct op *op;
+
+    if (!planted(t, PLANT_STALE) || is_large(slot) || seq < PLANT_AT) {
+        return;
+    }
+    if (rma->stale_slot < 0) {
+        rma->stale_slot = slot;
+    } else if (t->total.acked[KIND_PUT] > 2 * PLANT_AT) {
+        op              = op_create(t, KIND_COUNT, 0, 8, buffer_get(8, 0));
+        param.user_data = op;
+        t->opt.plant    = PLANT_NOTHING;
+        memcpy(op->buffer->data, "planted", 8);
+        op_started(t, op, ucp_put_nbx(t->ep, op->buffer->data, 8,
+                                      rma->peer_slots.address +
+                                          slot_offset((uint32_t)rma->stale_slot),
+                                      rma->peer_slots.rkey, &param));
+    }
 }
 
 static int put_start(struct torture *t)
@@ -191,6 +214,7 @@ static int put_start(struct torture *t)
     if (rma->open->count >= rma->open->target) {
         batch_close(t);
     }
+    put_stale(t, seq, slot);
     return 1;
 }
 
@@ -305,7 +329,7 @@ void rma_get_finish(struct op *op)
     unsigned            i    = rma->read_next;
     const char         *data = op->buffer->data;
 
-    if (memcmp(data, t->pattern[t->is_client] + op->offset, op->size) != 0) {
+    if (memcmp(data, t->run->pattern[t->is_client] + op->offset, op->size) != 0) {
         complain(t, &t->total.corrupt, "get %" PRIu64 ": contents of %u bytes%s", op->seq,
                  op->size, is_poison(data, op->size) ? ", nothing arrived" : "");
     }
@@ -338,7 +362,7 @@ void rma_progress(struct torture *t)
         next = list->next;
         announce(t, list);
     }
-    if (t->rma->open != NULL && !t->running) {
+    if (t->rma->open != NULL && !t->run->running) {
         batch_close(t);
     }
 }
@@ -354,22 +378,6 @@ void rma_check_final(struct torture *t, const uint64_t *peer_sent)
     }
 }
 
-static ucp_mem_h map(struct torture *t, void *address, size_t size)
-{
-    ucp_mem_map_params_t params = {
-        .field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH,
-        .address    = address,
-        .length     = size,
-    };
-    ucp_mem_h memh;
-
-    if (ucp_mem_map(t->context, &params, &memh) != UCS_OK) {
-        fprintf(stderr, "ha_torture: cannot register %zu bytes\n", size);
-        exit(EXIT_USAGE);
-    }
-    return memh;
-}
-
 void rma_create(struct torture *t)
 {
     struct torture_rma *rma = calloc(1, sizeof(*rma));
@@ -381,66 +389,36 @@ void rma_create(struct torture *t)
     }
     rma->slots = must_alloc(size);
     memset(rma->slots, POISON, size);
-    rma->slots_memh   = map(t, rma->slots, size);
-    rma->pattern_memh = map(t, t->pattern[!t->is_client], PATTERN_SIZE + MAX_SIZE);
+    rma->slots_memh   = remote_map(t, rma->slots, size);
+    rma->pattern_memh = remote_map(t, t->run->pattern[!t->is_client], PATTERN_SIZE + MAX_SIZE);
     for (uint32_t slot = 0; slot < SLOT_COUNT; slot++) {
         ring_push(&rma->available[is_large(slot)], slot);
     }
-    t->rma = rma;
-}
-
-/* Blob: two times address, size of the packed key, packed key. */
-static size_t pack_one(struct torture *t, char *at, size_t room, const void *address,
-                       ucp_mem_h memh)
-{
-    uint64_t words[2] = {(uint64_t)(uintptr_t)address, 0};
-    void    *key;
-    size_t   size;
-
-    if (ucp_rkey_pack(t->context, memh, &key, &size) != UCS_OK || size + 16 > room) {
-        fprintf(stderr, "ha_torture: cannot pack a remote key\n");
-        exit(EXIT_USAGE);
-    }
-    words[1] = size;
-    memcpy(at, words, sizeof(words));
-    memcpy(at + sizeof(words), key, size);
-    ucp_rkey_buffer_release(key);
-    return sizeof(words) + size;
+    rma->stale_slot = -1;
+    t->rma          = rma;
 }
 
 size_t rma_pack(struct torture *t, void *blob, size_t room)
 {
-    size_t used = pack_one(t, blob, room, t->rma->slots, t->rma->slots_memh);
+    size_t used = remote_pack(t, blob, room, t->rma->slots, t->rma->slots_memh);
 
-    return used + pack_one(t, (char *)blob + used, room - used, t->pattern[!t->is_client],
-                           t->rma->pattern_memh);
+    return used + remote_pack(t, (char *)blob + used, room - used,
+                              t->run->pattern[!t->is_client], t->rma->pattern_memh);
 }
 
-void rma_unpack(struct torture *t, const void *blob, size_t size)
+size_t rma_unpack(struct torture *t, const void *blob, size_t size)
 {
-    struct remote *remotes[] = {&t->rma->peer_slots, &t->rma->peer_pattern};
-    const char    *at        = blob;
-    uint64_t       words[2];
+    size_t used = remote_unpack(t, blob, size, &t->rma->peer_slots);
 
-    for (unsigned i = 0; i < 2; i++) {
-        memcpy(words, at, sizeof(words));
-        at += sizeof(words);
-        remotes[i]->address = words[0];
-        if (at + words[1] > (const char *)blob + size ||
-            ucp_ep_rkey_unpack(t->ep, at, &remotes[i]->rkey) != UCS_OK) {
-            fprintf(stderr, "ha_torture: cannot unpack the peer's remote key\n");
-            exit(EXIT_USAGE);
-        }
-        at += words[1];
-    }
+    return used + remote_unpack(t, (const char *)blob + used, size - used, &t->rma->peer_pattern);
 }
 
 void rma_destroy(struct torture *t)
 {
     ucp_rkey_destroy(t->rma->peer_slots.rkey);
     ucp_rkey_destroy(t->rma->peer_pattern.rkey);
-    ucp_mem_unmap(t->context, t->rma->slots_memh);
-    ucp_mem_unmap(t->context, t->rma->pattern_memh);
+    ucp_mem_unmap(t->run->context, t->rma->slots_memh);
+    ucp_mem_unmap(t->run->context, t->rma->pattern_memh);
     free(t->rma->slots);
     free(t->rma->puts.seen);
     free(t->rma);

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "torture.h"
+
+/*
+ * What the process holds, to find leaks: file descriptors, memory, address
+ * handles. Nobody but libibverbs knows of the latter, so its two functions are
+ * wrapped here, ahead of it in the order of symbol lookup. (Queue pairs and
+ * regions are counted outside, by `rdma resource`.)
+ */
+
+struct ibv_pd;
+struct ibv_ah;
+struct ibv_ah_attr;
+
+/* exported by the linker's option -rdynamic */
+struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
+int            ibv_destroy_ah(struct ibv_ah *ah);
+
+static int ahs;
+
+struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+    struct ibv_ah *(*real)(struct ibv_pd *, struct ibv_ah_attr *) =
+        (struct ibv_ah * (*)(struct ibv_pd *, struct ibv_ah_attr *))
+            dlvsym(RTLD_NEXT, "ibv_create_ah", "IBVERBS_1.1");
+    struct ibv_ah *ah = real(pd, attr);
+
+    if (ah != NULL) {
+        __atomic_fetch_add(&ahs, 1, __ATOMIC_RELAXED);
+    }
+    return ah;
+}
+
+int ibv_destroy_ah(struct ibv_ah *ah)
+{
+    int (*real)(struct ibv_ah *) =
+        (int (*)(struct ibv_ah *))dlvsym(RTLD_NEXT, "ibv_destroy_ah", "IBVERBS_1.1");
+    int status = real(ah);
+
+    if (status == 0) {
+        __atomic_fetch_sub(&ahs, 1, __ATOMIC_RELAXED);
+    }
+    return status;
+}
+
+static unsigned count_fds(void)
+{
+    DIR     *dir   = opendir("/proc/self/fd");
+    unsigned count = 0;
+
+    if (dir == NULL) {
+        return 0;
+    }
+    while (readdir(dir) != NULL) {
+        count++;
+    }
+    closedir(dir);
+    return count > 3 ? count - 3 : 0; /* ".", ".." and that of dir itself */
+}
+
+static unsigned rss_kib(void)
+{
+    FILE         *file = fopen("/proc/self/statm", "r");
+    unsigned long size, resident = 0;
+
+    if (file == NULL) {
+        return 0;
+    }
+    if (fscanf(file, "%lu %lu", &size, &resident) != 2) {
+        resident = 0;
+    }
+    fclose(file);
+    return (unsigned)(resident * (unsigned long)sysconf(_SC_PAGESIZE) / 1024);
+}
+
+void held_count(struct held_counts *held)
+{
+    held->fds     = count_fds();
+    held->rss_kib = rss_kib();
+    held->ahs     = __atomic_load_n(&ahs, __ATOMIC_RELAXED);
+}
