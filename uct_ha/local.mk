@@ -109,6 +109,8 @@ libuct_ha_la_SOURCES = \
 	%D%/uct_ha_stats.h \
 	%D%/uct_ha_tcp.c \
 	%D%/uct_ha_tcp.h \
+	%D%/uct_ha_tell.c \
+	%D%/uct_ha_tell.h \
 	%D%/uct_ha_tx.c \
 	%D%/uct_ha_tx.h \
 	%D%/uct_ha_watch.c \

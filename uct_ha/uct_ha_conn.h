@@ -194,6 +194,7 @@ struct uct_ha_conn {
     uint64_t              rto_since, rto_seen;
     uint8_t               rto_struck;
     struct uct_ha_setup   setup;
+    int16_t               connect_error; /* errno of the latest lane that could not be connected, 0 = none */
     int8_t                counted_works, counted_spare; /* as the statistics have it */
 };
 

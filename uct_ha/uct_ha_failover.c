@@ -4,6 +4,7 @@
 #include "uct_ha_ctl.h"
 #include "uct_ha_job.h"
 #include "uct_ha_stats.h"
+#include "uct_ha_tell.h"
 #include "uct_ha_tx.h"
 
 #include <stdlib.h>
@@ -11,7 +12,6 @@
 
 #define PARK_NS      2000000000ull
 #define EVENTS_MAX   16
-#define TELL_AGAIN_NS 5000000000ull
 #define CONNECT_TRIES 5 /* each may wait a second for the neighbour */
 
 /* One call of the core and all that follows from it. */
@@ -63,6 +63,7 @@ static void connect_run(struct uct_ha_job *super)
         if (status == 0) {
             lane->connected = 1;
         } else {
+            lane->conn->connect_error = (int16_t)-status;
             ucs_debug("ha_rc: %s: cannot connect lane %u.%u: %s",
                       ha_rail_name(iface->rail[lane->slot]), lane->slot, lane->gen,
                       strerror(-status));
@@ -223,26 +224,6 @@ static ucs_status_t fail_status(unsigned fail)
     }
 }
 
-/* One peer has an instance per device and every endpoint of it fails: the first
- * line says it, the rest is for those who look closer. */
-static void tell_failure(const struct uct_ha_conn *conn, unsigned why)
-{
-    static uint64_t            told_at;
-    const struct uct_ha_iface *iface = conn->iface;
-    uint64_t                   now   = uct_ha_now();
-    uint64_t                   last  = __atomic_exchange_n(&told_at, now, __ATOMIC_RELAXED);
-    ucs_log_level_t            level = last != 0 && now - last < TELL_AGAIN_NS ?
-                                       UCS_LOG_LEVEL_DEBUG : UCS_LOG_LEVEL_ERROR;
-
-    ucs_log(level, "ha_rc: endpoint %u to peer %016lx failed: %s (own rails: %s %s%s%s%s%s)",
-            conn->id, (unsigned long)conn->peer->cookie, ha_fail_name(why),
-            ha_rail_name(iface->rail[0]), iface->ctl.down[0] ? "down" : "up",
-            iface->slots == HA_SLOTS ? ", " : "",
-            iface->slots == HA_SLOTS ? ha_rail_name(iface->rail[1]) : "",
-            iface->slots == HA_SLOTS ? " " : "",
-            iface->slots < HA_SLOTS ? "" : iface->ctl.down[1] ? "down" : "up");
-}
-
 static void fail(struct uct_ha_conn *conn, unsigned why)
 {
     conn->status = fail_status(why);
@@ -250,7 +231,7 @@ static void fail(struct uct_ha_conn *conn, unsigned why)
     uct_ha_ctl_attention_locked(conn);
     if (conn->ep != NULL && why != HA_FAIL_CANCELED &&
         (ha_log_used(&conn->log) > 0 || !conn->peer->bye_rx)) {
-        tell_failure(conn, why);
+        uct_ha_tell_failure(conn, why);
     }
 }
 

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "uct_ha_tell.h"
+
+#include "uct_ha_conn.h"
+#include "uct_ha_ctl.h"
+#include "uct_ha_iface.h"
+#include "uct_ha_peer.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define TELL_AGAIN_NS 5000000000ull
+
+/* What to look at when an endpoint never came up. */
+static const char *connect_hint(const struct uct_ha_conn *conn)
+{
+    switch (conn->connect_error) {
+    case 0:
+        return "; the peer never answered: is it running, do its rails reach ours (ping each rail's address; VLAN, "
+               "firewall for UDP port 4791), and does it use the same UCX_HA_RC_RAILS";
+    case ETIMEDOUT:
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+        return "; the peer's address on that rail does not answer: ping it, and compare GIDs (UCX_HA_RC_GID_INDEX) and VLANs "
+               "of both hosts";
+    case EINVAL:
+        return "; the device refuses the peer's parameters: compare GID type (RoCE v1 or v2, UCX_HA_RC_GID_INDEX), LID and MTU "
+               "(UCX_HA_RC_PATH_MTU) of both hosts";
+    default:
+        return "";
+    }
+}
+
+/* One peer has an instance per device and every endpoint of it fails: the first
+ * line says it, the rest is for those who look closer. */
+void uct_ha_tell_failure(const struct uct_ha_conn *conn, unsigned why)
+{
+    static uint64_t            told_at;
+    const struct uct_ha_iface *iface = conn->iface;
+    uint64_t                   now   = uct_ha_now();
+    uint64_t                   last  = __atomic_exchange_n(&told_at, now, __ATOMIC_RELAXED);
+    ucs_log_level_t            level = last != 0 && now - last < TELL_AGAIN_NS ?
+                                       UCS_LOG_LEVEL_DEBUG : UCS_LOG_LEVEL_ERROR;
+    int                        error = why == HA_FAIL_CONNECT ? conn->connect_error : 0;
+
+    ucs_log(level, "ha_rc: endpoint %u to peer %016lx failed: %s%s%s (own rails: %s %s%s%s%s%s)%s",
+            conn->id, (unsigned long)conn->peer->cookie, ha_fail_name(why),
+            error != 0 ? ", last error: " : "", error != 0 ? strerror(error) : "",
+            ha_rail_name(iface->rail[0]), iface->ctl.down[0] ? "down" : "up",
+            iface->slots == HA_SLOTS ? ", " : "",
+            iface->slots == HA_SLOTS ? ha_rail_name(iface->rail[1]) : "",
+            iface->slots == HA_SLOTS ? " " : "",
+            iface->slots < HA_SLOTS ? "" : iface->ctl.down[1] ? "down" : "up",
+            why == HA_FAIL_CONNECT ? connect_hint(conn) : "");
+}
