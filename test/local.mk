@@ -70,7 +70,8 @@ test_unit_test_core_rto_CPPFLAGS = $(unit_cppflags)
 test_unit_test_core_rto_LDADD    = $(unit_libs)
 
 test_unit_test_md_SOURCES = test/unit/test_md.c uct_ha/uct_ha_config.c \
-	uct_ha/uct_ha_exposed.c uct_ha/uct_ha_md.c uct_ha/uct_ha_mem.c uct_ha/uct_ha_rails.c uct_ha/uct_ha_rcache.c
+	uct_ha/uct_ha_exposed.c uct_ha/uct_ha_md.c uct_ha/uct_ha_mem.c uct_ha/uct_ha_rails.c uct_ha/uct_ha_rcache.c \
+	uct_ha/uct_ha_reg.c
 test_unit_test_md_CPPFLAGS = $(unit_cppflags)
 test_unit_test_md_LDADD    = libha_discover.la $(unit_libs) $(UCX_LIBS)
 
@@ -103,6 +104,7 @@ test_glue_test_glue_SOURCES = $(libuct_ha_la_SOURCES) \
 	%D%/glue/test_glue_basic.c \
 	%D%/glue/test_glue_ends.c \
 	%D%/glue/test_glue_failover.c \
+	%D%/glue/test_glue_memory.c \
 	%D%/glue/test_glue_rma.c \
 	%D%/glue/test_glue_setup_faults.c \
 	%D%/glue/test_glue_soak.c

@@ -93,6 +93,8 @@ libuct_ha_la_SOURCES = \
 	%D%/uct_ha_job.h \
 	%D%/uct_ha_md.c \
 	%D%/uct_ha_md.h \
+	%D%/uct_ha_late.c \
+	%D%/uct_ha_late.h \
 	%D%/uct_ha_mem.c \
 	%D%/uct_ha_mem.h \
 	%D%/uct_ha_peer.c \
@@ -101,6 +103,8 @@ libuct_ha_la_SOURCES = \
 	%D%/uct_ha_rails.h \
 	%D%/uct_ha_rcache.c \
 	%D%/uct_ha_rcache.h \
+	%D%/uct_ha_reg.c \
+	%D%/uct_ha_reg.h \
 	%D%/uct_ha_rx.c \
 	%D%/uct_ha_rx.h \
 	%D%/uct_ha_setup.c \
@@ -119,4 +123,4 @@ libuct_ha_la_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
 libuct_ha_la_LIBADD   = libha_core.la libha_discover.la libha_verbs.la $(UCX_LIBS) -lpthread
 # UCX keeps pointers into the library until the process ends: never unload it.
 libuct_ha_la_LDFLAGS  = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined \
-	-export-symbols-regex '^uct_ha_stats_get$$' -Wl,-z,nodelete
+	-export-symbols-regex '^uct_ha_(rail_)?stats_get$$' -Wl,-z,nodelete

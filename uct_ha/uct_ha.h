@@ -48,12 +48,27 @@ struct uct_ha_stats {
     uint64_t setup_hist[UCT_HA_STATS_SETUP_BINS]; /* connects and accepts by duration: [0] below 1 ms,
                                                      [i] from 2^(i-1) to below 2^i ms, the last one: or longer */
     uint64_t failbacks;         /* of the failovers: back to the rail that UCX chose */
+    uint64_t late_mrs;          /* local memory registered on a rail because a failover led there */
+    uint64_t bounced;           /* operations sent again from a copy: their memory is not registered there */
 };
 
 /* Copy at most `size` bytes of the totals to `stats`; bytes of a newer, larger
  * structure of the caller that this library does not know are set to zero.
  * Returns 0, or -EINVAL when stats is NULL. Thread-safe, never blocks. */
 int uct_ha_stats_get(struct uct_ha_stats *stats, size_t size);
+
+/* One rail that this process has used. Fields are only ever added at the end. */
+struct uct_ha_rail_stats {
+    char     name[32];  /* "device:port" */
+    uint64_t mrs;       /* memory registrations on it, now */
+    uint64_t mrs_total; /* ... made since it was opened first */
+    uint64_t mr_bytes;  /* registered, now; memory registered twice counts twice */
+};
+
+/* Rail `index`, from 0 on; `size` as above. 0, -ENOENT when there is none with
+ * this index, -EINVAL when stats is NULL or behind the last possible index:
+ * ask until then. Thread-safe; waits for short locks only. */
+int uct_ha_rail_stats_get(unsigned index, struct uct_ha_rail_stats *stats, size_t size);
 
 #ifdef __cplusplus
 }

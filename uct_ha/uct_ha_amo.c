@@ -134,7 +134,7 @@ static int check(struct uct_ha_conn *conn, const struct uct_ha_amo_request *requ
         request->address % request->size != 0) {
         return EINVAL;
     }
-    return uct_ha_exposed_covers(conn->iface->md->exposed, request->key, request->address,
+    return uct_ha_exposed_covers(conn->iface->rail_no[0], request->key, request->address,
                                  request->size) ? 0 : EACCES;
 }
 

@@ -44,27 +44,33 @@ struct uct_ha_conn;
 
 /* A bounce buffer, registered on both rails. */
 struct uct_ha_desc {
-    struct uct_ha_desc      *next; /* while free */
-    const struct uct_ha_mem *mem;
-    uint8_t                  data[] __attribute__((aligned(64)));
+    struct uct_ha_desc *next; /* while free */
+    struct uct_ha_mem  *mem;
+    uint8_t             data[] __attribute__((aligned(64)));
 };
 
-/* Keys are copied: the user's handle may be gone when it has to be sent again. */
+/* Keys are copied: when it has to be sent again the user's handle may be gone,
+ * with his endpoint. While there is an endpoint, it is not. */
 struct uct_ha_piece {
-    uint64_t addr;
-    uint32_t length;
-    uint32_t rails; /* bit per rail on which it is registered */
-    uint32_t lkey[HA_SLOTS];
+    uint64_t           addr;
+    uint32_t           length;
+    uint32_t           rails; /* bit per slot whose rail it is registered on */
+    uint32_t           lkey[HA_SLOTS];
+    struct uct_ha_mem *mem;
 };
 
+/* `rail_no`: the rails of the slots. */
 static inline void uct_ha_piece_set(struct uct_ha_piece *piece, const void *addr, size_t length,
-                                    const struct uct_ha_mem *mem)
+                                    struct uct_ha_mem *mem, const unsigned *rail_no)
 {
+    uint32_t rails = __atomic_load_n(&mem->rails, __ATOMIC_ACQUIRE);
+
     piece->addr    = (uintptr_t)addr;
     piece->length  = (uint32_t)length;
-    piece->rails   = (mem->mr[0] != NULL) | (uint32_t)(mem->mr[1] != NULL) << 1;
-    piece->lkey[0] = mem->lkey[0];
-    piece->lkey[1] = mem->lkey[1];
+    piece->rails   = (rails >> rail_no[0] & 1u) | (rails >> rail_no[1] & 1u) << 1;
+    piece->lkey[0] = mem->lkey[rail_no[0]];
+    piece->lkey[1] = mem->lkey[rail_no[1]];
+    piece->mem     = mem;
 }
 
 /* What is needed to post an operation, and to post it again on another rail.
@@ -79,6 +85,7 @@ struct uct_ha_txop {
     uint8_t               op;     /* enum ha_send_op */
     uint8_t               pieces; /* 0: the bytes are in `bytes` */
     uint8_t               imm;    /* low byte of the immediate data: UCT_HA_IMM_* */
+    uint8_t               bounced; /* GET: the answer comes to `desc`, then to the pieces */
     uint32_t              length;
     uint32_t              behind; /* index after the latest read or fetch before this one */
     union {
@@ -132,8 +139,8 @@ struct uct_ha_lane {
 
 /* Receive memory of a slot: kept over generations. */
 struct uct_ha_rx_ring {
-    uint8_t      *memory;
-    struct ha_mr *mr;
+    uint8_t          *memory;
+    struct uct_ha_mem mem;
 };
 
 struct uct_ha_flush {

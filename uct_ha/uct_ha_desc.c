@@ -9,8 +9,7 @@
 
 struct uct_ha_chunk {
     struct uct_ha_chunk *next;
-    void                *memory;
-    uct_mem_h            memh;
+    struct uct_ha_mem    mem;
 };
 
 static size_t desc_stride(const struct uct_ha_iface *iface)
@@ -18,20 +17,30 @@ static size_t desc_stride(const struct uct_ha_iface *iface)
     return ucs_align_up_pow2(sizeof(struct uct_ha_desc) + iface->config.seg_size, 64);
 }
 
+static void chunk_destroy(struct uct_ha_chunk *chunk)
+{
+    uct_ha_reg_cleanup(&chunk->mem);
+    free(chunk->mem.address);
+    free(chunk);
+}
+
+/* On both rails at once: what is sent again after a failover comes from here. */
 static struct uct_ha_chunk *chunk_create(struct uct_ha_iface *iface)
 {
     size_t               bytes = DESCS_PER_CHUNK * desc_stride(iface);
-    struct uct_ha_chunk *chunk = calloc(1, sizeof(*chunk));
+    struct uct_ha_chunk *chunk = malloc(sizeof(*chunk));
+    void                *memory;
 
-    if (chunk == NULL || posix_memalign(&chunk->memory, 4096, bytes) != 0) {
+    if (chunk == NULL || posix_memalign(&memory, 4096, bytes) != 0) {
         free(chunk);
         return NULL;
     }
-    if (uct_ha_mem_reg(&iface->md->super, chunk->memory, bytes, 0, &chunk->memh) != UCS_OK) {
-        free(chunk->memory);
-        free(chunk);
+    uct_ha_reg_init(&chunk->mem, memory, bytes, 0);
+    if (uct_ha_mem_reg_own(iface->md, &chunk->mem, 0) != UCS_OK) {
+        chunk_destroy(chunk);
         return NULL;
     }
+    uct_ha_mem_reg_standby(iface->md, &chunk->mem);
     return chunk;
 }
 
@@ -46,8 +55,8 @@ struct uct_ha_desc *uct_ha_desc_alloc_slow(struct uct_ha_iface *iface)
     chunk->next   = iface->chunks;
     iface->chunks = chunk;
     for (unsigned i = 0; i < DESCS_PER_CHUNK; i++) {
-        desc      = UCS_PTR_BYTE_OFFSET(chunk->memory, i * desc_stride(iface));
-        desc->mem = uct_ha_mem(chunk->memh);
+        desc      = UCS_PTR_BYTE_OFFSET(chunk->mem.address, i * desc_stride(iface));
+        desc->mem = &chunk->mem;
         uct_ha_desc_free(iface, desc);
     }
     return uct_ha_desc_alloc(iface);
@@ -55,15 +64,11 @@ struct uct_ha_desc *uct_ha_desc_alloc_slow(struct uct_ha_iface *iface)
 
 void uct_ha_desc_cleanup(struct uct_ha_iface *iface)
 {
-    struct uct_ha_chunk      *chunk;
-    uct_md_mem_dereg_params_t params = { .field_mask = UCT_MD_MEM_DEREG_FIELD_MEMH };
+    struct uct_ha_chunk *chunk;
 
     while ((chunk = iface->chunks) != NULL) {
         iface->chunks = chunk->next;
-        params.memh   = chunk->memh;
-        (void)uct_ha_mem_dereg(&iface->md->super, &params);
-        free(chunk->memory);
-        free(chunk);
+        chunk_destroy(chunk);
     }
     iface->free_desc = NULL;
 }

@@ -29,12 +29,12 @@ static inline void uct_ha_desc_free(struct uct_ha_iface *iface, struct uct_ha_de
 
 /* The operation sends `length` bytes of the buffer, or receives them there, and
  * holds it until its end. */
-static inline void uct_ha_desc_use(struct uct_ha_txop *txop, struct uct_ha_desc *desc,
-                                   size_t length)
+static inline void uct_ha_desc_use(const struct uct_ha_iface *iface, struct uct_ha_txop *txop,
+                                   struct uct_ha_desc *desc, size_t length)
 {
     txop->desc   = desc;
     txop->pieces = 1;
-    uct_ha_piece_set(&txop->piece[0], desc->data, length, desc->mem);
+    uct_ha_piece_set(&txop->piece[0], desc->data, length, desc->mem, iface->rail_no);
 }
 
 void uct_ha_desc_cleanup(struct uct_ha_iface *iface);

@@ -3,6 +3,7 @@
 
 #include "uct_ha_amo.h"
 #include "uct_ha_ctl.h"
+#include "uct_ha_late.h"
 #include "uct_ha_tx.h"
 
 #include <stdlib.h>
@@ -136,6 +137,7 @@ void uct_ha_ep_destroy(uct_ep_h tl_ep)
     struct uct_ha_iface *iface = conn->iface;
 
     uct_ha_ep_pending_purge(tl_ep, NULL, NULL);
+    uct_ha_late_keep(conn);
     forget_completions(conn);
     pthread_mutex_lock(&iface->ctl.lock);
     conn->ep = NULL;

@@ -75,7 +75,7 @@ ucs_status_t uct_ha_ep_atomic_cswap64(uct_ep_h ep, uint64_t compare, uint64_t sw
 int uct_ha_ep_iov_is_valid(const uct_iov_t *iov, size_t iovcnt, unsigned max);
 
 /* Pieces of a valid gather list, from `first` on; returns the count used. */
-unsigned uct_ha_ep_fill_pieces(struct uct_ha_txop *txop, unsigned first, const uct_iov_t *iov,
-                               size_t iovcnt);
+unsigned uct_ha_ep_fill_pieces(const struct uct_ha_conn *conn, struct uct_ha_txop *txop,
+                               unsigned first, const uct_iov_t *iov, size_t iovcnt);
 
 #endif

@@ -80,7 +80,7 @@ ssize_t uct_ha_ep_am_bcopy(uct_ep_h tl_ep, uint8_t id, uct_pack_callback_t pack,
     txop   = uct_ha_tx_append(conn, HA_OP_SEND, HA_SEND_IMM, length);
     conn->tx_sent++;
     txop->imm = id;
-    uct_ha_desc_use(txop, desc, (uint32_t)length);
+    uct_ha_desc_use(conn->iface, txop, desc, (uint32_t)length);
     uct_ha_tx_commit(conn);
     return (ssize_t)length;
 }
@@ -112,8 +112,8 @@ ucs_status_t uct_ha_ep_am_zcopy(uct_ep_h tl_ep, uint8_t id, const void *header,
     conn->tx_sent++;
     txop->imm = id;
     txop->comp  = comp;
-    uct_ha_desc_use(txop, desc, header_length);
-    txop->pieces = (uint8_t)uct_ha_ep_fill_pieces(txop, 1, iov, iovcnt);
+    uct_ha_desc_use(conn->iface, txop, desc, header_length);
+    txop->pieces = (uint8_t)uct_ha_ep_fill_pieces(conn, txop, 1, iov, iovcnt);
     uct_ha_tx_commit(conn);
     return UCS_INPROGRESS;
 }

@@ -18,8 +18,8 @@ int uct_ha_ep_iov_is_valid(const uct_iov_t *iov, size_t iovcnt, unsigned max)
     return 1;
 }
 
-unsigned uct_ha_ep_fill_pieces(struct uct_ha_txop *txop, unsigned first, const uct_iov_t *iov,
-                               size_t iovcnt)
+unsigned uct_ha_ep_fill_pieces(const struct uct_ha_conn *conn, struct uct_ha_txop *txop,
+                               unsigned first, const uct_iov_t *iov, size_t iovcnt)
 {
     unsigned n = first;
 
@@ -29,7 +29,8 @@ unsigned uct_ha_ep_fill_pieces(struct uct_ha_txop *txop, unsigned first, const u
         if (length == 0) {
             continue;
         }
-        uct_ha_piece_set(&txop->piece[n++], iov[i].buffer, length, uct_ha_mem(iov[i].memh));
+        uct_ha_piece_set(&txop->piece[n++], iov[i].buffer, length, uct_ha_mem(iov[i].memh),
+                         conn->iface->rail_no);
     }
     return n;
 }
@@ -83,7 +84,7 @@ ssize_t uct_ha_ep_put_bcopy(uct_ep_h tl_ep, uct_pack_callback_t pack, void *arg,
     }
     length = pack(desc->data, arg);
     txop   = begin(conn, HA_OP_WRITE, HA_WRITE, length, remote_addr, rkey);
-    uct_ha_desc_use(txop, desc, length);
+    uct_ha_desc_use(conn->iface, txop, desc, length);
     uct_ha_tx_commit(conn);
     return (ssize_t)length;
 }
@@ -109,7 +110,7 @@ static ucs_status_t zcopy(struct uct_ha_conn *conn, enum ha_op_kind kind, enum h
     }
     txop         = begin(conn, kind, op, length, remote_addr, rkey);
     txop->comp   = comp;
-    txop->pieces = (uint8_t)uct_ha_ep_fill_pieces(txop, 0, iov, iovcnt);
+    txop->pieces = (uint8_t)uct_ha_ep_fill_pieces(conn, txop, 0, iov, iovcnt);
     uct_ha_tx_commit(conn);
     return UCS_INPROGRESS;
 }
@@ -150,7 +151,7 @@ ucs_status_t uct_ha_ep_get_bcopy(uct_ep_h tl_ep, uct_unpack_callback_t unpack, v
     txop->comp       = comp;
     txop->unpack     = unpack;
     txop->unpack_arg = arg;
-    uct_ha_desc_use(txop, desc, length);
+    uct_ha_desc_use(conn->iface, txop, desc, length);
     uct_ha_tx_commit(conn);
     return UCS_INPROGRESS;
 }

@@ -333,6 +333,7 @@ static UCS_CLASS_INIT_FUNC(uct_ha_iface_t, uct_md_h tl_md, uct_worker_h worker,
     for (int s = 0; s < self->slots; s++) {
         self->rail[s] = md->rail[s];
     }
+    memcpy(self->rail_no, md->rail_no, sizeof(self->rail_no));
     return uct_ha_iface_setup(self);
 }
 

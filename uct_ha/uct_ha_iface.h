@@ -65,6 +65,7 @@ struct uct_ha_iface {
     uint64_t                   cookie;
     int                        slots;
     struct ha_rail            *rail[HA_SLOTS]; /* the domain's; valid while it is open */
+    unsigned                   rail_no[HA_SLOTS]; /* their numbers, see uct_ha_reg.h */
     uint8_t                    place[HA_SLOTS];
     unsigned                   max_inline, max_sge, credits, rx_depth, rd_atomic;
     uint32_t                   log_len;

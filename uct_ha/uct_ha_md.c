@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "uct_ha_md.h"
 
-#include "uct_ha_exposed.h"
 #include "uct_ha_mem.h"
 #include "uct_ha_rails.h"
 #include "uct_ha_rcache.h"
@@ -183,18 +182,47 @@ static void open_standby(struct uct_ha_md *md, struct uct_ha_rails *table, int r
     }
 }
 
+static ucs_status_t number_rails(struct uct_ha_md *md)
+{
+    int number[UCT_HA_RAILS];
+
+    number[0] = uct_ha_reg_join(md->rail[0]);
+    if (number[0] < 0) {
+        ucs_error("ha: more than %d rails are in use, no place for %s", HA_RAILS_MAX,
+                  ha_rail_name(md->rail[0]));
+        return UCS_ERR_EXCEEDS_LIMIT;
+    }
+    number[1] = (md->rail[1] != NULL) ? uct_ha_reg_join(md->rail[1]) : number[0];
+    if (number[1] < 0) {
+        ucs_diag("ha: more than %d rails are in use, %s goes without its standby",
+                 HA_RAILS_MAX, ha_rail_name(md->rail[0]));
+        ha_rail_close(md->rail[1]);
+        md->rail[1] = NULL;
+        number[1]   = number[0];
+    }
+    md->rail_no[0] = (unsigned)number[0];
+    md->rail_no[1] = (unsigned)number[1];
+    return UCS_OK;
+}
+
+static void close_rails(struct uct_ha_md *md)
+{
+    if (md->rail[1] != NULL) {
+        ha_rail_close(md->rail[1]);
+    }
+    ha_rail_close(md->rail[0]);
+}
+
 static void md_close(uct_md_h tl_md)
 {
     struct uct_ha_md *md = uct_ha_md(tl_md);
 
     uct_ha_rcache_close(md); /* its registrations are on the rails */
+    uct_ha_reg_leave(md->rail_no[0]);
     if (md->rail[1] != NULL) {
-        ha_rail_close(md->rail[1]);
+        uct_ha_reg_leave(md->rail_no[1]);
     }
-    ha_rail_close(md->rail[0]);
-    if (md->exposed != NULL) {
-        uct_ha_exposed_destroy(md->exposed);
-    }
+    close_rails(md);
     ucs_free(md);
 }
 
@@ -245,9 +273,13 @@ ucs_status_t uct_ha_md_open(uct_component_t *component, const char *md_name,
 
     md->super.ops       = &uct_ha_md_ops;
     md->super.component = component;
-    md->exposed         = uct_ha_exposed_create();
-    status              = (md->exposed != NULL) ? uct_ha_rcache_open(md, config) :
-                                                  UCS_ERR_NO_MEMORY;
+    status              = number_rails(md);
+    if (status != UCS_OK) {
+        close_rails(md);
+        ucs_free(md);
+        return status;
+    }
+    status = uct_ha_rcache_open(md, config);
     if (status != UCS_OK) {
         md_close(&md->super);
         return status;

@@ -3,37 +3,25 @@
 #define UCT_HA_MD_H_
 
 /*
- * Memory domain: one per rail. It also opens the rail's standby, so that every
- * registration is valid on both and nothing has to be registered inside a
- * failover. Index 0 is always the domain's own rail, 1 its standby.
+ * Memory domain: one per rail. It also opens the rail's standby. Index 0 is
+ * always the domain's own rail, 1 its standby.
  */
 
 #include "abi/uct_ha_abi.h"
 #include "uct_ha_config.h"
+#include "uct_ha_reg.h"
 #include "verbs/ha_rail.h"
 
 #include <stdint.h>
-
-struct uct_ha_exposed;
 
 #define UCT_HA_RAILS 2
 
 struct uct_ha_md {
     uct_md_t        super;
     struct ha_rail *rail[UCT_HA_RAILS]; /* [1] is NULL without a standby */
-    ucs_rcache_t   *rcache;             /* NULL = every registration is a new one */
+    unsigned        rail_no[UCT_HA_RAILS]; /* of uct_ha_reg.h; [1] = [0] without a standby */
+    int             cached;             /* handles come from the process's cache */
     double          rcache_overhead;    /* seconds per look-up */
-    struct uct_ha_exposed *exposed;     /* what peers may do atomics on */
-};
-
-/* Local memory handle (uct_mem_h). Immutable after registration. */
-struct uct_ha_mem {
-    struct uct_ha_md *md;
-    void             *address;
-    size_t            length;
-    struct ha_mr     *mr[UCT_HA_RAILS]; /* [1] is NULL when not registered there */
-    uint32_t          lkey[UCT_HA_RAILS];
-    int               exposed; /* peers may do atomics on it */
 };
 
 /*
@@ -63,9 +51,9 @@ static inline struct uct_ha_md *uct_ha_md(uct_md_h md)
     return ucs_container_of(md, struct uct_ha_md, super);
 }
 
-static inline const struct uct_ha_mem *uct_ha_mem(uct_mem_h memh)
+static inline struct uct_ha_mem *uct_ha_mem(uct_mem_h memh)
 {
-    return (const struct uct_ha_mem*)memh;
+    return (struct uct_ha_mem*)memh;
 }
 
 /* Methods of the component and the transport (uct_ha_component.c). */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "uct_ha_mem.h"
 
-#include "uct_ha_exposed.h"
 #include "uct_ha_rcache.h"
 
 #include <errno.h>
@@ -69,14 +68,14 @@ ucs_status_t uct_ha_md_query(uct_md_h tl_md, uct_md_attr_t *attr)
     attr->cap.reg_mem_types    = UCS_BIT(UCS_MEMORY_TYPE_HOST);
     attr->cap.access_mem_types = UCS_BIT(UCS_MEMORY_TYPE_HOST);
     attr->rkey_packed_size     = sizeof(struct uct_ha_packed_rkey);
-    attr->reg_cost             = (md->rcache != NULL) ?
+    attr->reg_cost             = md->cached ?
                                  ucs_linear_func_make(md->rcache_overhead, 0) :
                                  ucs_linear_func_make(REG_COST_BASE, REG_COST_PER_BYTE);
     local_cpus(limits->numa_node, &attr->local_cpus);
     return UCS_OK;
 }
 
-static unsigned access_of_flags(unsigned flags)
+unsigned uct_ha_mem_access(unsigned flags)
 {
     unsigned access = 0;
 
@@ -92,84 +91,46 @@ static unsigned access_of_flags(unsigned flags)
     return access;
 }
 
-static void log_reg_error(struct ha_rail *rail, const struct uct_ha_mem *mem,
-                          unsigned flags, int ret)
+static void log_reg_error(ucs_log_level_t level, const char *consequence,
+                          const struct ha_rail *rail, const struct uct_ha_mem *mem, int ret)
 {
-    ucs_log_level_t level = (flags & UCT_MD_MEM_FLAG_HIDE_ERRORS) ? UCS_LOG_LEVEL_DEBUG :
-                                                                    UCS_LOG_LEVEL_ERROR;
-    const char *hint      = (ret == -ENOMEM) ? " (check the locked-memory limit, "
-                                               "ulimit -l)" : "";
+    const char *hint = (ret == -ENOMEM) ? " (check the locked-memory limit, ulimit -l)" : "";
 
-    ucs_log(level, "ha: cannot register %zu bytes at %p on rail %s: %s%s", mem->length,
+    ucs_log(level, "ha: cannot register %zu bytes at %p on %s: %s%s", mem->length,
             mem->address, ha_rail_name(rail), strerror(-ret), hint);
+    if (consequence != NULL) {
+        ucs_log(level, "%s", consequence);
+    }
 }
 
-static int reg_on_rail(struct uct_ha_md *md, struct uct_ha_mem *mem, unsigned rail,
-                       unsigned flags)
+ucs_status_t uct_ha_mem_reg_own(const struct uct_ha_md *md, struct uct_ha_mem *mem,
+                                unsigned flags)
 {
-    int ret = ha_mr_reg(md->rail[rail], mem->address, mem->length,
-                        access_of_flags(flags), &mem->mr[rail]);
+    int ret = uct_ha_reg_on(mem, md->rail_no[0]);
 
-    if (ret == 0) {
-        mem->lkey[rail] = ha_mr_lkey(mem->mr[rail]);
-    } else {
-        mem->mr[rail] = NULL;
+    if (ret < 0) {
+        log_reg_error((flags & UCT_MD_MEM_FLAG_HIDE_ERRORS) ? UCS_LOG_LEVEL_DEBUG :
+                                                              UCS_LOG_LEVEL_ERROR,
+                      NULL, md->rail[0], mem, ret);
+        return (ret == -ENOMEM) ? UCS_ERR_NO_MEMORY : UCS_ERR_IO_ERROR;
     }
-    return ret;
-}
-
-static ucs_status_t expose(struct uct_ha_mem *mem, unsigned flags)
-{
-    if (!(flags & UCT_MD_MEM_ACCESS_REMOTE_ATOMIC)) {
-        return UCS_OK;
-    }
-    if (uct_ha_exposed_add(mem->md->exposed, ha_mr_rkey(mem->mr[0]), mem->address,
-                           mem->length) != 0) {
-        uct_ha_mem_cleanup(mem);
-        return UCS_ERR_NO_MEMORY;
-    }
-    mem->exposed = 1;
     return UCS_OK;
 }
 
-ucs_status_t uct_ha_mem_init(struct uct_ha_md *md, struct uct_ha_mem *mem, void *address,
-                             size_t length, unsigned flags)
+void uct_ha_mem_reg_standby(const struct uct_ha_md *md, struct uct_ha_mem *mem)
 {
+    static int told;
     int ret;
 
-    mem->md      = md;
-    mem->address = address;
-    mem->length  = length;
-    mem->exposed = 0;
-
-    ret = reg_on_rail(md, mem, 0, flags);
+    if (md->rail[1] == NULL) {
+        return;
+    }
+    ret = uct_ha_reg_on(mem, md->rail_no[1]);
     if (ret < 0) {
-        log_reg_error(md->rail[0], mem, flags, ret);
-        return (ret == -ENOMEM) ? UCS_ERR_NO_MEMORY : UCS_ERR_IO_ERROR;
-    }
-
-    /* Without the standby this memory works until the rail is lost. */
-    if (md->rail[1] != NULL) {
-        ret = reg_on_rail(md, mem, 1, flags);
-        if (ret < 0) {
-            log_reg_error(md->rail[1], mem, UCT_MD_MEM_FLAG_HIDE_ERRORS, ret);
-        }
-    }
-    return expose(mem, flags);
-}
-
-void uct_ha_mem_cleanup(struct uct_ha_mem *mem)
-{
-    unsigned rail;
-
-    if (mem->exposed) {
-        uct_ha_exposed_remove(mem->md->exposed, ha_mr_rkey(mem->mr[0]));
-    }
-
-    for (rail = 0; rail < UCT_HA_RAILS; ++rail) {
-        if (mem->mr[rail] != NULL) {
-            ha_mr_dereg(mem->mr[rail]);
-        }
+        log_reg_error(__atomic_exchange_n(&told, 1, __ATOMIC_RELAXED) ?
+                      UCS_LOG_LEVEL_DEBUG : UCS_LOG_LEVEL_WARN,
+                      "ha: what uses this memory cannot go on when its rail is lost; this is said "
+                      "once", md->rail[1], mem, ret);
     }
 }
 
@@ -180,7 +141,7 @@ ucs_status_t uct_ha_mem_reg(uct_md_h tl_md, void *address, size_t length, unsign
     struct uct_ha_mem *mem = NULL;
     ucs_status_t status;
 
-    if (md->rcache != NULL) {
+    if (md->cached) {
         status = uct_ha_rcache_get(md, address, length, flags, &mem);
         if (status == UCS_OK) {
             *memh_p = mem;
@@ -192,8 +153,10 @@ ucs_status_t uct_ha_mem_reg(uct_md_h tl_md, void *address, size_t length, unsign
     if (mem == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    status = uct_ha_mem_init(md, mem, address, length, flags);
+    uct_ha_reg_init(mem, address, length, uct_ha_mem_access(flags));
+    status = uct_ha_mem_reg_own(md, mem, flags);
     if (status != UCS_OK) {
+        uct_ha_reg_cleanup(mem);
         ucs_free(mem);
         return status;
     }
@@ -215,11 +178,11 @@ ucs_status_t uct_ha_mem_dereg(uct_md_h tl_md, const uct_md_mem_dereg_params_t *p
     }
 
     mem = params->memh;
-    if (md->rcache != NULL) {
-        uct_ha_rcache_put(md, mem);
+    if (md->cached) {
+        uct_ha_rcache_put(mem);
         return UCS_OK;
     }
-    uct_ha_mem_cleanup(mem);
+    uct_ha_reg_cleanup(mem);
     ucs_free(mem);
     return UCS_OK;
 }
@@ -238,19 +201,22 @@ static uint32_t get_be32(const uint8_t *from)
            ((uint32_t)from[2] << 8) | from[3];
 }
 
-ucs_status_t uct_ha_mkey_pack(uct_md_h md, uct_mem_h memh,
+/* A peer that has the key may use it at any time from now on, also right after
+ * a failover: so the standby has to know the memory before. */
+ucs_status_t uct_ha_mkey_pack(uct_md_h tl_md, uct_mem_h memh,
                               const uct_md_mkey_pack_params_t *params, void *rkey_buffer)
 {
     struct uct_ha_packed_rkey *packed = rkey_buffer;
-    const struct uct_ha_mem *mem      = uct_ha_mem(memh);
-    unsigned rail;
+    const struct uct_ha_md *md        = uct_ha_md(tl_md);
+    struct uct_ha_mem *mem            = uct_ha_mem(memh);
 
-    (void)md;
     (void)params; /* its only flag asks for invalidation, which we do not offer */
-    for (rail = 0; rail < UCT_HA_RAILS; ++rail) {
-        put_be32(packed->key[rail],
-                 (mem->mr[rail] == NULL) ? 0 : ha_mr_rkey(mem->mr[rail]));
+    if (mem->access != 0) {
+        uct_ha_mem_reg_standby(md, mem);
     }
+    put_be32(packed->key[0], uct_ha_reg_rkey(mem, md->rail_no[0]));
+    put_be32(packed->key[1], (md->rail[1] != NULL) ?
+                             uct_ha_reg_rkey(mem, md->rail_no[1]) : 0);
     return UCS_OK;
 }
 

@@ -6,11 +6,17 @@
 
 #include "uct_ha_md.h"
 
-/* Register on the domain's rails, without the standby when that one refuses;
- * `flags` = UCT_MD_MEM_ACCESS_* and UCT_MD_MEM_FLAG_*. */
-ucs_status_t uct_ha_mem_init(struct uct_ha_md *md, struct uct_ha_mem *mem, void *address,
-                             size_t length, unsigned flags);
-void         uct_ha_mem_cleanup(struct uct_ha_mem *mem);
+/* HA_ACCESS_* of UCT_MD_MEM_ACCESS_*. */
+unsigned     uct_ha_mem_access(unsigned flags);
+
+/* Register the region on the domain's own rail; says what went wrong, unless
+ * `flags` has UCT_MD_MEM_FLAG_HIDE_ERRORS. */
+ucs_status_t uct_ha_mem_reg_own(const struct uct_ha_md *md, struct uct_ha_mem *mem,
+                                unsigned flags);
+
+/* ... on its standby, if there is one. Without it the memory works until the
+ * rail is lost: a warning, once per process. */
+void         uct_ha_mem_reg_standby(const struct uct_ha_md *md, struct uct_ha_mem *mem);
 
 ucs_status_t uct_ha_md_query(uct_md_h md, uct_md_attr_t *attr);
 ucs_status_t uct_ha_mem_reg(uct_md_h md, void *address, size_t length, unsigned flags,

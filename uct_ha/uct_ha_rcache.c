@@ -3,6 +3,7 @@
 
 #include "uct_ha_mem.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <ucm/api/ucm.h>
@@ -12,6 +13,16 @@ struct uct_ha_region {
     ucs_rcache_region_t super;
     struct uct_ha_mem   mem;
 };
+
+/* What a look-up that finds nothing has to make. */
+struct uct_ha_wanted {
+    const struct uct_ha_md *md;
+    unsigned                flags;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards users, and its life */
+static unsigned        users;
+static ucs_rcache_t   *cache;
 
 /* The cache compares protection bits: a region serves every request whose bits
  * it has. Read stands for local use and write for access by peers, so memory
@@ -38,34 +49,36 @@ static struct uct_ha_region *region_of_super(ucs_rcache_region_t *super)
 static ucs_status_t region_reg(void *context, ucs_rcache_t *rcache, void *arg,
                                ucs_rcache_region_t *super, uint16_t rcache_flags)
 {
-    struct uct_ha_region *region = region_of_super(super);
-    unsigned wanted              = *(unsigned*)arg;
-    unsigned flags               = flags_of_prot(super->prot);
+    struct uct_ha_mem *mem             = &region_of_super(super)->mem;
+    const struct uct_ha_wanted *wanted = arg;
+    unsigned hide = (rcache_flags & UCS_RCACHE_MEM_REG_HIDE_ERRORS) ?
+                    UCT_MD_MEM_FLAG_HIDE_ERRORS : 0;
+    ucs_status_t status;
 
+    (void)context;
     (void)rcache;
-    if ((rcache_flags & UCS_RCACHE_MEM_REG_HIDE_ERRORS) ||
-        (wanted & UCT_MD_MEM_FLAG_HIDE_ERRORS)) {
-        flags |= UCT_MD_MEM_FLAG_HIDE_ERRORS;
+    uct_ha_reg_init(mem, (void*)super->super.start, super->super.end - super->super.start,
+                    uct_ha_mem_access(flags_of_prot(super->prot)));
+    status = uct_ha_mem_reg_own(wanted->md, mem, wanted->flags | hide);
+    if (status != UCS_OK) {
+        uct_ha_reg_cleanup(mem);
     }
-    return uct_ha_mem_init(context, &region->mem, (void*)super->super.start,
-                           super->super.end - super->super.start, flags);
+    return status;
 }
 
 static void region_dereg(void *context, ucs_rcache_t *rcache, ucs_rcache_region_t *super)
 {
     (void)context;
     (void)rcache;
-    uct_ha_mem_cleanup(&region_of_super(super)->mem);
+    uct_ha_reg_cleanup(&region_of_super(super)->mem);
 }
 
 static void region_dump(void *context, ucs_rcache_t *rcache, ucs_rcache_region_t *super,
                         char *buf, size_t max)
 {
-    const struct uct_ha_mem *mem = &region_of_super(super)->mem;
-
     (void)context;
     (void)rcache;
-    snprintf(buf, max, "lkey 0x%x/0x%x", mem->lkey[0], mem->lkey[1]);
+    snprintf(buf, max, "rails 0x%x", region_of_super(super)->mem.rails);
 }
 
 static const ucs_rcache_ops_t region_ops = {
@@ -74,28 +87,36 @@ static const ucs_rcache_ops_t region_ops = {
     .dump_region = region_dump
 };
 
-ucs_status_t uct_ha_rcache_open(struct uct_ha_md *md, const struct uct_ha_md_config *config)
+static ucs_status_t create(const struct uct_ha_md_config *config)
 {
     ucs_rcache_params_t params = {
         .region_struct_size = sizeof(struct uct_ha_region),
         .max_alignment      = (size_t)sysconf(_SC_PAGESIZE),
         .ucm_events         = UCM_EVENT_VM_UNMAPPED,
-        .ops                = &region_ops,
-        .context            = md
+        .ops                = &region_ops
     };
+
+    uct_md_set_rcache_params(&params, &config->rcache);
+    return ucs_rcache_create(&params, "ha", NULL, &cache);
+}
+
+ucs_status_t uct_ha_rcache_open(struct uct_ha_md *md, const struct uct_ha_md_config *config)
+{
     ucs_status_t status;
 
     if (config->rcache_mode == UCS_NO) {
         return UCS_OK;
     }
-    uct_md_set_rcache_params(&params, &config->rcache);
-    status = ucs_rcache_create(&params, ha_rail_name(md->rail[0]), NULL, &md->rcache);
+    pthread_mutex_lock(&lock);
+    status = (users == 0) ? create(config) : UCS_OK;
+    users += (status == UCS_OK);
+    pthread_mutex_unlock(&lock);
     if (status == UCS_OK) {
+        md->cached          = 1;
         md->rcache_overhead = uct_md_rcache_overhead(&config->rcache);
         return UCS_OK;
     }
 
-    md->rcache = NULL;
     if (config->rcache_mode == UCS_YES) {
         ucs_error("ha: no registration cache for %s: %s. UCX_" UCT_HA_CONFIG_PREFIX
                   "RCACHE=try goes on without it", ha_rail_name(md->rail[0]),
@@ -109,27 +130,36 @@ ucs_status_t uct_ha_rcache_open(struct uct_ha_md *md, const struct uct_ha_md_con
 
 void uct_ha_rcache_close(struct uct_ha_md *md)
 {
-    if (md->rcache != NULL) {
-        ucs_rcache_destroy(md->rcache);
+    if (!md->cached) {
+        return;
     }
+    pthread_mutex_lock(&lock);
+    if (--users == 0) {
+        ucs_rcache_destroy(cache);
+    }
+    pthread_mutex_unlock(&lock);
 }
 
-ucs_status_t uct_ha_rcache_get(struct uct_ha_md *md, void *address, size_t length,
+ucs_status_t uct_ha_rcache_get(const struct uct_ha_md *md, void *address, size_t length,
                                unsigned flags, struct uct_ha_mem **mem_p)
 {
+    struct uct_ha_wanted wanted = { .md = md, .flags = flags };
     ucs_rcache_region_t *super;
     ucs_status_t status;
 
-    status = ucs_rcache_get(md->rcache, address, length, prot_of_flags(flags), &flags,
-                            &super);
-    if (status == UCS_OK) {
-        *mem_p = &region_of_super(super)->mem;
+    status = ucs_rcache_get(cache, address, length, prot_of_flags(flags), &wanted, &super);
+    if (status != UCS_OK) {
+        return status;
+    }
+    *mem_p = &region_of_super(super)->mem;
+    status = uct_ha_mem_reg_own(md, *mem_p, flags); /* another domain may have made it */
+    if (status != UCS_OK) {
+        uct_ha_rcache_put(*mem_p);
     }
     return status;
 }
 
-void uct_ha_rcache_put(struct uct_ha_md *md, struct uct_ha_mem *mem)
+void uct_ha_rcache_put(struct uct_ha_mem *mem)
 {
-    ucs_rcache_region_put(md->rcache,
-                          &ucs_container_of(mem, struct uct_ha_region, mem)->super);
+    ucs_rcache_region_put(cache, &ucs_container_of(mem, struct uct_ha_region, mem)->super);
 }

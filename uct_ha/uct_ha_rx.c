@@ -19,7 +19,7 @@ static int post_buffer(struct uct_ha_lane *lane, uint32_t buffer)
 
     sge.addr   = (uintptr_t)rx_buffer(lane, buffer);
     sge.length = (uint32_t)lane->conn->iface->config.seg_size;
-    sge.lkey   = ha_mr_lkey(lane->conn->rx[lane->slot].mr);
+    sge.lkey   = lane->conn->rx[lane->slot].mem.lkey[lane->conn->iface->rail_no[lane->slot]];
     return ha_rc_post_recv(lane->rc, uct_ha_wr_id(UCT_HA_WR_RECV, lane->id, buffer), &sge);
 }
 
@@ -47,8 +47,10 @@ int uct_ha_rx_ring_init(struct uct_ha_conn *conn, int slot)
     if (posix_memalign(&memory, 4096, bytes) != 0) {
         return -ENOMEM;
     }
-    status = ha_mr_reg(iface->rail[slot], memory, bytes, 0, &ring->mr);
+    uct_ha_reg_init(&ring->mem, memory, bytes, 0);
+    status = uct_ha_reg_on(&ring->mem, iface->rail_no[slot]);
     if (status != 0) {
+        uct_ha_reg_cleanup(&ring->mem);
         free(memory);
         return status;
     }
@@ -59,7 +61,7 @@ int uct_ha_rx_ring_init(struct uct_ha_conn *conn, int slot)
 void uct_ha_rx_ring_cleanup(struct uct_ha_conn *conn, int slot)
 {
     if (conn->rx[slot].memory != NULL) {
-        ha_mr_dereg(conn->rx[slot].mr);
+        uct_ha_reg_cleanup(&conn->rx[slot].mem);
         free(conn->rx[slot].memory);
         conn->rx[slot].memory = NULL;
     }

@@ -5,15 +5,36 @@
 #include "uct_ha_ctl.h"
 #include "uct_ha_desc.h"
 #include "uct_ha_ep.h"
+#include "uct_ha_late.h"
 #include "uct_ha_stats.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* Gather list of an operation with the keys of `slot`. -ENXIO when a piece is
- * not registered on that rail. */
-static int fill_sge(const struct uct_ha_txop *txop, int slot, struct ha_sge *sge)
+/* A GET that was sent again and whose memory the rail does not know: the answer
+ * comes to the bounce buffer. */
+static int fill_sge_bounced(const struct uct_ha_conn *conn, const struct uct_ha_txop *txop,
+                            int slot, struct ha_sge *sge)
 {
+    struct uct_ha_piece piece;
+
+    uct_ha_piece_set(&piece, txop->desc->data, txop->length, txop->desc->mem,
+                     conn->iface->rail_no);
+    sge[0].addr   = piece.addr;
+    sge[0].length = piece.length;
+    sge[0].lkey   = piece.lkey[slot];
+    return (piece.rails & (1u << slot)) ? 1 : -ENXIO;
+}
+
+/* Gather list of an operation with the keys of `slot`; its length. -ENXIO when a
+ * piece is not registered on that rail. */
+static int fill_sge(const struct uct_ha_conn *conn, const struct uct_ha_txop *txop, int slot,
+                    struct ha_sge *sge)
+{
+    if (ucs_unlikely(txop->bounced)) {
+        return fill_sge_bounced(conn, txop, slot, sge);
+    }
     for (unsigned i = 0; i < txop->pieces; i++) {
         sge[i].addr   = txop->piece[i].addr;
         sge[i].length = txop->piece[i].length;
@@ -22,7 +43,7 @@ static int fill_sge(const struct uct_ha_txop *txop, int slot, struct ha_sge *sge
             return -ENXIO;
         }
     }
-    return 0;
+    return txop->pieces;
 }
 
 static uint32_t make_imm(struct uct_ha_conn *conn, const struct uct_ha_txop *txop)
@@ -52,11 +73,11 @@ static int post_on_lane(struct uct_ha_conn *conn, struct uct_ha_lane *lane,
         send.num_sge  = txop->length > 0;
         send.flags   |= HA_SEND_INLINE;
     } else {
-        send.num_sge = txop->pieces;
-        status       = fill_sge(txop, lane->slot, sge);
-        if (ucs_unlikely(status != 0)) {
+        status = fill_sge(conn, txop, lane->slot, sge);
+        if (ucs_unlikely(status < 0)) {
             return status;
         }
+        send.num_sge = (uint16_t)status;
     }
     send.imm = txop->op == HA_SEND_IMM ? make_imm(conn, txop) : 0;
     return ha_rc_post_send(lane->rc, &send);
@@ -93,12 +114,17 @@ void uct_ha_tx_rejected(struct uct_ha_conn *conn)
     }
 }
 
-/* The memory is not known to the rail that has to carry on. */
-static void reject_unregistered(struct uct_ha_conn *conn, int slot)
+/* The memory cannot be made known to the rail that has to carry on. */
+static void reject_unregistered(struct uct_ha_conn *conn, int slot, int error)
 {
-    ucs_error("ha_rc: memory of an operation is not registered on the standby rail %s; "
-              "it fails (check the locked-memory limit, ulimit -l)",
-              ha_rail_name(conn->iface->rail[slot]));
+    if (conn->ep == NULL && conn->txops[conn->log.post & conn->log.mask].op == HA_READ) {
+        ha_log_reject(&conn->log, conn->log.post); /* who wanted to read has gone */
+        uct_ha_ctl_attention(conn);
+        return;
+    }
+    ucs_error("ha_rc: memory of an operation cannot be registered on rail %s: %s; it fails "
+              "(check the locked-memory limit, ulimit -l)",
+              ha_rail_name(conn->iface->rail[slot]), strerror(-error));
     uct_ha_tx_reject(conn, conn->log.post);
     uct_ha_tx_rejected(conn);
     ha_log_next_wait(&conn->log);
@@ -120,7 +146,7 @@ ucs_status_t uct_ha_tx_post(struct uct_ha_conn *conn)
     int                 slot = conn->tx_slot;
     struct uct_ha_lane *lane = conn->lane[slot];
     const struct ha_op *op   = ha_log_op(&conn->log, conn->log.post);
-    int                 status;
+    int                 status, late = -ENXIO;
 
     if (ucs_unlikely((op->flags & HA_OP_FLAG_FENCE) && reads_before(conn))) {
         return UCS_ERR_NO_RESOURCE;
@@ -129,12 +155,17 @@ ucs_status_t uct_ha_tx_post(struct uct_ha_conn *conn)
         return UCS_ERR_NO_RESOURCE;
     }
     status = post_on_lane(conn, lane, &conn->txops[conn->log.post & conn->log.mask]);
+    if (ucs_unlikely(status == -ENXIO)) {
+        late   = uct_ha_late(conn, slot);
+        status = late != 0 ? -ENXIO :
+                 post_on_lane(conn, lane, &conn->txops[conn->log.post & conn->log.mask]);
+    }
     if (ucs_likely(status == 0)) {
         ha_log_post(&conn->log, slot, lane->mtu);
         return UCS_OK;
     }
     if (status == -ENXIO) {
-        reject_unregistered(conn, slot);
+        reject_unregistered(conn, slot, late);
         return UCS_OK;
     }
     if (status != -ENOMEM && status != -EAGAIN) {

@@ -12,6 +12,7 @@
 #include <pthread.h>
 
 #define FAKE_SGE_MAX    8
+#define FAKE_HOSTS_MAX  8
 #define FAKE_INLINE_MAX 256
 #define FAKE_PSN_MASK   0xffffffu
 #define FAKE_EVENTS_MAX 64
@@ -21,6 +22,7 @@ struct ha_rail {
     char                  name[HA_RAIL_NAME_MAX];
     int                   index, refs;
     unsigned              net;
+    unsigned              host;
     int                   port_up; /* the truth; `up` is what was last asked */
     int                   up;
     struct ha_rail_addr   addr;
@@ -130,6 +132,7 @@ struct fake {
     uint32_t              max_cqe, max_qp_wr;
     int                   live; /* objects of the product */
     struct fake_counts    counts;
+    const struct ha_rail *switching[FAKE_HOSTS_MAX]; /* the rail that a host has fenced last */
     struct {
         int      rail, error;
         unsigned count;

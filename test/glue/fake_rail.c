@@ -121,6 +121,7 @@ void fake_begin(uint64_t seed)
     fake.idle      = 0;
     fake.on_write  = NULL;
     memset(&fake.counts, 0, sizeof(fake.counts));
+    memset(fake.switching, 0, sizeof(fake.switching));
     memset(fake.fail, 0, sizeof(fake.fail));
     fake.running = pthread_create(&fake.thread, NULL, network, NULL) == 0;
     pthread_mutex_unlock(&fake.lock);
@@ -161,6 +162,7 @@ int fake_rail_add(const char *name, unsigned net, unsigned host)
     snprintf(rail->name, sizeof(rail->name), "%s", name);
     rail->index    = fake.num_rails;
     rail->net      = net;
+    rail->host     = host % FAKE_HOSTS_MAX;
     rail->port_up  = rail->up = 1;
     rail->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     memcpy(rail->addr.gid, gid, sizeof(gid));
@@ -392,6 +394,8 @@ int ha_mr_reg(struct ha_rail *rail, void *addr, size_t length, unsigned access,
         mr->key    = fake.next_key;
         mr->next   = fake.mrs;
         fake.mrs   = mr;
+        fake.counts.mr_regs++;
+        fake.counts.mr_regs_in_switch += fake.switching[rail->host] != NULL;
         fake.live++;
         *mr_p = mr;
     }

@@ -113,6 +113,9 @@ int ha_rc_fence(struct ha_rc *rc)
 {
     pthread_mutex_lock(&fake.lock);
     fake.counts.fences++;
+    if (rc->state == FAKE_RTS) {
+        fake.switching[rc->rail->host] = rc->rail;
+    }
     fake_rc_to_err(rc);
     pthread_mutex_unlock(&fake.lock);
     return 0;
@@ -182,6 +185,9 @@ int ha_rc_post_send(struct ha_rc *rc, const struct ha_send *send)
     if (status == 0) {
         fill_wqe(rc, &rc->sq[rc->tail % rc->caps.send_depth], send);
         rc->tail++;
+        if (fake.switching[rc->rail->host] != rc->rail) {
+            fake.switching[rc->rail->host] = NULL;
+        }
         fake_kick();
     }
     pthread_mutex_unlock(&fake.lock);

@@ -35,6 +35,7 @@ int main(int argc, char **argv)
     failed += glue_rma();
     failed += glue_setup_faults();
     failed += glue_failover();
+    failed += glue_memory();
     failed += glue_ends();
     failed += glue_soak();
     return failed != 0;

@@ -248,35 +248,6 @@ static void test_completion_queue_full(void **state)
     pump_until(am_all_here());
 }
 
-/* The standby does not know the user's memory: what cannot be saved ends with
- * an error, what can be goes on. */
-static void test_not_registered_on_standby(void **state)
-{
-    struct counted put;
-
-    (void)state;
-    world_open(70, "");
-    fake_fail(FAKE_CALL_MR_REG, A1, -ENOMEM, 2);
-    rma_open();
-    ep_open(0, 0);
-    ep_open(1, 0);
-    am_post(0, 0, 4);
-    am_post(1, 0, 4);
-    pump_until(am_all_here());
-    wait_standbys(2);
-    fake_port(A0, 0);
-    pump_until(stats().failovers == 2);
-    assert_int_equal(rma_put_one(0, 0, ZCOPY, count_completion(&put)), UCS_OK);
-    assert_int_equal(am_send(0, 0, SHORT, 10, NULL), UCS_OK);
-    pump_until(put.called == 1);
-    assert_int_equal(put.status, UCS_ERR_IO_ERROR);
-    pump_until(am_all_here());
-    /* a message that nobody would miss: the endpoints end */
-    assert_int_equal(am_send(0, 0, ZCOPY, 10, NULL), UCS_OK);
-    pump_until(world.side[0].errors == 1 && world.side[1].errors == 1);
-    assert_int_equal(world.side[0].error, UCS_ERR_IO_ERROR);
-}
-
 static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_never_bound),
     GLUE_TEST(test_single_rail),
@@ -290,7 +261,6 @@ static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_control_by_tcp),
     GLUE_TEST(test_no_datagrams),
     GLUE_TEST(test_completion_queue_full),
-    GLUE_TEST(test_not_registered_on_standby),
 };
 
 int glue_setup_faults(void)

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Registrations: which rail knows which memory, from when on, and what becomes
+ * of operations whose memory the new rail does not know. */
+
+#include "glue_tests.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOCAL (UCT_MD_MEM_ACCESS_LOCAL_READ | UCT_MD_MEM_ACCESS_LOCAL_WRITE)
+
+/* Many small regions of side 0 that only it uses: sources and targets. Region n
+ * belongs to the same place of the peer's memory. */
+static struct {
+    uint8_t   *bytes;
+    size_t     length; /* of one */
+    unsigned   count;
+    uct_mem_h *memh;
+} regions;
+
+static uint8_t *region(unsigned n)
+{
+    return regions.bytes + n * regions.length;
+}
+
+static uint8_t *peer_place(unsigned n)
+{
+    return world.side[1].memory + n * regions.length;
+}
+
+static void fill(uint8_t *bytes, unsigned n, unsigned round)
+{
+    for (size_t i = 0; i < regions.length; i++) {
+        bytes[i] = (uint8_t)(n * 7 + round * 31 + i * 3 + (i >> 8) + 1);
+    }
+}
+
+static void check(const uint8_t *bytes, unsigned n, unsigned round)
+{
+    for (size_t i = 0; i < regions.length; i++) {
+        if (bytes[i] != (uint8_t)(n * 7 + round * 31 + i * 3 + (i >> 8) + 1)) {
+            fail_msg("region %u differs at byte %zu", n, i);
+        }
+    }
+}
+
+/* Two connected endpoints with a standby, and the regions. */
+static void open_regions(uint64_t seed, unsigned count, size_t length)
+{
+    world_open(seed, "");
+    memory_open(count * length);
+    ep_open(0, 0);
+    ep_open(1, 0);
+    am_exchange(0, 10);
+    wait_standbys(2);
+    regions.count  = count;
+    regions.length = length;
+    regions.bytes  = calloc(count, length);
+    regions.memh   = calloc(count, sizeof(*regions.memh));
+    for (unsigned n = 0; n < count; n++) {
+        assert_int_equal(uct_md_mem_reg(world.side[0].md, region(n), length, LOCAL,
+                                        &regions.memh[n]), UCS_OK);
+    }
+}
+
+static void close_regions(void)
+{
+    side_leave(0);
+    for (unsigned n = 0; n < regions.count; n++) {
+        (void)uct_md_mem_dereg(world.side[0].md, regions.memh[n]);
+    }
+    free(regions.bytes);
+    free(regions.memh);
+}
+
+static ucs_status_t put(unsigned n, uct_completion_t *comp)
+{
+    struct side *side = &world.side[0];
+    uct_iov_t    iov  = { .buffer = region(n), .length = regions.length,
+                          .memh = regions.memh[n], .count = 1 };
+
+    return uct_ep_put_zcopy(side->ep[0], &iov, 1, (uintptr_t)peer_place(n), side->rkey.rkey, comp);
+}
+
+static ucs_status_t get(unsigned n, uct_completion_t *comp)
+{
+    struct side *side = &world.side[0];
+    uct_iov_t    iov[2]; /* in two pieces */
+
+    memset(iov, 0, sizeof(iov));
+    for (unsigned i = 0; i < 2; i++) {
+        iov[i].buffer = region(n) + i * 100;
+        iov[i].memh   = regions.memh[n];
+        iov[i].count  = 1;
+    }
+    iov[0].length = 100;
+    iov[1].length = regions.length - 100;
+    return uct_ep_get_zcopy(side->ep[0], iov, 2, (uintptr_t)peer_place(n), side->rkey.rkey, comp);
+}
+
+static void put_all(unsigned round)
+{
+    for (unsigned n = 0; n < regions.count; n++) {
+        fill(region(n), n, round);
+        while (put(n, NULL) == UCS_ERR_NO_RESOURCE) {
+            pump();
+        }
+    }
+    flush_all();
+    for (unsigned n = 0; n < regions.count; n++) {
+        check(peer_place(n), n, round);
+    }
+}
+
+static uint64_t mrs_on(const char *name)
+{
+    struct uct_ha_rail_stats rail;
+
+    for (unsigned i = 0; uct_ha_rail_stats_get(i, &rail, sizeof(rail)) != -EINVAL; i++) {
+        if (strcmp(rail.name, name) == 0) {
+            return rail.mrs;
+        }
+    }
+    return 0;
+}
+
+/* Thousands of regions, some of them in use: the failover registers none. */
+static void test_failover_with_many_regions(void **state)
+{
+    uint64_t before, posted = 0, standby;
+
+    (void)state;
+    open_regions(80, 4000, 1500);
+    standby = mrs_on("a1:1");
+    assert_true(mrs_on("a0:1") >= 4000);
+    assert_true(standby < 20); /* receive and bounce buffers, and what has a remote key */
+    before = fake_counts().mr_regs;
+
+    fake_set(A0, FAKE_STALL, 950);
+    for (unsigned n = 0; put(n, NULL) == UCS_INPROGRESS; n++) {
+        fill(region(n), n, 0);
+        posted++;
+    }
+    assert_true(posted > 10);
+    assert_int_equal(mrs_on("a1:1"), standby);
+    fake_port(A0, 0);
+    pump_until(stats().failovers == 2);
+    flush_all();
+    assert_int_equal(fake_counts().mr_regs, before);
+    assert_int_equal(mrs_on("a1:1"), standby);
+    assert_true(stats().bounced > 0);
+    for (unsigned n = 0; n < posted; n++) {
+        check(peer_place(n), n, 0);
+    }
+
+    put_all(1); /* from now on the other rail needs them: each once */
+    assert_int_equal(stats().late_mrs, 4000);
+    put_all(2);
+    assert_int_equal(stats().late_mrs, 4000);
+    assert_int_equal(fake_counts().mr_regs, before + 4000);
+    assert_int_equal(fake_counts().mr_regs_in_switch, 0);
+    close_regions();
+}
+
+static void test_get_across(void **state)
+{
+    unsigned posted = 0;
+
+    (void)state;
+    open_regions(81, 40, 3000);
+    for (unsigned n = 0; n < regions.count; n++) {
+        fill(peer_place(n), n, 3);
+    }
+    fake_set(A0, FAKE_STALL, 950);
+    while (posted < regions.count && get(posted, NULL) == UCS_INPROGRESS) {
+        posted++;
+    }
+    fake_port(A0, 0);
+    flush_all();
+    assert_true(stats().bounced > 0);
+    assert_int_equal(stats().late_mrs, 0);
+    for (unsigned n = 0; n < posted; n++) {
+        check(region(n), n, 3);
+    }
+    close_regions();
+}
+
+/* Too large for a bounce buffer: registered when it is sent again, not before. */
+static void test_large_across(void **state)
+{
+    (void)state;
+    open_regions(82, 12, 100000);
+    fake_set(A0, FAKE_STALL, 950);
+    for (unsigned n = 0; n < regions.count; n++) {
+        fill(region(n), n, 4);
+        assert_int_equal(put(n, NULL), UCS_INPROGRESS);
+    }
+    assert_int_equal(am_send(0, 0, SHORT, 10, NULL), UCS_OK);
+    fake_port(A0, 0);
+    flush_all();
+    pump_until(am_all_here());
+    for (unsigned n = 0; n < regions.count; n++) {
+        check(peer_place(n), n, 4);
+    }
+    assert_true(stats().late_mrs > 0 && stats().late_mrs <= regions.count);
+    close_regions();
+}
+
+/* What cannot be registered any more and is too large to copy ends with an
+ * error; the rest goes on. */
+static void test_late_registration_refused(void **state)
+{
+    struct counted done;
+
+    (void)state;
+    open_regions(83, 2, 100000);
+    fake_port(A0, 0);
+    pump_until(stats().failovers == 2);
+    fake_fail(FAKE_CALL_MR_REG, A1, -ENOMEM, 1000);
+    assert_int_equal(put(0, count_completion(&done)), UCS_INPROGRESS);
+    assert_int_equal(am_send(0, 0, SHORT, 10, NULL), UCS_OK);
+    assert_int_equal(am_send(0, 0, ZCOPY, 10, NULL), UCS_OK); /* copied */
+    pump_until(done.called == 1);
+    assert_int_equal(done.status, UCS_ERR_IO_ERROR);
+    pump_until(am_all_here());
+    fake_fail(FAKE_CALL_MR_REG, A1, 0, 0);
+    fill(region(0), 0, 5);
+    assert_int_equal(put(0, count_completion(&done)), UCS_INPROGRESS);
+    pump_until(done.called == 1);
+    assert_int_equal(done.status, UCS_OK);
+    check(peer_place(0), 0, 5);
+
+    /* a write that nobody would miss: the endpoints end */
+    fake_fail(FAKE_CALL_MR_REG, A1, -ENOMEM, 1000);
+    assert_int_equal(put(1, NULL), UCS_INPROGRESS);
+    pump_until(world.side[0].errors == 1 && world.side[1].errors == 1);
+    assert_int_equal(world.side[0].error, UCS_ERR_IO_ERROR);
+    close_regions();
+}
+
+/* The user destroys his endpoint and takes his memory back, then the rail goes:
+ * what was under way is sent from copies. */
+static void test_memory_taken_back(void **state)
+{
+    (void)state;
+    open_regions(84, 20, 2000);
+    fake_set(A0, FAKE_STALL, 1000);
+    for (unsigned n = 0; n < regions.count; n++) {
+        fill(region(n), n, 6);
+        assert_int_equal(put(n, NULL), UCS_INPROGRESS);
+    }
+    ep_close(0, 0);
+    for (unsigned n = 0; n < regions.count; n++) {
+        (void)uct_md_mem_dereg(world.side[0].md, regions.memh[n]);
+    }
+    memset(regions.bytes, 0, regions.count * regions.length);
+    regions.count = 0;
+    fake_port(A0, 0);
+    flush_all_of(0);
+    for (unsigned n = 0; n < 20; n++) {
+        check(peer_place(n), n, 6);
+    }
+    close_regions();
+}
+
+static const struct CMUnitTest tests[] = {
+    GLUE_TEST(test_failover_with_many_regions),
+    GLUE_TEST(test_get_across),
+    GLUE_TEST(test_large_across),
+    GLUE_TEST(test_late_registration_refused),
+    GLUE_TEST(test_memory_taken_back),
+};
+
+int glue_memory(void)
+{
+    return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
+}
