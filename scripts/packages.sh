@@ -5,7 +5,9 @@
 
 build_packages=(autoconf automake libtool make gcc libc6-dev pkg-config xz-utils
     libucx-dev ucx-utils libibverbs-dev libhwloc-dev libcmocka-dev
-    libopenmpi-dev openmpi-bin python3)
+    libopenmpi-dev openmpi-bin python3
+    libjansson-dev libhiredis-dev libcurl4-openssl-dev libmicrohttpd-dev libssl-dev
+    redis-server etcd-server)
 
 # The lab names its own. It is a Python program, and a bare system has no Python yet: then
 # its list is read out of the source.

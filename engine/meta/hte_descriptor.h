@@ -15,7 +15,7 @@
 
 #define HTE_DESCRIPTOR_VERSION 1 /* of the JSON form; another one is refused */
 
-#define HTE_NAME_MAX      255 /* characters: segment, device; location is shorter */
+/* Texts in characters, names are of up to HTE_NAME_MAX; lists in entries. */
 #define HTE_LOCATION_MAX  63
 #define HTE_GID_MAX       63
 #define HTE_WORKERS_MAX   256
@@ -26,12 +26,6 @@
 #define HTE_ADDRESS_MAX   65536    /* bytes of one worker address */
 #define HTE_KEY_BYTES_MAX 16384    /* bytes of one packed rkey */
 #define HTE_LENGTH_MAX    (1ull << 62)
-
-enum hte_permission { /* what others may do with the buffer; "local", "read" and "write" in JSON */
-    HTE_PERMISSION_LOCAL,
-    HTE_PERMISSION_READ,
-    HTE_PERMISSION_WRITE  /* and read */
-};
 
 struct hte_blob { /* opaque bytes, base64 in JSON */
     void  *bytes;
@@ -59,7 +53,7 @@ struct hte_desc_buffer {
     char               *location; /* "cpu:0", "cuda:1", "*" */
     uint64_t            addr;     /* in the address space of its owner; written as "0x..." */
     uint64_t            length;   /* bytes, never 0; addr + length does not wrap */
-    enum hte_permission permission;
+    enum hte_permission permission; /* "rw", "ro", "local" in JSON */
     uint32_t            num_keys;
     struct hte_blob    *keys;     /* packed rkeys, one per context */
 };
@@ -76,11 +70,12 @@ struct hte_descriptor {
     struct hte_desc_buffer   *buffers;
 };
 
-/* On success *text is the caller's, to be given to free(). HTE_META_INVALID names a field that breaks a bound. */
+/* On success *text is the caller's, to be given to free(). HTE_ERR_INVALID_ARGUMENT names a field that breaks a
+ * bound. */
 int hte_descriptor_to_json(const struct hte_descriptor *descriptor, char **text, struct hte_why *why);
 
 /* `text` needs no zero byte. On success *descriptor and all that it points to is the caller's, until
- * hte_descriptor_destroy(). HTE_META_MALFORMED names the field ("buffers[3].length: ..."). Fields that are not
+ * hte_descriptor_destroy(). HTE_ERR_MALFORMED_JSON names the field ("buffers[3].length: ..."). Fields that are not
  * known are passed over. */
 int hte_descriptor_from_json(const char *text, size_t length, struct hte_descriptor **descriptor,
                              struct hte_why *why);

@@ -13,12 +13,13 @@
  *   P2PHANDSHAKE   the segment's name is "host:port" of its handshake server, which answers itself
  *
  * Threads: every function may be called from any thread, close last and once.
- * fetch, publish, withdraw, call block for at most the timeouts below (name
+ * fetch, publish, withdraw, call and close block for at most the timeouts below (name
  * resolution by the system comes on top). Handlers run in the thread of the handshake server:
  * they must not block and must not call hte_meta_close().
  * They may run before hte_meta_open() returned.
  */
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "hte_descriptor.h"
@@ -35,13 +36,13 @@ struct hte_meta;
 enum hte_call {
     HTE_CALL_CONNECTION, /* "I am going to connect": payload up to the engine */
     HTE_CALL_NOTIFY,     /* a notification for the application */
-    HTE_CALL_PROBE       /* are you there; answered without the handler */
+    HTE_CALL_PROBE       /* are you there; answered without the handler, with the segment's name */
 };
 
 /* Answers a call. `from` is the caller's segment name as it claims (proven to be of the same cluster only when a
  * secret is set, never more); `payload` and `from` are valid during the call only. The reply is copied into
- * `reply` (room for `reply_size`, zero-terminated text, starts as ""). Returns 0, or a negative code: the peer's
- * call then ends in HTE_META_REJECTED with the sentence in `why`. */
+ * `reply` (room for `reply_size`, zero-terminated text, starts as ""). Returns 0, or an enum hte_error: the peer's
+ * call ends in the same, with the sentence in `why`. */
 typedef int (*hte_call_handler)(void *arg, enum hte_call call, const char *from, const char *payload, char *reply,
                                 size_t reply_size, struct hte_why *why);
 
@@ -59,7 +60,8 @@ struct hte_meta_options {
     unsigned    call_ms;      /* from connected to answered; 0 = 60000 */
     unsigned    read_ms;      /* what the server grants a peer for one frame; 0 = 5000 */
     size_t      max_frame;    /* bytes of JSON in a frame; 0 = 1 MiB; at most 64 MiB */
-    unsigned    max_peers;    /* connections the server serves at once; 0 = 128; one more is refused */
+    unsigned    max_peers;    /* connections that the server serves at once; 0 = 128 */
+    unsigned    refresh_ms;   /* with a store: how often it is checked that it still knows us; 0 = 10000 */
 
     hte_call_handler handler; /* NULL = CONNECTION and NOTIFY are refused */
     void            *arg;
@@ -75,13 +77,15 @@ const char *hte_meta_name(const struct hte_meta *meta);
 const char *hte_meta_address(const struct hte_meta *meta);
 uint16_t hte_meta_port(const struct hte_meta *meta);
 
-/* Makes `descriptor` what others fetch from now on; its name is replaced by the own segment's. With a store, one
- * that is found empty later (restarted without its data) is filled again. */
+/* Makes `descriptor` what others fetch from now on; its name is replaced by the own segment's (and may be NULL). With
+ * a store, one that is found empty later (restarted without its data) is filled again.
+ * HTE_ERR_EXISTS when, at the first time, another live process publishes under this name. */
 int hte_meta_publish(struct hte_meta *meta, const struct hte_descriptor *descriptor, struct hte_why *why);
 int hte_meta_withdraw(struct hte_meta *meta, struct hte_why *why);
 
-/* The descriptor of `segment`, always asked anew. On success the caller's (hte_descriptor_destroy()).
- * HTE_META_NOT_FOUND when there is no such segment, HTE_META_REJECTED when the secret does not fit. */
+/* The descriptor of `segment`, always asked anew. On success the caller's (hte_descriptor_destroy()). With
+ * P2PHANDSHAKE its name is what the process calls itself, "host:port", where `segment` may be another way to reach it.
+ * HTE_ERR_UNKNOWN_SEGMENT when there is no such segment, HTE_ERR_HANDSHAKE_REJECTED when the secret does not fit. */
 int hte_meta_fetch(struct hte_meta *meta, const char *segment, struct hte_descriptor **descriptor,
                    struct hte_why *why);
 

@@ -33,7 +33,7 @@ struct hte_store_options {
 
 /* Does not connect yet: a server that is down is an error of put, get and remove.
  * `options` may be NULL. Nothing that is passed is kept.
- * HTE_META_INVALID for a URL that cannot be, HTE_META_NOT_IMPLEMENTED for one whose library was left out of the
+ * HTE_ERR_INVALID_ARGUMENT for a URL that cannot be, HTE_ERR_NOT_IMPLEMENTED for one whose library was left out of the
  * build. */
 int hte_store_open(const char *url, const struct hte_store_options *options, struct hte_store **store,
                    struct hte_why *why);
@@ -44,7 +44,7 @@ const char *hte_store_url(const struct hte_store *store);
 
 /* Replaces what is there. `text` ends in a zero byte. */
 int hte_store_put(struct hte_store *store, const char *key, const char *text, struct hte_why *why);
-/* On success *text is the caller's, to be given to free(). HTE_META_NOT_FOUND when there is no such key. */
+/* On success *text is the caller's, to be given to free(). HTE_ERR_UNKNOWN_SEGMENT when there is no such key. */
 int hte_store_get(struct hte_store *store, const char *key, char **text, struct hte_why *why);
 /* A key that is not there is a success. */
 int hte_store_remove(struct hte_store *store, const char *key, struct hte_why *why);

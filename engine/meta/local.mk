@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# The engine's metadata: stores, handshake, descriptors; a part of libhte.
+
+if HAVE_JANSSON
+noinst_LTLIBRARIES += libhte_meta.la
+
+libhte_meta_la_SOURCES = \
+	%D%/hte_base64.c \
+	%D%/hte_base64.h \
+	%D%/hte_client.c \
+	%D%/hte_client.h \
+	%D%/hte_descriptor.c \
+	%D%/hte_descriptor.h \
+	%D%/hte_descriptor_read.c \
+	%D%/hte_descriptor_write.c \
+	%D%/hte_frame.c \
+	%D%/hte_frame.h \
+	%D%/hte_hmac.c \
+	%D%/hte_hmac.h \
+	%D%/hte_http.c \
+	%D%/hte_http.h \
+	%D%/hte_json.c \
+	%D%/hte_json.h \
+	%D%/hte_message.c \
+	%D%/hte_message.h \
+	%D%/hte_meta.c \
+	%D%/hte_meta.h \
+	%D%/hte_meta_call.c \
+	%D%/hte_meta_internal.h \
+	%D%/hte_meta_segment.c \
+	%D%/hte_net.c \
+	%D%/hte_net.h \
+	%D%/hte_seal.c \
+	%D%/hte_seal.h \
+	%D%/hte_server.c \
+	%D%/hte_server.h \
+	%D%/hte_server_peer.c \
+	%D%/hte_server_peer.h \
+	%D%/hte_session.c \
+	%D%/hte_session.h \
+	%D%/hte_store.c \
+	%D%/hte_store.h \
+	%D%/hte_store_driver.h \
+	%D%/hte_store_etcd.c \
+	%D%/hte_store_http.c \
+	%D%/hte_store_redis.c \
+	%D%/hte_url.c \
+	%D%/hte_url.h \
+	%D%/hte_why.c \
+	%D%/hte_why.h
+
+hte_meta_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/engine/include -I$(srcdir)/%D%
+
+libhte_meta_la_CPPFLAGS = $(hte_meta_cppflags) \
+	$(JANSSON_CFLAGS) $(LIBCRYPTO_CFLAGS) $(LIBCURL_CFLAGS) $(HIREDIS_CFLAGS)
+libhte_meta_la_LIBADD   = \
+	$(JANSSON_LIBS) $(LIBCRYPTO_LIBS) $(LIBCURL_LIBS) $(HIREDIS_LIBS) -lpthread
+endif
+
+if HAVE_JANSSON
+if HAVE_CMOCKA
+meta_tests = \
+	%D%/test/test_handshake
+check_PROGRAMS += $(meta_tests)
+TESTS          += $(meta_tests)
+
+meta_test_cppflags = $(hte_meta_cppflags) $(JANSSON_CFLAGS) $(CMOCKA_CFLAGS)
+meta_test_libs     = libhte_meta.la $(CMOCKA_LIBS)
+
+%C%_test_test_handshake_SOURCES  = %D%/test/test_handshake.c %D%/test/sample.c %D%/test/meta_test.h
+%C%_test_test_handshake_CPPFLAGS = $(meta_test_cppflags)
+%C%_test_test_handshake_LDADD    = $(meta_test_libs)
+endif
+endif
