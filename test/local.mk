@@ -13,6 +13,7 @@ unit_tests = \
 	test/unit/test_core_merge \
 	test/unit/test_core_packet \
 	test/unit/test_core_pair \
+	test/unit/test_core_proof \
 	test/unit/test_core_recovery \
 	test/unit/test_core_rto \
 	test/unit/test_md \
@@ -59,6 +60,11 @@ test_unit_test_core_pair_SOURCES  = test/unit/test_core_pair.c \
 	test/unit/pair_world.c test/unit/pair_world.h
 test_unit_test_core_pair_CPPFLAGS = $(unit_cppflags)
 test_unit_test_core_pair_LDADD    = libha_core.la $(unit_libs)
+
+# as test_core_log
+test_unit_test_core_proof_SOURCES  = test/unit/test_core_proof.c
+test_unit_test_core_proof_CPPFLAGS = $(unit_cppflags)
+test_unit_test_core_proof_LDADD    = $(unit_libs)
 
 test_unit_test_core_recovery_SOURCES  = test/unit/test_core_recovery.c \
 	test/unit/pair_world.c test/unit/pair_world.h

@@ -17,6 +17,7 @@ libha_core_la_SOURCES = \
 	%D%/core/ha_pair_internal.h \
 	%D%/core/ha_pair_msg.c \
 	%D%/core/ha_pair_rule.c \
+	%D%/core/ha_proof.h \
 	%D%/core/ha_psn.h \
 	%D%/core/ha_rto.h
 

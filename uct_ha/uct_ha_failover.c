@@ -179,7 +179,7 @@ static void fence_lane(struct step *step, int slot)
 static void resolve(struct step *step, int slot, uint32_t gen)
 {
     struct uct_ha_conn   *conn  = step->conn;
-    const struct ha_view *view  = &conn->pair.view[slot];
+    struct ha_evidence    peer  = ha_pair_evidence(&conn->pair, slot);
     struct ha_event       event = { .kind = HA_EV_RESOLVED, .slot = slot, .gen = gen };
     struct uct_ha_lane   *lane  = conn->lane[slot];
     struct ha_resolution  res;
@@ -191,8 +191,7 @@ static void resolve(struct step *step, int slot, uint32_t gen)
         conn->todo    |= UCT_HA_TODO_REJECT;
         uct_ha_tx_reject(conn, (uint32_t)lane->rejected.wr_id);
     }
-    status = ha_log_resolve(&conn->log, slot, gen, view->proof != HA_PROOF_PSN,
-                            view->rxpsn, &res);
+    status = ha_log_resolve(&conn->log, slot, gen, &peer, &res);
     if (status == 0) {
         event.value             = res.k;
         conn->outage_replayed  += res.replayed;
@@ -201,7 +200,7 @@ static void resolve(struct step *step, int slot, uint32_t gen)
         UCT_HA_STATS_ADD(retired, res.retired);
     } else {
         event.kind  = HA_EV_BAD_PROOF;
-        event.value = status == HA_EPROOF_WINDOW ? HA_FAIL_PROOF_WINDOW : HA_FAIL_PROOF_ACKED;
+        event.value = ha_pair_bad_proof(status);
     }
     push(step, event);
 }

@@ -70,14 +70,15 @@ static void resolve(struct model_world *w, int x, int slot)
     struct model_side *side    = &w->side[x];
     struct model_qp *qp        = &side->qp[slot];
     const struct ha_view *view = &side->pair.view[slot];
+    struct ha_evidence peer    = ha_pair_evidence(&side->pair, slot);
     struct ha_event event      = { .kind = HA_EV_BAD_PROOF, .slot = slot, .gen = qp->gen };
     struct ha_resolution res;
     int rc;
 
     model_oracle_resolve(w, x, slot);
-    rc = ha_log_resolve(&side->log, slot, qp->gen, view->proof == HA_PROOF_EMPTY, view->rxpsn, &res);
+    rc = ha_log_resolve(&side->log, slot, qp->gen, &peer, &res);
     if (rc != 0) {
-        event.value = rc == HA_EPROOF_WINDOW ? HA_FAIL_PROOF_WINDOW : HA_FAIL_PROOF_ACKED;
+        event.value = ha_pair_bad_proof(rc);
         model_side_give(w, x, &event);
         return;
     }

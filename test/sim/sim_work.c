@@ -203,18 +203,19 @@ void sim_work_resolve(struct sim_world *w, int x, int slot)
     struct sim_side *side      = &w->side[x];
     struct sim_qp *qp          = &side->qp[slot];
     const struct ha_view *view = &side->pair.view[slot];
+    struct ha_evidence peer    = ha_pair_evidence(&side->pair, slot);
     struct ha_event event      = { .kind = HA_EV_RESOLVED, .slot = slot, .gen = qp->gen };
     struct ha_resolution res;
     int rc;
 
     sim_oracle_resolve(w, x, slot);
-    rc = ha_log_resolve(&side->log, slot, qp->gen, view->proof == HA_PROOF_EMPTY, view->rxpsn, &res);
+    rc = ha_log_resolve(&side->log, slot, qp->gen, &peer, &res);
     sim_trace(w, "side %d: resolves lane %d.%u: k %u, retired %u, replayed %u, unknown %u", x, slot,
               qp->gen, res.k, res.retired, res.replayed, res.unknown);
     w->cover[SIM_COVER_EMPTY_PROOF] += view->proof == HA_PROOF_EMPTY;
     if (rc != 0) {
         event.kind  = HA_EV_BAD_PROOF;
-        event.value = rc == HA_EPROOF_WINDOW ? HA_FAIL_PROOF_WINDOW : HA_FAIL_PROOF_ACKED;
+        event.value = ha_pair_bad_proof(rc);
         sim_side_give(w, x, &event);
         return;
     }

@@ -27,8 +27,9 @@ static void settle(int x, const struct ha_action *action)
     struct ha_event event = { .kind = HA_EV_SETTLED, .slot = action->slot, .gen = action->gen };
 
     side[x].fenced++;
-    event.proof = side[x].no_proof ? HA_PROOF_NONE : HA_PROOF_PSN;
-    event.psn   = side[x].psn;
+    event.proof    = side[x].no_proof ? HA_PROOF_NONE : side[x].kind ? side[x].kind : HA_PROOF_PSN;
+    event.psn      = side[x].psn;
+    event.received = side[x].received;
     give(x, event);
     event.kind = HA_EV_DRAINED;
     give(x, event);
@@ -44,6 +45,7 @@ void perform(int x, const struct ha_action *action)
         event.kind = HA_EV_QP_CREATED;
         event.qpn  = 100 + action->gen;
         event.mtu  = 1024;
+        event.proof = side[x].offer;
         give(x, event);
         break;
     case HA_ACT_CONNECT_QP:
@@ -54,14 +56,16 @@ void perform(int x, const struct ha_action *action)
         settle(x, action);
         break;
     case HA_ACT_RESOLVE:
+        side[x].peer = ha_pair_evidence(&side[x].pair, action->slot);
         event.kind = HA_EV_RESOLVED;
         give(x, event);
         break;
     case HA_ACT_CHECK_CLOSE:
         event.kind  = HA_EV_DELIVERED;
         event.value = action->value + side[x].value;
-        event.proof = HA_PROOF_PSN;
+        event.proof = side[x].kind ? side[x].kind : HA_PROOF_PSN;
         event.psn   = side[x].psn + (uint32_t)side[x].moves;
+        event.received = side[x].received + side[x].received_later;
         give(x, event);
         break;
     case HA_ACT_SEND:

@@ -24,6 +24,9 @@ struct side {
     uint32_t       psn;      /* responder's packet number, also on re-reading */
     int            moves;    /* the proof moves after the fence */
     int            no_proof;
+    uint8_t        offer, kind; /* of proof; 0 = PSN */
+    uint32_t       received, received_later;
+    struct ha_evidence peer; /* what it was told to resolve with */
     unsigned       created, fenced, destroyed, gone, failed, sent;
     uint32_t       fail;
 };

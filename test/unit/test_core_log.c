@@ -38,6 +38,19 @@ static uint32_t post(struct ha_log *log, enum ha_op_kind kind, uint32_t packets,
     return index;
 }
 
+static int resolve(int slot, uint32_t gen, enum ha_proof kind, uint32_t word, uint32_t received,
+                   struct ha_resolution *res)
+{
+    struct ha_evidence peer = { .kind = (uint8_t)kind, .word = word, .received = received };
+
+    return ha_log_resolve(&the_log, slot, gen, &peer, res);
+}
+
+static int resolve_psn(int slot, uint32_t gen, uint32_t proof, struct ha_resolution *res)
+{
+    return resolve(slot, gen, HA_PROOF_PSN, proof, 0, res);
+}
+
 static void expect_op(const struct ha_log *log, uint32_t index, enum ha_op_state state,
                       enum ha_op_result result)
 {
@@ -119,7 +132,7 @@ static void check_proof(const struct plan *plan, uint32_t acked_end, uint32_t to
 
     post_plan(plan);
     memcpy(before, ops, sizeof(ops));
-    rc = ha_log_resolve(&the_log, 0, GEN, 0, proof, &res);
+    rc = resolve_psn(0, GEN, proof, &res);
     if (executed < acked_end || executed > total) {
         assert_true(rc == HA_EPROOF_ACKED || rc == HA_EPROOF_WINDOW);
         assert_memory_equal(before, ops, sizeof(ops));
@@ -179,10 +192,10 @@ static void test_proof_errors_have_names(void **state)
     post(log, HA_OP_SEND, 1, 0);
     post(log, HA_OP_SEND, 1, 0);
     ha_log_success(log, 0, 0, GEN); /* una = 15, nxt = 0 */
-    assert_int_equal(ha_log_resolve(log, 0, GEN, 0, 14, &res), HA_EPROOF_ACKED);
-    assert_int_equal(ha_log_resolve(log, 0, GEN, 0, 1, &res), HA_EPROOF_WINDOW);
-    assert_int_equal(ha_log_resolve(log, 0, GEN, 1, 0, &res), HA_EPROOF_ACKED);
-    assert_int_equal(ha_log_resolve(log, 0, GEN, 0, 0, &res), 0);
+    assert_int_equal(resolve_psn(0, GEN, 14, &res), HA_EPROOF_ACKED);
+    assert_int_equal(resolve_psn(0, GEN, 1, &res), HA_EPROOF_WINDOW);
+    assert_int_equal(resolve(0, GEN, HA_PROOF_EMPTY, 0, 0, &res), HA_EPROOF_ACKED);
+    assert_int_equal(resolve_psn(0, GEN, 0, &res), 0);
     assert_int_equal(res.k, 2);
 }
 
@@ -194,7 +207,7 @@ static void test_empty_proof_replays_all(void **state)
     (void)state;
     for (int i = 0; i < 3; i++)
         post(log, HA_OP_SEND, 1, 1);
-    assert_int_equal(ha_log_resolve(log, 1, GEN, 1, 0, &res), 0);
+    assert_int_equal(resolve(1, GEN, HA_PROOF_EMPTY, 0, 0, &res), 0);
     assert_int_equal(res.k, 0);
     assert_int_equal(res.replayed, 3);
     assert_int_equal(ha_log_next_wait(log), 0);
@@ -207,7 +220,7 @@ static void test_lane_that_never_sent(void **state)
 
     (void)state;
     post(log, HA_OP_SEND, 1, 0);
-    assert_int_equal(ha_log_resolve(log, 1, GEN + 1, 0, 9, &res), 0);
+    assert_int_equal(resolve_psn(1, GEN + 1, 9, &res), 0);
     assert_int_equal(res.k + res.replayed + res.retired, 0);
     expect_op(log, 0, HA_OP_POSTED, HA_RESULT_NONE);
 }
@@ -227,7 +240,7 @@ static void test_new_work_queues_behind_the_replay(void **state)
     assert_true(ha_log_no_backlog(log));
     ha_log_append(log, HA_OP_SEND, 0, 1);
     assert_false(ha_log_no_backlog(log));
-    assert_int_equal(ha_log_resolve(log, 0, GEN, 0, 1, &res), 0); /* the first ran */
+    assert_int_equal(resolve_psn(0, GEN, 1, &res), 0); /* the first ran */
     for (uint32_t i = 1; i < 4; i++) {
         assert_int_equal(ha_log_next_wait(log), i);
         ha_log_post(log, 1, MTU);
@@ -328,7 +341,7 @@ static void test_reject_and_cancel(void **state)
     ha_log_append(log, HA_OP_WRITE, 0, 1);
     ha_log_reject(log, 1);
     ha_log_reject(log, 6); /* nothing there */
-    assert_int_equal(ha_log_resolve(log, 0, GEN, 0, 1, &res), 0);
+    assert_int_equal(resolve_psn(0, GEN, 1, &res), 0);
     expect_op(log, 0, HA_OP_DONE, HA_RESULT_PROVEN);
     expect_op(log, 1, HA_OP_DONE, HA_RESULT_REJECTED);
     expect_op(log, 2, HA_OP_WAIT, HA_RESULT_NONE);

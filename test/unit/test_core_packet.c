@@ -21,7 +21,7 @@ static struct ha_packet_header a_header(void)
     struct ha_packet_header header = {
         .type = HA_PACKET_STATE, .rail = 1, .flags = HA_PACKET_WANT, .count = 1,
         .nonce = 0x01020304, .src_cookie = 0x1122334455667788ull,
-        .dst_cookie = 0x99aabbccddeeff00ull, .credits = 0x5678
+        .dst_cookie = 0x99aabbccddeeff00ull, .credits = 0x5678, .caps = HA_CAP_COUNTED
     };
 
     for (int slot = 0; slot < HA_SLOTS; slot++) {
@@ -67,6 +67,7 @@ static struct ha_packet_record a_record(void)
         lane->st       = HA_LANE_FENCED;
         lane->seen_st  = HA_LANE_READY;
         lane->proof    = HA_PROOF_PSN;
+        lane->received = 0x76543210;
         lane->cause    = HA_CAUSE_RTO;
     }
     return record;
@@ -87,7 +88,7 @@ static void test_layout_is_the_documented_one(void **state)
 {
     struct ha_packet_header header = a_header();
     struct ha_packet_record record = a_record();
-    static const uint8_t first[] = { 'H', 'A', 'R', 'C', 1, 1, 1, 0, 0, 1, 0, 1, 1, 2, 3, 4,
+    static const uint8_t first[] = { 'H', 'A', 'R', 'C', 1, 1, 1, HA_CAP_COUNTED, 0, 1, 0, 1, 1, 2, 3, 4,
                                      0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99 };
     const uint8_t *lane;
 
@@ -110,6 +111,8 @@ static void test_layout_is_the_documented_one(void **state)
     assert_int_equal(lane[31], HA_LANE_READY);
     assert_int_equal(lane[32], HA_PROOF_PSN);
     assert_int_equal(lane[33], HA_CAUSE_RTO);
+    assert_int_equal(lane[36], 0x76);           /* received */
+    assert_int_equal(lane[39], 0x10);
     assert_int_equal(lane[40 + 3], 4);          /* second lane */
 }
 
@@ -117,6 +120,7 @@ static void expect_same_header(const struct ha_packet_header *is, const struct h
 {
     assert_int_equal(is->type, was->type);
     assert_int_equal(is->rail, was->rail);
+    assert_int_equal(is->caps, was->caps);
     assert_int_equal(is->flags, was->flags);
     assert_int_equal(is->count, was->count);
     assert_int_equal(is->nonce, was->nonce);
@@ -200,7 +204,7 @@ static void test_malformed_headers(void **state)
     static const struct bad_field bad[] = {
         { "magic", 0, 4, 0x48415244 }, { "version", 4, 1, 0 },     { "version", 4, 1, 2 },
         { "type", 5, 1, 0 },           { "type", 5, 1, 6 },        { "type", 5, 1, 255 },
-        { "rail", 6, 1, 2 },           { "reserved", 7, 1, 1 },    { "flags", 8, 2, 2 },
+        { "rail", 6, 1, 2 },           { "flags", 8, 2, 2 },
         { "flags", 8, 2, 0x8001 },     { "count", 10, 2, 0 },      { "count", 10, 2, 2 },
         { "count", 10, 2, 9 },         { "count", 10, 2, 0xffff }, { "rail mtu", 50, 2, 1000 },
         { "rail mtu", 50, 2, 128 },    { "rail mtu", 50, 2, 8192 }, { "ud_qpn", 52, 4, 0x1000000 },
@@ -240,8 +244,8 @@ static void test_malformed_records(void **state)
         { "gen 0 not closed", 0, 4, 0 },  { "act", 4, 4, 10 },         { "rxpsn", 8, 4, 1u << 24 },
         { "qpn", 16, 4, 1u << 24 },       { "psn", 20, 4, 0xffffffff }, { "seen_gen 0", 24, 4, 0 },
         { "mtu", 28, 2, 4095 },           { "mtu", 28, 2, 1 },         { "st", 30, 1, 5 },
-        { "seen_st", 31, 1, 5 },          { "proof", 32, 1, 3 },       { "cause", 33, 1, HA_CAUSE_LAST },
-        { "reserved", 34, 1, 1 },         { "reserved", 39, 1, 1 },
+        { "seen_st", 31, 1, 5 },          { "proof", 32, 1, HA_PROOF_LAST },       { "cause", 33, 1, HA_CAUSE_LAST },
+        { "reserved", 34, 1, 1 },         { "reserved", 35, 1, 1 },
         { "READY without mtu", 28, 3, HA_LANE_READY }, /* mtu = 0, st = READY */
     };
 

@@ -214,6 +214,38 @@ static void test_proof_that_moves(void **state)
     expect_failed(0, HA_FAIL_PROOF_MOVED);
 }
 
+/* Every kind reaches the peer as it is; what is read again must be the same. */
+static void test_proof_by_count(void **state)
+{
+    (void)state;
+    side[1].kind     = HA_PROOF_COUNT;
+    side[1].received = 77;
+    down(0, 0);
+    pass(20);
+    assert_int_equal(side[0].failed + side[1].failed, 0);
+    assert_int_equal(side[0].peer.kind, HA_PROOF_COUNT);
+    assert_int_equal(side[0].peer.received, 77);
+    assert_int_equal(side[0].peer.word, 0);
+}
+
+static void test_count_that_moves(void **state)
+{
+    (void)state;
+    side[1].kind           = HA_PROOF_COUNT;
+    side[1].received_later = 1;
+    down(0, 0);
+    expect_failed(1, HA_FAIL_PROOF_MOVED);
+}
+
+static void test_proof_in_another_way(void **state)
+{
+    (void)state;
+    side[1].pair.lane[0].proof = HA_PROOF_LEDGER;
+    side[0].pair.view[0].offer = HA_PROOF_LEDGER;
+    down(0, 0);
+    expect_failed(0, HA_FAIL_PROOF_KIND);
+}
+
 static void test_device_without_proof(void **state)
 {
     (void)state;

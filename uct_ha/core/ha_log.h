@@ -26,10 +26,11 @@
 
 #include <stdint.h>
 
+#include "ha_proof.h"
 #include "ha_psn.h"
 
 enum ha_op_kind {
-    HA_OP_SEND,   /* consumes a receive at the peer; counted */
+    HA_OP_SEND,   /* consumes a receive at the peer */
     HA_OP_WRITE,
     HA_OP_READ,   /* may be repeated: its answer is what may be lost */
     HA_OP_ATOMIC, /* result not fetched */
@@ -43,12 +44,13 @@ enum ha_op_result {
     HA_RESULT_NONE,
     HA_RESULT_OK,       /* success completion */
     HA_RESULT_PROVEN,   /* executed by the peer's proof: success */
-    HA_RESULT_UNKNOWN,  /* fetching atomic in doubt: error, never repeated */
+    HA_RESULT_UNKNOWN,  /* in doubt, or executed and its result lost: error, never repeated */
     HA_RESULT_REJECTED, /* the program's own fault, reported by the device */
     HA_RESULT_CANCELED, /* the endpoint ended */
 };
 
-#define HA_OP_FLAG_FENCE 0x1u /* starts only when earlier READs and atomics are done; kept on replay */
+#define HA_OP_FLAG_FENCE   0x1u /* starts only when earlier READs and atomics are done; kept on replay */
+#define HA_OP_FLAG_RECEIVE 0x2u /* consumes a receive though it is no SEND (WRITE with immediate data) */
 
 struct ha_op {
     uint64_t length;
@@ -64,12 +66,13 @@ struct ha_op {
     uint8_t  pad[2];
 };
 
-/* Per slot, for its current lane generation. */
+/* Per slot, for its current lane generation. Numbers are packet numbers; on a
+ * lane that the peer proves by ledger they count ledger marks instead. */
 struct ha_log_lane {
     uint32_t gen;
-    uint32_t una;   /* oldest packet number without success */
-    uint32_t nxt;   /* next packet number to be sent */
-    uint32_t sends; /* SENDs known executed on this generation */
+    uint32_t una;   /* oldest number without success */
+    uint32_t nxt;   /* next number to be sent */
+    uint32_t sends; /* receives that operations known executed here have consumed */
     uint32_t first; /* no entry before this one is POSTED on this generation */
     uint32_t acked; /* 1 when there was a success on this generation */
 };
@@ -85,15 +88,16 @@ struct ha_log {
 
 /* What ha_log_resolve() found. */
 struct ha_resolution {
-    uint32_t k;        /* SENDs the peer received on this lane generation */
+    uint32_t k;        /* receives that our operations consumed on this lane generation */
     uint32_t retired;  /* operations completed by proof */
     uint32_t replayed; /* operations put back to WAIT */
-    uint32_t unknown;  /* fetching atomics ended with HA_RESULT_UNKNOWN */
+    uint32_t unknown;  /* operations ended with HA_RESULT_UNKNOWN */
 };
 
 /* Errors of ha_log_resolve(); all end the endpoint. */
 #define HA_EPROOF_WINDOW  (-1) /* proof outside [acknowledged, posted] */
 #define HA_EPROOF_ACKED   (-2) /* proof below something acknowledged */
+#define HA_EPROOF_ORDER   (-3) /* ledger and count contradict each other: a message is missing */
 
 /* `capacity`: a power of two; `ops`: that many entries, owned by the caller
  * until the log is no longer used. */
@@ -158,9 +162,24 @@ static inline uint32_t ha_log_next_wait(struct ha_log *log)
     return log->post;
 }
 
-/* Packets that an operation takes at path MTU `mtu`. */
+static inline int ha_op_consumes_receive(const struct ha_op *op)
+{
+    return op->kind == HA_OP_SEND || (op->flags & HA_OP_FLAG_RECEIVE);
+}
+
+/* Does it need a mark on a lane that is proved by ledger? What consumes a
+ * receive is counted, and a READ is repeated anyway. */
+static inline int ha_op_needs_mark(const struct ha_op *op)
+{
+    return op->kind != HA_OP_READ && !ha_op_consumes_receive(op);
+}
+
+/* Numbers that an operation takes: packets at path MTU `mtu`; `mtu` 0 = the
+ * lane is proved by ledger: marks. */
 static inline uint32_t ha_log_npsn(const struct ha_op *op, uint32_t mtu)
 {
+    if (mtu == 0)
+        return (uint32_t)ha_op_needs_mark(op);
     return op->kind >= HA_OP_ATOMIC ? 1 : ha_psn_count(op->length, mtu);
 }
 
@@ -172,8 +191,8 @@ static inline int ha_log_psn_room(const struct ha_log *log, int slot, uint32_t n
     return npsn < HA_PSN_WINDOW && ha_psn_distance(lane->una, lane->nxt) + npsn < HA_PSN_WINDOW;
 }
 
-/* The entry at log->post (which must be WAIT) goes out on `slot` at path MTU
- * `mtu`. The caller checked ha_log_psn_room() with the same count. */
+/* The entry at log->post (which must be WAIT) goes out on `slot`, `mtu` as for
+ * ha_log_npsn(). The caller checked ha_log_psn_room() with the same count. */
 static inline void ha_log_post(struct ha_log *log, int slot, uint32_t mtu)
 {
     struct ha_log_lane *lane = &log->lane[slot];
@@ -217,7 +236,7 @@ static inline void ha_log_success(struct ha_log *log, uint32_t index, int slot, 
             continue;
         op->state    = HA_OP_DONE;
         op->result   = HA_RESULT_OK;
-        lane->sends += op->kind == HA_OP_SEND;
+        lane->sends += (uint32_t)ha_op_consumes_receive(op);
     }
     lane->first = index + 1;
 }
@@ -246,13 +265,13 @@ void ha_log_reject(struct ha_log *log, uint32_t index);
 
 /*
  * Lane (slot, gen) is fenced on both sides and its send completions were all
- * counted. `empty`: the peer proves that it never accepted anything on it;
- * else `proof` is its expected packet number. Every entry POSTED there becomes
- * DONE (executed) or WAIT (not executed, or a READ); see the table in
- * docs/failover.md. Returns 0 and fills `res`, or HA_EPROOF_* and changes nothing.
+ * counted; `peer` is what the peer proves, of any kind but NONE. Every entry
+ * POSTED there becomes DONE (executed, or in doubt) or WAIT (not executed, or a
+ * READ); see the table in docs/failover.md. Returns 0 and fills `res`, or
+ * HA_EPROOF_* and changes nothing.
  */
-int ha_log_resolve(struct ha_log *log, int slot, uint32_t gen, int empty,
-                   uint32_t proof, struct ha_resolution *res);
+int ha_log_resolve(struct ha_log *log, int slot, uint32_t gen,
+                   const struct ha_evidence *peer, struct ha_resolution *res);
 
 /* The endpoint ends: every entry not DONE becomes DONE/CANCELED. */
 void ha_log_cancel(struct ha_log *log);

@@ -105,7 +105,7 @@ size_t ha_packet_encode_header(void *buf, const struct ha_packet_header *header)
     p = ha_put8(p, HA_PACKET_VERSION);
     p = ha_put8(p, header->type);
     p = ha_put8(p, header->rail);
-    p = ha_put8(p, 0);
+    p = ha_put8(p, header->caps);
     p = ha_put16(p, header->flags);
     p = ha_put16(p, header->count);
     p = ha_put32(p, header->nonce);
@@ -156,8 +156,7 @@ int ha_packet_decode_header(const void *buf, size_t length, struct ha_packet_hea
     memset(&h, 0, sizeof(h));
     h.type = ha_get8(&p);
     h.rail = ha_get8(&p);
-    if (!ha_get_zero(&p, 1))
-        return -EPROTO;
+    h.caps = ha_get8(&p);
     h.flags      = ha_get16(&p);
     h.count      = ha_get16(&p);
     h.nonce      = ha_get32(&p);
@@ -192,7 +191,8 @@ static uint8_t *ha_put_lane(uint8_t *p, const struct ha_record_lane *lane)
     p = ha_put8(p, lane->seen_st);
     p = ha_put8(p, lane->proof);
     p = ha_put8(p, lane->cause);
-    return ha_put_zero(p, 6);
+    p = ha_put_zero(p, 2);
+    return ha_put32(p, lane->received);
 }
 
 size_t ha_packet_encode_record(void *buf, size_t offset, const struct ha_packet_record *record)
@@ -220,7 +220,7 @@ static int ha_record_lane_is_valid(const struct ha_record_lane *lane, uint32_t e
     int built = lane->st == HA_LANE_CONN || lane->st == HA_LANE_READY;
 
     return lane->st <= HA_LANE_CLOSED && lane->seen_st <= HA_LANE_CLOSED &&
-           lane->proof <= HA_PROOF_PSN && lane->cause < HA_CAUSE_LAST && lane->act <= epoch &&
+           lane->proof < HA_PROOF_LAST && lane->cause < HA_CAUSE_LAST && lane->act <= epoch &&
            lane->rxpsn <= HA_WIRE_24BIT && lane->psn <= HA_WIRE_24BIT &&
            lane->qpn <= HA_WIRE_24BIT && ha_mtu_is_valid(lane->mtu) &&
            (lane->gen != 0 || lane->st == HA_LANE_CLOSED) &&
@@ -243,7 +243,10 @@ static int ha_get_lane(const uint8_t **p, uint32_t epoch, struct ha_record_lane 
     lane->seen_st  = ha_get8(p);
     lane->proof    = ha_get8(p);
     lane->cause    = ha_get8(p);
-    return ha_get_zero(p, 6) && ha_record_lane_is_valid(lane, epoch);
+    if (!ha_get_zero(p, 2))
+        return 0;
+    lane->received = ha_get32(p);
+    return ha_record_lane_is_valid(lane, epoch);
 }
 
 int ha_packet_decode_record(const void *buf, size_t length, unsigned i,

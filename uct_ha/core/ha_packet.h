@@ -31,6 +31,10 @@ enum ha_packet_type { HA_PACKET_STATE = 1, HA_PACKET_PING, HA_PACKET_PONG, HA_PA
 
 #define HA_PACKET_WANT 0x1u
 
+/* What the sender's peers have to know of it; in its address too. */
+#define HA_CAP_PROOF_PSN 0x1u /* its devices report packet numbers */
+#define HA_CAP_COUNTED   0x2u /* it may prove by count: PUTs to it carry immediate data and take a credit */
+
 #define HA_PLACE_ALONE 0xffu /* the sender has only this rail */
 
 #define HA_EP_ANY 0xffffffffu /* dst_ep of a pair the peer may not know yet */
@@ -50,6 +54,7 @@ struct ha_packet_rail {
 struct ha_packet_header {
     uint8_t               type;
     uint8_t               rail;   /* slot of the rail it was sent on */
+    uint8_t               caps;   /* HA_CAP_* of the sender; unknown bits are ignored */
     uint16_t              flags;
     uint16_t              count;  /* records that follow */
     uint32_t              nonce;

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "ha_log.h"
 #include "ha_pair_internal.h"
 
 void ha_pair_init(struct ha_pair *pair, const struct ha_pair_config *cfg,
@@ -82,6 +83,27 @@ int ha_pair_standby(const struct ha_pair *pair)
     return HA_NO_SLOT;
 }
 
+struct ha_evidence ha_pair_evidence(const struct ha_pair *pair, int slot)
+{
+    const struct ha_view *view = &pair->view[slot];
+    struct ha_evidence peer    = { .kind = view->proof, .word = view->rxpsn,
+                                   .received = view->received };
+
+    return peer;
+}
+
+unsigned ha_pair_bad_proof(int error)
+{
+    switch (error) {
+    case HA_EPROOF_WINDOW:
+        return HA_FAIL_PROOF_WINDOW;
+    case HA_EPROOF_ORDER:
+        return HA_FAIL_PROOF_ORDER;
+    default:
+        return HA_FAIL_PROOF_ACKED;
+    }
+}
+
 /* ---- fencing and failing ---- */
 
 void ha_lane_fence(struct ha_pair *pair, int slot, unsigned cause, struct ha_out *out)
@@ -124,7 +146,8 @@ void ha_pair_fail(struct ha_pair *pair, unsigned why, uint64_t now, struct ha_ou
 static void ha_pair_peer_ended(struct ha_pair *pair, unsigned why, uint64_t now,
                                struct ha_out *out)
 {
-    if (why == HA_FAIL_CANCELED || why == HA_FAIL_REFUSED) { /* it is still there: tell it */
+    if (why == HA_FAIL_CANCELED || why == HA_FAIL_REFUSED || why == HA_FAIL_DOUBT) {
+        /* it is still there: tell it */
         ha_pair_fail(pair, why, now, out);
         return;
     }
@@ -160,6 +183,7 @@ static void ha_on_qp_created(struct ha_pair *pair, const struct ha_event *event,
     lane->qpn    = event->qpn;
     lane->psn    = event->psn;
     lane->mtu    = event->mtu;
+    lane->proof  = event->proof;
     lane->usable = usable;
     if (ha_pair_failed(pair))
         ha_lane_fence(pair, event->slot, HA_CAUSE_CLOSE, out);
@@ -205,7 +229,8 @@ static void ha_on_settled(struct ha_pair *pair, const struct ha_event *event, ui
     lane->q     = HA_QP_ERR;
     lane->st    = HA_LANE_FENCED;
     lane->proof = event->proof;
-    lane->rxpsn = event->proof == HA_PROOF_PSN ? event->psn : 0;
+    lane->rxpsn    = ha_proof_has_word(event->proof) ? event->psn : 0;
+    lane->received = ha_proof_has_count(event->proof) ? event->received : 0;
     if (event->proof == HA_PROOF_NONE) {
         if (unused)
             lane->proof = HA_PROOF_EMPTY;
@@ -226,6 +251,14 @@ void ha_lane_close(struct ha_pair *pair, int slot, uint64_t now, struct ha_out *
     lane->renew_at = now + pair->cfg.cooldown;
 }
 
+/* Read again at the end, it must say what it said before. */
+static int ha_proof_has_moved(const struct ha_lane *lane, const struct ha_event *event)
+{
+    return event->proof == lane->proof &&
+           ((ha_proof_has_word(lane->proof) && event->psn != lane->rxpsn) ||
+            (ha_proof_has_count(lane->proof) && event->received != lane->received));
+}
+
 static void ha_on_delivered(struct ha_pair *pair, const struct ha_event *event, uint64_t now,
                             struct ha_out *out)
 {
@@ -235,8 +268,7 @@ static void ha_on_delivered(struct ha_pair *pair, const struct ha_event *event, 
         return;
     if (event->value != pair->view[event->slot].k)
         ha_pair_fail(pair, HA_FAIL_COUNT, now, out);
-    else if (event->proof == HA_PROOF_PSN && lane->proof == HA_PROOF_PSN &&
-             event->psn != lane->rxpsn)
+    else if (ha_proof_has_moved(lane, event))
         ha_pair_fail(pair, HA_FAIL_PROOF_MOVED, now, out);
     else
         ha_lane_close(pair, event->slot, now, out);

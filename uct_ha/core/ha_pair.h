@@ -44,6 +44,8 @@
 
 #include <stdint.h>
 
+#include "ha_proof.h"
+
 #define HA_SLOTS 2
 #define HA_NO_SLOT (-1)
 
@@ -99,10 +101,11 @@ enum ha_fail {
     HA_FAIL_PEER_DEAD,    /* silent on every rail */
     HA_FAIL_CANCELED,     /* the user ended it */
     HA_FAIL_REFUSED,      /* an operation was refused whose end nobody would hear of */
+    HA_FAIL_PROOF_KIND,   /* the peer proves in another way than it offered */
+    HA_FAIL_PROOF_ORDER,  /* its ledger and its count contradict each other */
+    HA_FAIL_DOUBT,        /* an operation is in doubt whose end nobody would hear of */
     HA_FAIL_LAST
 };
-
-enum ha_proof { HA_PROOF_NONE, HA_PROOF_EMPTY, HA_PROOF_PSN };
 
 #define HA_PAIR_FAILED  0x1u /* this side has ended it with an error */
 #define HA_PAIR_CLOSING 0x2u /* this side's user has let go and owes nothing */
@@ -110,12 +113,14 @@ enum ha_proof { HA_PROOF_NONE, HA_PROOF_EMPTY, HA_PROOF_PSN };
 /* One slot in a record. `qpn`, `psn`, `mtu` are constant within a generation. */
 struct ha_record_lane {
     uint32_t gen, act;
-    uint32_t rxpsn;    /* valid from FENCED on when proof = PSN */
+    uint32_t rxpsn;    /* word of the proof, valid from FENCED on when its kind has one */
+    uint32_t received; /* count of the proof, the same */
     uint32_t k;        /* valid from RESOLVED on */
     uint32_t qpn, psn; /* of the sender's queue pair; valid from CONN on */
     uint32_t seen_gen; /* echo: what the sender has merged of ours */
     uint16_t mtu;      /* bytes */
-    uint8_t  st, seen_st, proof, cause;
+    uint8_t  st, seen_st, cause;
+    uint8_t  proof;    /* CONN, READY: the kind that the sender will give; then the kind it gives */
 };
 
 /* The snapshot that travels. Addressing (cookies, indices, tag) is the
@@ -129,8 +134,9 @@ struct ha_record {
 struct ha_lane {
     uint32_t gen;
     uint32_t act;      /* epoch this lane serves or served, 0 = never */
-    uint32_t rxpsn;    /* own proof */
-    uint32_t k;        /* SENDs of ours the peer received */
+    uint32_t rxpsn;    /* own proof: its word, */
+    uint32_t received; /* and its count */
+    uint32_t k;        /* receives that our operations have consumed at the peer */
     uint32_t qpn, psn; /* own queue pair and start packet number */
     uint16_t mtu;
     uint8_t  st, q, proof, cause;
@@ -141,10 +147,11 @@ struct ha_lane {
 };
 
 struct ha_view {
-    uint32_t gen, act, rxpsn, k, qpn, psn;
+    uint32_t gen, act, rxpsn, received, k, qpn, psn;
     uint32_t seen_gen;
     uint16_t mtu;
     uint8_t  st, seen_st, proof, cause;
+    uint8_t  offer; /* kind of proof announced in CONN or READY; NONE = not heard */
 };
 
 struct ha_pair_config {
@@ -192,17 +199,17 @@ enum ha_event_kind {
     HA_EV_START,        /* A  the endpoint begins (either side) */
     HA_EV_RAIL,         /* A  slot, value = usable now */
     HA_EV_RECORD,       /* A  record of the peer, already checked by ha_packet */
-    HA_EV_QP_CREATED,   /* P  slot gen qpn psn mtu */
+    HA_EV_QP_CREATED,   /* P  slot gen qpn psn mtu, proof = kind that this side will give */
     HA_EV_QP_CONNECTED, /* A  slot gen */
     HA_EV_QP_FAILED,    /* A  slot gen: could not be created or connected */
     HA_EV_LANE_DOWN,    /* A  slot gen cause: hard, the lane is dead already */
     HA_EV_LANE_SUSPECT, /* A  slot gen cause: soft, ignored without a standby READY on both sides */
-    HA_EV_SETTLED,      /* A  slot gen psn proof: fence settled, expected packet number read behind the barrier */
+    HA_EV_SETTLED,      /* A  slot gen proof, psn = its word, received = its count: fence settled, read behind the barrier */
     HA_EV_DRAINED,      /* P  slot gen: own send completions all counted */
     HA_EV_RESOLVED,     /* P  slot gen value = k */
-    HA_EV_BAD_PROOF,    /* P  slot gen value = HA_FAIL_PROOF_WINDOW / _ACKED */
-    HA_EV_DELIVERED,    /* P  slot gen value = messages delivered, psn = re-read (proof = NONE: could not) */
-    HA_EV_PEER_LOST,    /* A  value = HA_FAIL_PEER_DEAD / _PEER_RESTART / _CANCELED, _REFUSED (here the end comes from us) */
+    HA_EV_BAD_PROOF,    /* P  slot gen value = HA_FAIL_PROOF_WINDOW / _ACKED / _ORDER */
+    HA_EV_DELIVERED,    /* P  slot gen value = receives consumed; proof, psn, received = read again (proof = NONE: could not) */
+    HA_EV_PEER_LOST,    /* A  value = HA_FAIL_PEER_DEAD / _PEER_RESTART / _CANCELED, _REFUSED, _DOUBT (here the end comes from us) */
     HA_EV_CLOSE,        /* P  the user has let go; no operation is outstanding */
     HA_EV_HOLD,         /* A  slot wait: the rail is not to be trusted for so long. While the other lane works this
                               side does not rebuild the slot; the time until work goes back to it begins anew */
@@ -212,7 +219,7 @@ enum ha_event_kind {
 struct ha_event {
     enum ha_event_kind      kind;
     int                     slot;
-    uint32_t                gen, qpn, psn, value;
+    uint32_t                gen, qpn, psn, received, value;
     uint16_t                mtu;
     uint8_t                 cause, proof;
     uint64_t                wait; /* ns */
@@ -223,7 +230,7 @@ enum ha_action_kind {
     HA_ACT_CREATE_QP,   /* P  slot gen: build a queue pair in INIT, receives posted → QP_CREATED / QP_FAILED */
     HA_ACT_CONNECT_QP,  /* A  slot gen: RTR+RTS to view[slot] → QP_CONNECTED / QP_FAILED. May block: not in A itself */
     HA_ACT_FENCE,       /* A  slot gen: modify(ERR) now; → SETTLED behind the barrier; progress drains → DRAINED */
-    HA_ACT_RESOLVE,     /* P  slot gen: ha_log_resolve() with view[slot].proof/.rxpsn → RESOLVED / BAD_PROOF */
+    HA_ACT_RESOLVE,     /* P  slot gen: ha_log_resolve() with ha_pair_evidence() → RESOLVED / BAD_PROOF */
     HA_ACT_CHECK_CLOSE, /* P  slot gen value = k: when k messages of it were delivered, re-read the PSN → DELIVERED. Until then keep trying */
     HA_ACT_DESTROY_QP,  /* P  slot gen: park and destroy; every completion of it was polled */
     HA_ACT_SEND,        /* A  send a record to the peer (slot = preferred rail, HA_NO_SLOT = any). Several before
@@ -269,6 +276,12 @@ int ha_pair_tx_slot(const struct ha_pair *pair);
  * During a failover this is the old lane until it is CLOSED. */
 int ha_pair_rx_slot(const struct ha_pair *pair);
 
+/* What the peer proves about `slot`, for ha_log_resolve(). */
+struct ha_evidence ha_pair_evidence(const struct ha_pair *pair, int slot);
+
+/* The failure that an error of ha_log_resolve() means. */
+unsigned ha_pair_bad_proof(int error);
+
 /* When to call with HA_EV_TIMER next; UINT64_MAX = never. */
 uint64_t ha_pair_next_timer(const struct ha_pair *pair);
 
@@ -283,5 +296,6 @@ int ha_pair_standby(const struct ha_pair *pair);      /* slot that is READY on b
 const char *ha_cause_name(unsigned cause);
 const char *ha_fail_name(unsigned fail);
 const char *ha_lane_status_name(unsigned st);
+const char *ha_proof_name(unsigned kind);
 
 #endif

@@ -25,6 +25,7 @@ void ha_pair_snapshot(const struct ha_pair *pair, struct ha_record *record)
         told->gen      = lane->gen;
         told->act      = lane->act;
         told->rxpsn    = lane->rxpsn;
+        told->received = lane->received;
         told->k        = lane->k;
         told->qpn      = lane->qpn;
         told->psn      = lane->psn;
@@ -45,15 +46,20 @@ static void ha_merge_lane(struct ha_pair *pair, int slot, const struct ha_record
     if (told->gen > view->gen || (told->gen == view->gen && told->act > view->act))
         view->act = told->act;
     if (ha_rank(told->gen, told->st) > ha_rank(view->gen, view->st)) {
-        view->gen   = told->gen;
-        view->st    = told->st;
-        view->rxpsn = told->rxpsn;
-        view->k     = told->k;
-        view->qpn   = told->qpn;
-        view->psn   = told->psn;
-        view->mtu   = told->mtu;
-        view->proof = told->proof;
-        view->cause = told->cause;
+        if (told->st < HA_LANE_FENCED)
+            view->offer = told->proof;
+        else if (told->gen != view->gen)
+            view->offer = HA_PROOF_NONE;
+        view->gen      = told->gen;
+        view->st       = told->st;
+        view->rxpsn    = told->rxpsn;
+        view->received = told->received;
+        view->k        = told->k;
+        view->qpn      = told->qpn;
+        view->psn      = told->psn;
+        view->mtu      = told->mtu;
+        view->proof    = told->proof;
+        view->cause    = told->cause;
     }
     if (ha_rank(told->seen_gen, told->seen_st) > ha_rank(view->seen_gen, view->seen_st)) {
         view->seen_gen = told->seen_gen;
@@ -220,6 +226,9 @@ const char *ha_fail_name(unsigned fail)
         "peer is more than one generation ahead", "the device gave no proof",
         "ended by the peer", "the peer restarted", "the peer is silent on every rail",
         "ended by the user", "an operation without completion was refused",
+        "the peer proves in another way than it offered",
+        "ledger and message count of the proof contradict each other",
+        "an operation without completion is in doubt",
     };
 
     return fail < HA_FAIL_LAST ? name[fail] : "unknown";
@@ -230,4 +239,11 @@ const char *ha_lane_status_name(unsigned st)
     static const char *const name[] = { "CONN", "READY", "FENCED", "RESOLVED", "CLOSED" };
 
     return st <= HA_LANE_CLOSED ? name[st] : "unknown";
+}
+
+const char *ha_proof_name(unsigned kind)
+{
+    static const char *const name[] = { "none", "empty", "psn", "count", "ledger" };
+
+    return kind < HA_PROOF_LAST ? name[kind] : "unknown";
 }

@@ -134,8 +134,16 @@ static void ha_do_resolve_skipped(struct ha_pair *pair, int slot, uint64_t now, 
 
 static void ha_do_resolve_qp(struct ha_pair *pair, int slot, uint64_t now, struct ha_out *out)
 {
-    if (pair->view[slot].proof == HA_PROOF_NONE) {
+    const struct ha_view *view = &pair->view[slot];
+
+    if (view->proof == HA_PROOF_NONE) {
         ha_pair_fail(pair, HA_FAIL_NO_PROOF, now, out);
+        return;
+    }
+    /* We have counted for the kind that it offered. */
+    if (view->offer != HA_PROOF_NONE && view->proof != view->offer &&
+        view->proof != HA_PROOF_EMPTY) {
+        ha_pair_fail(pair, HA_FAIL_PROOF_KIND, now, out);
         return;
     }
     pair->lane[slot].asked |= HA_ASKED_RESOLVE;
