@@ -111,6 +111,7 @@ test_glue_test_glue_SOURCES = $(libuct_ha_la_SOURCES) \
 	%D%/glue/test_glue_ends.c \
 	%D%/glue/test_glue_failover.c \
 	%D%/glue/test_glue_memory.c \
+	%D%/glue/test_glue_proof.c \
 	%D%/glue/test_glue_rma.c \
 	%D%/glue/test_glue_setup_faults.c \
 	%D%/glue/test_glue_soak.c

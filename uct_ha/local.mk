@@ -100,6 +100,8 @@ libuct_ha_la_SOURCES = \
 	%D%/uct_ha_mem.h \
 	%D%/uct_ha_peer.c \
 	%D%/uct_ha_peer.h \
+	%D%/uct_ha_proof.c \
+	%D%/uct_ha_proof.h \
 	%D%/uct_ha_rails.c \
 	%D%/uct_ha_rails.h \
 	%D%/uct_ha_rcache.c \
@@ -110,6 +112,8 @@ libuct_ha_la_SOURCES = \
 	%D%/uct_ha_rx.h \
 	%D%/uct_ha_setup.c \
 	%D%/uct_ha_setup.h \
+	%D%/uct_ha_selftest.c \
+	%D%/uct_ha_selftest.h \
 	%D%/uct_ha_stats.c \
 	%D%/uct_ha_stats.h \
 	%D%/uct_ha_tcp.c \

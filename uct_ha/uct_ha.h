@@ -50,6 +50,10 @@ struct uct_ha_stats {
     uint64_t failbacks;         /* of the failovers: back to the rail that UCX chose */
     uint64_t late_mrs;          /* local memory registered on a rail because a failover led there */
     uint64_t bounced;           /* operations sent again from a copy: their memory is not registered there */
+    uint64_t proofs_psn;        /* own lanes proven to the peer by packet number */
+    uint64_t proofs_count;      /* ... by count of receives */
+    uint64_t in_doubt;          /* operations ended with an error: executed or not, or with what
+                                 * result, nobody can tell */
 };
 
 /* Copy at most `size` bytes of the totals to `stats`; bytes of a newer, larger

@@ -37,13 +37,11 @@ struct uct_ha_packed_iface { /* 49 bytes */
     uint8_t cookie[8];
     uint8_t ud_qpn[HA_SLOTS][3];
     uint8_t credits[2]; /* messages it can take before it must grant more */
-    uint8_t caps;       /* UCT_HA_CAP_*; unknown bits are ignored */
+    uint8_t caps;       /* HA_CAP_* (core/ha_packet.h); unknown bits are ignored */
     uint8_t tcp_ip[4];  /* of the TCP carrier */
     uint8_t tcp_port[2]; /* 0 = none */
     struct uct_ha_packed_rail standby;
 };
-
-#define UCT_HA_CAP_PROOF_PSN 0x1u
 
 _Static_assert(sizeof(struct uct_ha_packed_rail) <= 31, "UCX limits device addresses to 31 bytes");
 _Static_assert(sizeof(struct uct_ha_packed_iface) <= 63, "UCX limits interface addresses to 63 bytes");

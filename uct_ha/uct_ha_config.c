@@ -7,6 +7,13 @@
 #define MD_FIELD(_field)    ucs_offsetof(struct uct_ha_md_config, _field)
 #define IFACE_FIELD(_field) ucs_offsetof(struct uct_ha_iface_config, _field)
 
+static const char *uct_ha_proof_names[] = {
+    [UCT_HA_PROOF_AUTO]      = "auto",
+    [UCT_HA_PROOF_PSN]       = "psn",
+    [UCT_HA_PROOF_COUNT]     = "count",
+    [UCT_HA_PROOF_MODE_LAST] = NULL
+};
+
 static const char *uct_ha_control_names[] = {
     [UCT_HA_CONTROL_AUTO] = "auto",
     [UCT_HA_CONTROL_UD]   = "ud",
@@ -189,6 +196,13 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
 
     {"COOLDOWN_MAX", "10s", "Upper bound of the growing cool-down.",
      IFACE_FIELD(cooldown_max), UCS_CONFIG_TYPE_TIME},
+
+    {"PROOF", "auto",
+     "How this side proves to its peers what was executed on a lane that died: psn, the\n"
+     "packet number that the device reports; count, the messages and PUTs received (each\n"
+     "PUT then takes a receive here, and a failover needs this process's progress); auto\n"
+     "tests the device once and takes psn if that is exact, else count.",
+     IFACE_FIELD(proof), UCS_CONFIG_TYPE_ENUM(uct_ha_proof_names)},
 
     {"CONTROL", "auto",
      "What carries connection set-up, heartbeats and failover messages: ud datagrams\n"

@@ -39,6 +39,13 @@ enum uct_ha_control {
     UCT_HA_CONTROL_LAST
 };
 
+enum uct_ha_proof_mode {
+    UCT_HA_PROOF_AUTO, /* packet numbers where the device reports them, else count */
+    UCT_HA_PROOF_PSN,
+    UCT_HA_PROOF_COUNT,
+    UCT_HA_PROOF_MODE_LAST
+};
+
 struct uct_ha_iface_config {
     uct_iface_config_t super;
 
@@ -67,6 +74,7 @@ struct uct_ha_iface_config {
     double   cooldown;     /* after the first failure of a rail, 0 = none */
     double   cooldown_max;
     int      trace;
+    unsigned proof;    /* enum uct_ha_proof_mode */
 
     /* control plane */
     unsigned control;       /* enum uct_ha_control */

@@ -74,6 +74,8 @@ ucs_status_t uct_ha_conn_create(struct uct_ha_iface *iface, struct uct_ha_peer *
     conn->rto_seen   = conn->rto_since;
     conn->rx_slot    = HA_NO_SLOT;
     conn->tx_credits = (uint16_t)peer->credits;
+    conn->put_counts = (peer->caps & HA_CAP_COUNTED) != 0;
+    conn->put_op     = conn->put_counts ? HA_WRITE_IMM : HA_WRITE;
     conn->fence_seen = iface->fence_seq;
     ha_log_init(&conn->log, ops, iface->log_len);
     ha_pair_init(&conn->pair, &iface->ctl.pair_config, iface->cookie > peer->cookie,
@@ -250,6 +252,7 @@ int uct_ha_lane_create(struct uct_ha_conn *conn, int slot, uint32_t gen)
     lane->slot = (uint8_t)slot;
     lane->gen  = gen;
     lane->born = uct_ha_now();
+    lane->proof = iface->proof[slot];
     lane->psn  = (uint32_t)ucs_generate_uuid((uintptr_t)lane) & HA_PSN_MASK;
     status     = lane_register(iface, lane);
     if (status == 0) {

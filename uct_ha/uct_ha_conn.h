@@ -37,6 +37,7 @@ struct uct_ha_conn;
 #define UCT_HA_IMM_CREDIT_ONLY   0x20u /* nothing inside */
 #define UCT_HA_IMM_AMO_REQUEST   0x40u
 #define UCT_HA_IMM_AMO_REPLY     0x80u
+#define UCT_HA_IMM_PUT           0x100u /* of a PUT: its data is elsewhere already */
 #define UCT_HA_IMM_CREDIT_SHIFT  16    /* modulo 2^16 */
 
 /* Receives beyond the credits: for messages that only grant credits. */
@@ -84,7 +85,7 @@ struct uct_ha_txop {
     struct uct_ha_desc   *desc;   /* bounce buffer held until the end, or NULL */
     uint8_t               op;     /* enum ha_send_op */
     uint8_t               pieces; /* 0: the bytes are in `bytes` */
-    uint8_t               imm;    /* low byte of the immediate data: UCT_HA_IMM_* */
+    uint16_t              imm;    /* low half of the immediate data: UCT_HA_IMM_* */
     uint8_t               bounced; /* GET: the answer comes to `desc`, then to the pieces */
     uint32_t              length;
     uint32_t              behind; /* index after the latest read or fetch before this one */
@@ -114,7 +115,9 @@ struct uct_ha_lane {
     uint8_t             slot;
 
     /* data part */
-    uint32_t            rx_done; /* messages delivered */
+    uint8_t             proof;   /* kind that this side gives, enum ha_proof */
+    uint32_t            received;/* receives that succeeded */
+    uint32_t            rx_done; /* ... and of these, delivered */
     uint32_t            held_head, held_tail;
     struct uct_ha_held *held;    /* ring of rx_depth */
     uint8_t             closing; /* close_k is known: tell when rx_done reaches it */
@@ -169,6 +172,8 @@ struct uct_ha_conn {
     uint16_t              tx_sent, tx_granted, tx_credits; /* messages: appended, consumed by the peer (both cumulative), allowed ahead */
     uint16_t              rx_consumed, rx_told;
     uint32_t              credit_index; /* of the latest message that only grants credits */
+    uint8_t               put_op;     /* enum ha_send_op: the peer counts PUTs, or not */
+    uint8_t               put_counts; /* 1: a PUT consumes a receive, and takes a credit */
     uint32_t              fence_seen; /* iface->fence_seq that the last operation has honoured */
     uint8_t               fence_next;
     uint32_t              reads_end;  /* index behind the latest operation that fetches */

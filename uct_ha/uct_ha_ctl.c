@@ -4,6 +4,7 @@
 #include "uct_ha_amo.h"
 #include "uct_ha_failover.h"
 #include "uct_ha_job.h"
+#include "uct_ha_proof.h"
 #include "uct_ha_rx.h"
 #include "uct_ha_stats.h"
 #include "uct_ha_tx.h"
@@ -81,21 +82,15 @@ void uct_ha_ctl_lane_down(struct uct_ha_lane *lane, enum ha_cause cause)
 
 void uct_ha_ctl_settle_locked(struct uct_ha_lane *lane, enum ha_context ctx)
 {
-    struct uct_ha_conn *conn  = lane->conn;
-    struct ha_event     event = { .kind = HA_EV_SETTLED, .slot = lane->slot, .gen = lane->gen };
+    struct ha_event event = { .kind = HA_EV_SETTLED, .slot = lane->slot, .gen = lane->gen };
 
-    if (lane->settled || !lane->fenced) {
+    if (lane->settled || !lane->fenced || !uct_ha_proof_is_ready(lane)) {
         return;
     }
-    event.proof = HA_PROOF_EMPTY;
-    if (lane->connected) {
-        event.proof = HA_PROOF_PSN;
-        if (ha_rc_expected_psn(lane->rc, &event.psn) != 0) {
-            event.proof = HA_PROOF_NONE; /* the device does not answer */
-        }
-    }
+    uct_ha_proof_read(lane, &event);
+    uct_ha_proof_tell(lane, &event);
     lane->settled = 1;
-    uct_ha_ctl_event_locked(conn, &event, ctx);
+    uct_ha_ctl_event_locked(lane->conn, &event, ctx);
 }
 
 /* ---- what progress does for a connection ------------------------------- */
@@ -124,19 +119,17 @@ static void drain_lane(struct uct_ha_lane *lane)
 }
 
 /* Every message that the peer's proof promised us has been delivered: the lane
- * is done. The packet number is read once more; it must not have moved. */
+ * is done. The own proof is read once more; it must not have moved. */
 static void close_lane(struct uct_ha_lane *lane)
 {
     struct ha_event event = { .kind = HA_EV_DELIVERED, .slot = lane->slot, .gen = lane->gen,
-                              .value = lane->rx_done, .proof = HA_PROOF_NONE };
+                              .value = lane->rx_done };
     int lost = lane->flushed && lane->held_head == lane->held_tail;
 
     if (!lane->closing || (lane->rx_done != lane->close_k && !lost)) {
         return;
     }
-    if (lane->connected && ha_rc_expected_psn(lane->rc, &event.psn) == 0) {
-        event.proof = HA_PROOF_PSN;
-    }
+    uct_ha_proof_read(lane, &event);
     lane->closing = 0;
     uct_ha_ctl_event_locked(lane->conn, &event, HA_CTX_PROGRESS);
 }

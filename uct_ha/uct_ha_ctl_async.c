@@ -7,6 +7,7 @@
  */
 
 #include "uct_ha_ctl.h"
+#include "uct_ha_proof.h"
 #include "uct_ha_stats.h"
 
 #include <string.h>
@@ -144,7 +145,8 @@ static void check_settle(struct uct_ha_lane *lane, uint64_t now)
 {
     uint32_t psn;
 
-    if (!lane->fenced || lane->settled || now < lane->fence_at + SETTLE_NS ||
+    if (!lane->fenced || lane->settled || !uct_ha_proof_is_ready(lane) ||
+        now < lane->fence_at + SETTLE_NS ||
         (lane->reads > 0 && now < lane->read_at + SETTLE_NS)) {
         return;
     }
@@ -164,7 +166,7 @@ static void check_settle(struct uct_ha_lane *lane, uint64_t now)
 
 static uint64_t settle_due(const struct uct_ha_lane *lane)
 {
-    if (lane == NULL || !lane->fenced || lane->settled) {
+    if (lane == NULL || !lane->fenced || lane->settled || !uct_ha_proof_is_ready(lane)) {
         return UINT64_MAX;
     }
     return (lane->reads > 0 ? lane->read_at : lane->fence_at) + SETTLE_NS;

@@ -303,6 +303,7 @@ void uct_ha_ctl_accept_locked(struct uct_ha_iface *iface, const struct uct_ha_ac
         if (peer == NULL) {
             return; /* the peer asks again */
         }
+        peer->caps = header->caps;
     }
     learn_rails(peer, header);
     uct_ha_peer_resolve(peer, uct_ha_now());

@@ -46,11 +46,22 @@ static inline struct uct_ha_txop *begin(struct uct_ha_conn *conn, enum ha_op_kin
     return txop;
 }
 
+/* A peer that proves by count has to notice each PUT. */
+static inline struct uct_ha_txop *begin_put(struct uct_ha_conn *conn, size_t length,
+                                            uint64_t remote_addr, uct_rkey_t rkey)
+{
+    struct uct_ha_txop *txop = begin(conn, HA_OP_WRITE, (enum ha_send_op)conn->put_op, length,
+                                     remote_addr, rkey);
+
+    txop->imm = UCT_HA_IMM_PUT;
+    return txop;
+}
+
 ucs_status_t uct_ha_ep_put_short(uct_ep_h tl_ep, const void *buffer, unsigned length,
                                  uint64_t remote_addr, uct_rkey_t rkey)
 {
     struct uct_ha_conn *conn   = uct_ha_ep_conn(tl_ep);
-    ucs_status_t        status = uct_ha_tx_check(conn, 0);
+    ucs_status_t        status = uct_ha_tx_check(conn, conn->put_counts);
     struct uct_ha_txop *txop;
 
     if (ucs_unlikely(status != UCS_OK)) {
@@ -59,7 +70,7 @@ ucs_status_t uct_ha_ep_put_short(uct_ep_h tl_ep, const void *buffer, unsigned le
     if (ucs_unlikely(length > conn->iface->max_inline)) {
         return UCS_ERR_INVALID_PARAM;
     }
-    txop         = begin(conn, HA_OP_WRITE, HA_WRITE, length, remote_addr, rkey);
+    txop         = begin_put(conn, length, remote_addr, rkey);
     txop->pieces = 0;
     memcpy(txop->bytes, buffer, length);
     uct_ha_tx_commit(conn);
@@ -70,7 +81,7 @@ ssize_t uct_ha_ep_put_bcopy(uct_ep_h tl_ep, uct_pack_callback_t pack, void *arg,
                             uint64_t remote_addr, uct_rkey_t rkey)
 {
     struct uct_ha_conn *conn   = uct_ha_ep_conn(tl_ep);
-    ucs_status_t        status = uct_ha_tx_check(conn, 0);
+    ucs_status_t        status = uct_ha_tx_check(conn, conn->put_counts);
     struct uct_ha_desc *desc;
     struct uct_ha_txop *txop;
     size_t              length;
@@ -83,19 +94,20 @@ ssize_t uct_ha_ep_put_bcopy(uct_ep_h tl_ep, uct_pack_callback_t pack, void *arg,
         return UCS_ERR_NO_MEMORY;
     }
     length = pack(desc->data, arg);
-    txop   = begin(conn, HA_OP_WRITE, HA_WRITE, length, remote_addr, rkey);
+    txop   = begin_put(conn, length, remote_addr, rkey);
     uct_ha_desc_use(conn->iface, txop, desc, length);
     uct_ha_tx_commit(conn);
     return (ssize_t)length;
 }
 
 /* Both directions of zero copy: the user's memory is used until `comp`. */
-static ucs_status_t zcopy(struct uct_ha_conn *conn, enum ha_op_kind kind, enum ha_send_op op,
-                          const uct_iov_t *iov, size_t iovcnt, uint64_t remote_addr,
-                          uct_rkey_t rkey, uct_completion_t *comp)
+static inline ucs_status_t zcopy(struct uct_ha_conn *conn, enum ha_op_kind kind,
+                                 const uct_iov_t *iov, size_t iovcnt, uint64_t remote_addr,
+                                 uct_rkey_t rkey, uct_completion_t *comp)
 {
     size_t              length = uct_ha_iov_length(iov, iovcnt);
-    ucs_status_t        status = uct_ha_tx_check(conn, 0);
+    int                 put    = kind == HA_OP_WRITE;
+    ucs_status_t        status = uct_ha_tx_check(conn, put && conn->put_counts);
     struct uct_ha_txop *txop;
 
     if (ucs_unlikely(status != UCS_OK)) {
@@ -108,7 +120,8 @@ static ucs_status_t zcopy(struct uct_ha_conn *conn, enum ha_op_kind kind, enum h
     if (ucs_unlikely(length == 0)) {
         return UCS_OK;
     }
-    txop         = begin(conn, kind, op, length, remote_addr, rkey);
+    txop         = put ? begin_put(conn, length, remote_addr, rkey) :
+                         begin(conn, kind, HA_READ, length, remote_addr, rkey);
     txop->comp   = comp;
     txop->pieces = (uint8_t)uct_ha_ep_fill_pieces(conn, txop, 0, iov, iovcnt);
     uct_ha_tx_commit(conn);
@@ -118,14 +131,13 @@ static ucs_status_t zcopy(struct uct_ha_conn *conn, enum ha_op_kind kind, enum h
 ucs_status_t uct_ha_ep_put_zcopy(uct_ep_h tl_ep, const uct_iov_t *iov, size_t iovcnt,
                                  uint64_t remote_addr, uct_rkey_t rkey, uct_completion_t *comp)
 {
-    return zcopy(uct_ha_ep_conn(tl_ep), HA_OP_WRITE, HA_WRITE, iov, iovcnt, remote_addr, rkey,
-                 comp);
+    return zcopy(uct_ha_ep_conn(tl_ep), HA_OP_WRITE, iov, iovcnt, remote_addr, rkey, comp);
 }
 
 ucs_status_t uct_ha_ep_get_zcopy(uct_ep_h tl_ep, const uct_iov_t *iov, size_t iovcnt,
                                  uint64_t remote_addr, uct_rkey_t rkey, uct_completion_t *comp)
 {
-    return zcopy(uct_ha_ep_conn(tl_ep), HA_OP_READ, HA_READ, iov, iovcnt, remote_addr, rkey, comp);
+    return zcopy(uct_ha_ep_conn(tl_ep), HA_OP_READ, iov, iovcnt, remote_addr, rkey, comp);
 }
 
 ucs_status_t uct_ha_ep_get_bcopy(uct_ep_h tl_ep, uct_unpack_callback_t unpack, void *arg,

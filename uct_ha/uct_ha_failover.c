@@ -140,6 +140,7 @@ static void create_lane(struct step *step, int slot, uint32_t gen)
         event.kind = HA_EV_QP_CREATED;
         event.qpn  = ha_rc_qpn(conn->lane[slot]->rc);
         event.psn  = conn->lane[slot]->psn;
+        event.proof = conn->lane[slot]->proof;
         event.mtu  = ha_rail_addr(conn->iface->rail[slot]).mtu;
     }
     push(step, event);
@@ -198,7 +199,11 @@ static void resolve(struct step *step, int slot, uint32_t gen)
         conn->outage_retired   += res.retired;
         UCT_HA_STATS_ADD(replayed, res.replayed);
         UCT_HA_STATS_ADD(retired, res.retired);
+        UCT_HA_STATS_ADD(in_doubt, res.unknown);
     } else {
+        ucs_error("ha_rc: endpoint %u, lane %d.%u: the peer's proof by %s (word 0x%06x, received "
+                  "%u) is impossible; a device that misreports? Try UCX_HA_RC_PROOF=count there",
+                  conn->id, slot, gen, ha_proof_name(peer.kind), peer.word, peer.received);
         event.kind  = HA_EV_BAD_PROOF;
         event.value = ha_pair_bad_proof(status);
     }

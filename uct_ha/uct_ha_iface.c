@@ -57,7 +57,7 @@ static ucs_status_t get_address(uct_iface_h tl_iface, uct_iface_addr_t *addr)
     struct uct_ha_iface      *iface = uct_ha_iface(tl_iface);
     struct uct_ha_iface_where where = {
         .cookie = iface->cookie, .slots = (unsigned)iface->slots, .credits = iface->credits,
-        .caps = UCT_HA_CAP_PROOF_PSN,
+        .caps = iface->caps,
     };
 
     for (int s = 0; s < iface->slots; s++) {

@@ -67,6 +67,8 @@ struct uct_ha_iface {
     struct ha_rail            *rail[HA_SLOTS]; /* the domain's; valid while it is open */
     unsigned                   rail_no[HA_SLOTS]; /* their numbers, see uct_ha_reg.h */
     uint8_t                    place[HA_SLOTS];
+    uint8_t                    proof[HA_SLOTS]; /* kind that this side gives, enum ha_proof */
+    unsigned                   caps;            /* HA_CAP_*: what peers have to know */
     unsigned                   max_inline, max_sge, credits, rx_depth, rd_atomic;
     uint32_t                   log_len;
 

@@ -10,6 +10,7 @@
 #include "uct_ha_ctl.h"
 #include "uct_ha_desc.h"
 #include "uct_ha_job.h"
+#include "uct_ha_proof.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -170,6 +171,9 @@ ucs_status_t uct_ha_iface_setup(struct uct_ha_iface *iface)
         return UCS_ERR_NO_RESOURCE;
     }
     status = open_queues(iface);
+    if (status == UCS_OK) {
+        status = uct_ha_proof_choose(iface);
+    }
     if (status == UCS_OK) {
         status = uct_ha_ctl_open(iface);
         if (status == UCS_OK) {

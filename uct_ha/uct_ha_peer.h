@@ -42,6 +42,7 @@ struct uct_ha_peer {
     uint64_t                cookie;
     unsigned                slots;
     unsigned                credits;
+    unsigned                caps;       /* HA_CAP_*, constant */
     uint32_t                next_sn;
     uint32_t                nonce;      /* of the last STATE sent */
     uint64_t                last_rx;

@@ -76,24 +76,23 @@ static void take_credits(struct uct_ha_conn *conn, uint16_t total)
     }
 }
 
-static void deliver(struct uct_ha_lane *lane, uint32_t buffer, uint32_t length, uint32_t imm)
+static void count_delivered(struct uct_ha_lane *lane, uint32_t imm)
 {
-    struct uct_ha_conn  *conn  = lane->conn;
-    struct uct_ha_iface *iface = conn->iface;
+    struct uct_ha_conn *conn = lane->conn;
 
     take_credits(conn, (uint16_t)(imm >> UCT_HA_IMM_CREDIT_SHIFT));
     __atomic_store_n(&lane->rx_done, lane->rx_done + 1, __ATOMIC_RELAXED);
-    if (!(imm & UCT_HA_IMM_CREDIT_ONLY)) {
-        conn->rx_consumed++;
-        if (ucs_unlikely(imm & (UCT_HA_IMM_AMO_REQUEST | UCT_HA_IMM_AMO_REPLY))) {
-            uct_ha_amo_take(conn, imm, rx_buffer(lane, buffer), length);
-        } else if (ucs_likely(!iface->discard)) {
-            (void)uct_ha_iface_invoke_am(&iface->super, imm & UCT_HA_IMM_AM_MASK,
-                                         rx_buffer(lane, buffer), length, 0);
-        }
-        if (ucs_unlikely((uint16_t)(conn->rx_consumed - conn->rx_told) >= iface->credits / 2)) {
-            uct_ha_tx_credit(conn);
-        }
+    conn->rx_consumed = (uint16_t)(conn->rx_consumed + !(imm & UCT_HA_IMM_CREDIT_ONLY));
+}
+
+/* Its buffer is free; tell the peer in time how many that makes. */
+static void release(struct uct_ha_lane *lane, uint32_t buffer)
+{
+    struct uct_ha_conn *conn = lane->conn;
+
+    if (ucs_unlikely((uint16_t)(conn->rx_consumed - conn->rx_told) >=
+                     conn->iface->credits / 2)) {
+        uct_ha_tx_credit(conn);
     }
     if (ucs_likely(!uct_ha_lane_is_fenced(lane))) {
         (void)post_buffer(lane, buffer); /* fails only on a dead lane */
@@ -101,6 +100,31 @@ static void deliver(struct uct_ha_lane *lane, uint32_t buffer, uint32_t length, 
     if (ucs_unlikely(lane->closing)) {
         uct_ha_ctl_attention(conn);
     }
+}
+
+static void deliver(struct uct_ha_lane *lane, uint32_t buffer, uint32_t length, uint32_t imm)
+{
+    struct uct_ha_conn  *conn  = lane->conn;
+    struct uct_ha_iface *iface = conn->iface;
+
+    count_delivered(lane, imm);
+    if (!(imm & UCT_HA_IMM_CREDIT_ONLY)) {
+        if (ucs_unlikely(imm & (UCT_HA_IMM_AMO_REQUEST | UCT_HA_IMM_AMO_REPLY))) {
+            uct_ha_amo_take(conn, imm, rx_buffer(lane, buffer), length);
+        } else if (ucs_likely(!iface->discard)) {
+            (void)uct_ha_iface_invoke_am(&iface->super, imm & UCT_HA_IMM_AM_MASK,
+                                         rx_buffer(lane, buffer), length, 0);
+        }
+    }
+    release(lane, buffer);
+}
+
+/* A PUT is in its place already; only that it happened is of interest, and for
+ * that no turn has to be waited for. */
+static void take_put(struct uct_ha_lane *lane, uint32_t buffer, uint32_t imm)
+{
+    count_delivered(lane, imm);
+    release(lane, buffer);
 }
 
 static void hold(struct uct_ha_lane *lane, uint32_t buffer, const struct ha_wc *wc)
@@ -133,7 +157,9 @@ static void recv_failed(struct uct_ha_lane *lane, const struct ha_wc *wc)
     if (!uct_ha_lane_is_fenced(lane)) {
         uct_ha_ctl_lane_down(lane, wc->status == HA_WC_FLUSHED ? HA_CAUSE_FLUSH :
                                                                  HA_CAUSE_COMPLETION);
-        return; /* the flushes of the other receives follow */
+        if (lane->proof == HA_PROOF_PSN || !uct_ha_lane_is_fenced(lane) || lane->conn == NULL) {
+            return; /* the flushes of the other receives follow */
+        }
     }
     if (lane->flushed && lane->settled) {
         return;
@@ -152,6 +178,11 @@ void uct_ha_rx_completion(struct uct_ha_lane *lane, const struct ha_wc *wc)
 
     if (ucs_unlikely(wc->status != HA_WC_OK)) {
         recv_failed(lane, wc);
+        return;
+    }
+    lane->received++;
+    if (ucs_unlikely(wc->imm & UCT_HA_IMM_PUT)) {
+        take_put(lane, buffer, wc->imm);
     } else if (ucs_likely(lane->conn->rx_slot == lane->slot &&
                           lane->held_head == lane->held_tail)) {
         deliver(lane, buffer, wc->byte_len, wc->imm);

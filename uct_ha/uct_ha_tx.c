@@ -79,7 +79,7 @@ static int post_on_lane(struct uct_ha_conn *conn, struct uct_ha_lane *lane,
         }
         send.num_sge = (uint16_t)status;
     }
-    send.imm = txop->op == HA_SEND_IMM ? make_imm(conn, txop) : 0;
+    send.imm = txop->op <= HA_WRITE_IMM ? make_imm(conn, txop) : 0;
     return ha_rc_post_send(lane->rc, &send);
 }
 
@@ -93,7 +93,7 @@ void uct_ha_tx_reject(struct uct_ha_conn *conn, uint32_t index)
     ha_log_reject(&conn->log, index);
     if (txop->comp == NULL) {
         conn->reject_fatal = 1;
-    } else if (txop->op == HA_SEND_IMM) {
+    } else if (txop->op <= HA_WRITE_IMM) {
         conn->tx_sent--; /* the peer will never count it */
     }
 }

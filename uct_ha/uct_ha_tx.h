@@ -43,6 +43,10 @@ static inline struct uct_ha_txop *uct_ha_tx_append(struct uct_ha_conn *conn, enu
         conn->fence_seen = iface->fence_seq;
         flags            = HA_OP_FLAG_FENCE;
     }
+    if (kind == HA_OP_WRITE && ucs_unlikely(conn->put_counts)) {
+        flags |= HA_OP_FLAG_RECEIVE;
+        conn->tx_sent++;
+    }
     index = ha_log_append(&conn->log, kind, flags, length);
     iface->outstanding++;
     txop         = &conn->txops[index & conn->log.mask];

@@ -163,11 +163,19 @@ static enum answer execute_send(struct ha_rc *rc, struct ha_rc *peer, const stru
 static enum answer execute_write(struct ha_rc *rc, struct ha_rc *peer, const struct fake_wqe *wqe,
                                  uint64_t from, uint64_t length, int last)
 {
+    int notice = wqe->send.op == HA_WRITE_IMM && last;
     uint8_t *to = fake_remote(peer->rail, wqe->send.remote_addr, wqe->length, wqe->send.rkey,
                               HA_ACCESS_REMOTE_PUT);
 
+    if (notice && peer->rq_head == peer->rq_tail) {
+        fake.counts.rnr++;
+        return ANSWER_RNR;
+    }
     if (to == NULL || fetch(rc, wqe, from, to + from, length) != 0) {
         return ANSWER_REFUSED;
+    }
+    if (notice) {
+        complete_recv(peer, HA_WC_OK, (uint32_t)wqe->length, wqe->send.imm);
     }
     if (last && fake.on_write != NULL) {
         fake.on_write(fake.on_write_arg, wqe->send.remote_addr, wqe->length);
@@ -220,7 +228,7 @@ static enum answer execute(struct ha_rc *rc, struct ha_rc *peer, struct fake_wqe
 
     if (wqe->send.op == HA_READ) {
         answer = execute_read(rc, peer, wqe);
-    } else if (wqe->send.op == HA_WRITE) {
+    } else if (wqe->send.op == HA_WRITE || wqe->send.op == HA_WRITE_IMM) {
         answer = execute_write(rc, peer, wqe, from, length, last);
     } else {
         answer = execute_send(rc, peer, wqe, from, length, last);

@@ -121,13 +121,31 @@ int ha_rc_fence(struct ha_rc *rc)
     return 0;
 }
 
+static uint32_t told_psn(const struct ha_rc *rc)
+{
+    switch (rc->rail->knob[FAKE_PSN]) {
+    case FAKE_PSN_STALE:
+        return rc->path.recv_psn & FAKE_PSN_MASK;
+    case FAKE_PSN_ZERO:
+        return 0;
+    case FAKE_PSN_GARBAGE:
+        return fake_draw(FAKE_PSN_MASK);
+    case FAKE_PSN_STALE_ERR:
+        return rc->state == FAKE_ERR ? rc->path.recv_psn & FAKE_PSN_MASK : rc->expected_psn;
+    case FAKE_PSN_BEHIND_ERR:
+        return (rc->expected_psn - (rc->state == FAKE_ERR)) & FAKE_PSN_MASK;
+    default:
+        return rc->expected_psn;
+    }
+}
+
 int ha_rc_expected_psn(struct ha_rc *rc, uint32_t *psn)
 {
     int status;
 
     pthread_mutex_lock(&fake.lock);
     status = fake_refuses(FAKE_CALL_EXPECTED_PSN, rc->rail);
-    *psn   = rc->expected_psn;
+    *psn   = told_psn(rc);
     pthread_mutex_unlock(&fake.lock);
     return status;
 }

@@ -44,10 +44,24 @@ enum fake_knob {
     FAKE_REPEAT_CTL,
     FAKE_LATE,          /* a fence after which one more packet executes */
     FAKE_STALL,         /* network steps that do nothing for this rail */
+    FAKE_PSN,           /* enum fake_psn: what the device says of its responder */
     FAKE_BLOCK_MS,      /* connecting and address look-up take this long */
     FAKE_KNOBS
 };
 void fake_set(int rail, enum fake_knob knob, unsigned value);
+
+/* Devices that do not report packet numbers as Soft-RoCE and mlx5 do. */
+enum fake_psn {
+    FAKE_PSN_LIVE,
+    FAKE_PSN_STALE,     /* what was given at RTR, as irdma says */
+    FAKE_PSN_ZERO,
+    FAKE_PSN_GARBAGE,
+    FAKE_PSN_STALE_ERR, /* live while it runs, the number at RTR when it is stopped */
+    FAKE_PSN_BEHIND_ERR,/* ... one packet behind */
+};
+
+/* What was found out about another device of the same model holds for this one. */
+void fake_model(int rail, const char *model);
 
 /* The next `count` calls on this rail (-1: any) fail with `error` (negative). */
 enum fake_call {

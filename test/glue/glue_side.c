@@ -153,7 +153,7 @@ static ucs_status_t open_iface(struct side *side, int s, const char *settings)
     return status;
 }
 
-void side_open(int s, const char *settings)
+static void open_domain(int s, const char *settings)
 {
     struct side *side = &world.side[s];
 
@@ -163,6 +163,21 @@ void side_open(int s, const char *settings)
     assert_int_equal(uct_worker_create(side->async, UCS_THREAD_MODE_SINGLE, &side->worker),
                      UCS_OK);
     open_md(side, s, settings);
+}
+
+void side_open_fails(int s, const char *settings, ucs_status_t status)
+{
+    open_domain(s, settings);
+    assert_int_equal(open_iface(&world.side[s], s, settings), status);
+    world.side[s].iface = NULL;
+    side_close(s);
+}
+
+void side_open(int s, const char *settings)
+{
+    struct side *side = &world.side[s];
+
+    open_domain(s, settings);
     assert_int_equal(open_iface(side, s, settings), UCS_OK);
     uct_iface_progress_enable(side->iface, UCT_PROGRESS_SEND | UCT_PROGRESS_RECV);
     assert_int_equal(uct_iface_set_am_handler(side->iface, AM_ID, on_message, side, 0), UCS_OK);

@@ -61,6 +61,7 @@ extern struct world world;
 /* Settings "NAME=value" separated by blanks, on top of the tests' own. */
 void world_open(uint64_t seed, const char *settings);
 void side_open(int s, const char *settings);
+void side_open_fails(int s, const char *settings, ucs_status_t status); /* its interface does */
 void side_leave(int s); /* only the interface, its memory stays registered */
 void side_close(int s);
 void world_close(void); /* everything that is still open; nothing may be left */

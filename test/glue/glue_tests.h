@@ -14,6 +14,7 @@ int glue_rma(void);
 int glue_setup_faults(void);
 int glue_failover(void);
 int glue_memory(void);
+int glue_proof(void);
 int glue_ends(void);
 int glue_soak(void);
 

@@ -36,6 +36,7 @@ int main(int argc, char **argv)
     failed += glue_setup_faults();
     failed += glue_failover();
     failed += glue_memory();
+    failed += glue_proof();
     failed += glue_ends();
     failed += glue_soak();
     return failed != 0;

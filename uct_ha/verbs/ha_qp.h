@@ -47,7 +47,8 @@ struct ha_sge { /* layout of the device's own element */
     uint32_t lkey;
 };
 
-enum ha_send_op { HA_SEND_IMM, HA_WRITE, HA_READ };
+/* The first two carry immediate data and consume a receive of the peer. */
+enum ha_send_op { HA_SEND_IMM, HA_WRITE_IMM, HA_WRITE, HA_READ };
 
 #define HA_SEND_INLINE   0x1u /* bytes are copied by the post: no lkey needed */
 #define HA_SEND_FENCE    0x2u

@@ -53,6 +53,8 @@ struct ha_rail_limits {
     uint64_t image_guid;     /* ... of one card, however many devices it is; 0 = unknown */
     int      retry7_forever; /* retry_cnt 7 never gives up (Soft-RoCE) */
     int      has_ud;
+    char     model[48];      /* vendor, part and firmware: what was found out about one
+                              * device of a model holds for the others */
 };
 
 /* Choices that the user may make for every rail. */

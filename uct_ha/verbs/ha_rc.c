@@ -159,9 +159,10 @@ int ha_rc_expected_psn(struct ha_rc *rc, uint32_t *psn)
 int ha_rc_post_send(struct ha_rc *rc, const struct ha_send *send)
 {
     static const enum ibv_wr_opcode opcodes[] = {
-        [HA_SEND_IMM] = IBV_WR_SEND_WITH_IMM,
-        [HA_WRITE]    = IBV_WR_RDMA_WRITE,
-        [HA_READ]     = IBV_WR_RDMA_READ,
+        [HA_SEND_IMM]  = IBV_WR_SEND_WITH_IMM,
+        [HA_WRITE_IMM] = IBV_WR_RDMA_WRITE_WITH_IMM,
+        [HA_WRITE]     = IBV_WR_RDMA_WRITE,
+        [HA_READ]      = IBV_WR_RDMA_READ,
     };
     struct ibv_send_wr  wr, *bad;
     int                 status;

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UCT_HA_PROOF_H_
+#define UCT_HA_PROOF_H_
+
+/*
+ * What this side can prove about a lane, see core/ha_proof.h and
+ * docs/failover.md: which kind is chosen for a rail, and reading it.
+ */
+
+#include "uct_ha_iface.h"
+
+/* Choose the kind for each rail of the interface (PROOF); UCS_OK, or an error
+ * that has been told. May test a device, see uct_ha_selftest.h. */
+ucs_status_t uct_ha_proof_choose(struct uct_ha_iface *iface);
+
+/* May the proof of a fenced lane be read? A count is complete only when its
+ * last receive has been polled, and that is progress's business. */
+static inline int uct_ha_proof_is_ready(const struct uct_ha_lane *lane)
+{
+    return lane->proof == HA_PROOF_PSN || !lane->connected ||
+           __atomic_load_n(&lane->flushed, __ATOMIC_ACQUIRE);
+}
+
+/* Fills kind, word and count of a fact about a fenced lane: NONE when the
+ * device does not answer. The control lock is held. */
+void uct_ha_proof_read(struct uct_ha_lane *lane, struct ha_event *event);
+
+/* Counts the proof that is given, and traces it. */
+void uct_ha_proof_tell(const struct uct_ha_lane *lane, const struct ha_event *event);
+
+#endif
