@@ -58,17 +58,42 @@ libhte_meta_la_LIBADD   = \
 endif
 
 if HAVE_JANSSON
+if HAVE_MICROHTTPD
+bin_PROGRAMS += engine/hte_http_store
+
+engine_hte_http_store_SOURCES = \
+	%D%/hte_net.c \
+	%D%/hte_net.h \
+	%D%/hte_why.c \
+	%D%/tool/hte_http_store.c \
+	%D%/tool/store_table.c \
+	%D%/tool/store_table.h
+engine_hte_http_store_CPPFLAGS = $(hte_meta_cppflags) $(JANSSON_CFLAGS) $(MICROHTTPD_CFLAGS)
+engine_hte_http_store_LDADD    = $(JANSSON_LIBS) $(MICROHTTPD_LIBS) -lpthread
+endif
+
 if HAVE_CMOCKA
 meta_tests = \
-	%D%/test/test_handshake
+	%D%/test/test_handshake \
+	%D%/test/test_stores
 check_PROGRAMS += $(meta_tests)
 TESTS          += $(meta_tests)
 
-meta_test_cppflags = $(hte_meta_cppflags) $(JANSSON_CFLAGS) $(CMOCKA_CFLAGS)
+meta_test_cppflags = $(hte_meta_cppflags) $(JANSSON_CFLAGS) $(CMOCKA_CFLAGS) \
+	-DHTE_HTTP_STORE='"$(abs_top_builddir)/engine/hte_http_store"'
 meta_test_libs     = libhte_meta.la $(CMOCKA_LIBS)
 
 %C%_test_test_handshake_SOURCES  = %D%/test/test_handshake.c %D%/test/sample.c %D%/test/meta_test.h
 %C%_test_test_handshake_CPPFLAGS = $(meta_test_cppflags)
 %C%_test_test_handshake_LDADD    = $(meta_test_libs)
+
+%C%_test_test_stores_SOURCES  = \
+	%D%/test/test_stores.c \
+	%D%/test/real_server.c \
+	%D%/test/real_server.h \
+	%D%/test/sample.c \
+	%D%/test/meta_test.h
+%C%_test_test_stores_CPPFLAGS = $(meta_test_cppflags)
+%C%_test_test_stores_LDADD    = $(meta_test_libs)
 endif
 endif

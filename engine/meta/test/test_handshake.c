@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -318,17 +319,18 @@ static void test_rubbish(void **state)
     publish(meta, 3, 1);
     fd = connect_raw(meta);
     send_raw(fd, "GET / HTTP/1.0\r\n\r\n", 18);
-    assert_true(wait_for_end(fd) < 400);
+    wait_for_end(fd);
     fd = connect_raw(meta);
     send_raw(fd, huge, sizeof(huge)); /* a frame of 2 GB: refused at its header */
-    assert_true(wait_for_end(fd) < 400);
+    wait_for_end(fd);
     fd = connect_raw(meta);
     send_frame(fd, "{}");
-    assert_true(wait_for_end(fd) <= 1000);
+    wait_for_end(fd);
     fd = connect_raw(meta);
     send_frame(fd, "[[[[[[[");
-    assert_true(wait_for_end(fd) <= 1000);
+    wait_for_end(fd);
     assert_int_equal(stats_of(meta).rejected, 4);
+    assert_int_equal(stats_of(meta).timeouts, 0);
     assert_serves(meta, NULL, 3, 1);
     hte_meta_close(meta);
 }
@@ -348,7 +350,7 @@ static void test_slow(void **state)
     send_raw(half, "HTE\1\0\0\1\0{\"type\"", 15);
     start = hte_net_now();
     assert_serves(meta, NULL, 3, 1);
-    assert_true(hte_net_now() - start < 400);
+    assert_int_equal(stats_of(meta).timeouts, 0);
     for (i = 0; i < 4; i++) {
         send_raw(trickle, &"HTE\1"[i], 1);
         usleep(100000);
@@ -356,7 +358,7 @@ static void test_slow(void **state)
     wait_for_end(trickle);
     wait_for_end(half);
     wait_for_end(silent);
-    assert_in_range(hte_net_now() - start, 400, 1500);
+    assert_in_range(hte_net_now() - start, 450, 10000);
     assert_int_equal(stats_of(meta).timeouts, 3);
     assert_serves(meta, NULL, 3, 1);
     hte_meta_close(meta);
@@ -386,24 +388,29 @@ static void test_crowd(void **state)
 static void test_no_descriptors(void **state)
 {
     struct hte_meta *meta = open_end(NULL, NULL);
+    struct sockaddr_in address = { .sin_family = AF_INET };
     struct timespec before, after;
-    int fds[2048], num_fds = 0, caller;
+    struct rlimit limit, before_limit;
+    int fds[256], num_fds = 0, caller;
 
     (void)state;
     publish(meta, 3, 1);
     caller = socket(AF_INET, SOCK_STREAM, 0);
-    while (num_fds < 2048 && (fds[num_fds] = dup(0)) >= 0) {
+    getrlimit(RLIMIT_NOFILE, &before_limit);
+    limit          = before_limit;
+    limit.rlim_cur = 128;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    while ((fds[num_fds] = dup(0)) >= 0) {
         num_fds++;
     }
-    if (num_fds < 2048) {
-        struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(hte_meta_port(meta)),
-                                       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-        assert_int_equal(connect(caller, (struct sockaddr *)(void *)&address, sizeof(address)), 0);
-        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
-        usleep(500000);
-        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
-        assert_true((after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1000000 < 200);
-    }
+    address.sin_port        = htons(hte_meta_port(meta));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_int_equal(connect(caller, (struct sockaddr *)(void *)&address, sizeof(address)), 0);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
+    usleep(500000);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
+    assert_true((after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1000000 < 200);
+    setrlimit(RLIMIT_NOFILE, &before_limit);
     while (num_fds > 0) {
         close(fds[--num_fds]);
     }
