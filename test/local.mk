@@ -96,6 +96,7 @@ test_unit_test_setup_LDADD    = $(unit_libs)
 # the whole transport over hardware made of memory, instead of uct_ha/verbs
 test_glue_test_glue_SOURCES = $(libuct_ha_la_SOURCES) \
 	%D%/glue/fake_net.c \
+	%D%/glue/fake_path.c \
 	%D%/glue/fake_priv.h \
 	%D%/glue/fake_rail.c \
 	%D%/glue/fake_rc.c \
@@ -111,6 +112,7 @@ test_glue_test_glue_SOURCES = $(libuct_ha_la_SOURCES) \
 	%D%/glue/test_glue_ends.c \
 	%D%/glue/test_glue_failover.c \
 	%D%/glue/test_glue_memory.c \
+	%D%/glue/test_glue_paths.c \
 	%D%/glue/test_glue_proof.c \
 	%D%/glue/test_glue_rma.c \
 	%D%/glue/test_glue_setup_faults.c \
@@ -211,6 +213,7 @@ fuzz_tests += test/fuzz/fuzz_glue
 test_fuzz_fuzz_glue_SOURCES = $(fuzz_driver) $(libuct_ha_la_SOURCES) \
 	%D%/fuzz/fuzz_glue.c \
 	%D%/glue/fake_net.c \
+	%D%/glue/fake_path.c \
 	%D%/glue/fake_priv.h \
 	%D%/glue/fake_rail.c \
 	%D%/glue/fake_rc.c \

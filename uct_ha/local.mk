@@ -75,6 +75,7 @@ libuct_ha_la_SOURCES = \
 	%D%/uct_ha_ctl.h \
 	%D%/uct_ha_ctl_async.c \
 	%D%/uct_ha_ctl_msg.c \
+	%D%/uct_ha_ctl_rail.c \
 	%D%/uct_ha_ctl_send.c \
 	%D%/uct_ha_desc.c \
 	%D%/uct_ha_desc.h \

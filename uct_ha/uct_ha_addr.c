@@ -107,6 +107,13 @@ static int same_network(const struct ha_rail_addr *a, const struct ha_rail_addr 
     return bits == 0 || ((a->gid[bytes] ^ b->gid[bytes]) >> (8 - bits)) == 0;
 }
 
+static int is_ipv4(const struct ha_rail_addr *addr)
+{
+    static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+    return memcmp(addr->gid, mapped, sizeof(mapped)) == 0;
+}
+
 int uct_ha_addr_match(const struct uct_ha_rail_where *a, const struct uct_ha_rail_where *b)
 {
     if (a->addr.mtu == 0 || b->addr.mtu == 0) {
@@ -121,6 +128,9 @@ int uct_ha_addr_match(const struct uct_ha_rail_where *a, const struct uct_ha_rai
     }
     if (a->addr.link_layer == HA_LINK_IB) {
         return memcmp(a->addr.gid, b->addr.gid, 8) == 0; /* subnet prefix */
+    }
+    if (is_ipv4(&a->addr) != is_ipv4(&b->addr)) {
+        return 0; /* one of them has lost its address for the moment */
     }
     return a->place == b->place || a->place == UCT_HA_PLACE_ALONE ||
            b->place == UCT_HA_PLACE_ALONE;

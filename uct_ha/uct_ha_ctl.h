@@ -44,6 +44,11 @@ void uct_ha_ctl_flush_locked(struct uct_ha_iface *iface);
 /* Facts from the asynchronous side (uct_ha_ctl_async.c). */
 ucs_status_t uct_ha_ctl_async_open(struct uct_ha_iface *iface);
 void         uct_ha_ctl_async_close(struct uct_ha_iface *iface);
+
+/* Events of our rails (uct_ha_ctl_rail.c); for uct_ha_watch_add(). */
+void         uct_ha_ctl_rail_event(void *iface, int slot, const struct ha_rail_event *event);
+
+/* Tell the core which rails towards this peer are good for new lanes. */
 void         uct_ha_ctl_usable_locked(struct uct_ha_peer *peer);
 void         uct_ha_ctl_timer_locked(struct uct_ha_iface *iface);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What happens on UCX's async thread: datagrams, timers and rail events become
- * facts for the core. Nothing here blocks, touches a data completion queue, or
+ * What happens on UCX's async thread: datagrams and timers become facts for the
+ * core; rail events are in uct_ha_ctl_rail.c. Nothing here blocks, touches a data completion queue, or
  * calls the user, so a peer that computes still answers.
  */
 
@@ -25,117 +25,6 @@
 #define GONE_NS (1000 * MSEC)
 
 #define CHECK_NS  (100 * MSEC) /* RTO and address retry resolution */
-
-/* ---- is a rail good for new lanes ------------------------------------------ */
-
-void uct_ha_ctl_usable_locked(struct uct_ha_peer *peer)
-{
-    struct uct_ha_conn *conn;
-    struct ha_event     event = { .kind = HA_EV_RAIL };
-
-    for (int s = 0; s < HA_SLOTS; s++) {
-        event.slot  = s;
-        event.value = (uint32_t)uct_ha_peer_rail_usable(peer, s);
-        ucs_list_for_each(conn, &peer->conns, peer_link) {
-            if (s < conn->pair.slots && conn->pair.lane[s].usable != event.value) {
-                uct_ha_ctl_event_locked(conn, &event, HA_CTX_ASYNC);
-            }
-        }
-    }
-}
-
-/* ---- rail events ------------------------------------------------------------- */
-
-static void lanes_down(struct uct_ha_iface *iface, int slot, enum ha_cause cause)
-{
-    struct uct_ha_conn *conn;
-    struct ha_event     event = { .kind = HA_EV_LANE_DOWN, .slot = slot,
-                                  .cause = (uint8_t)cause };
-
-    ucs_list_for_each(conn, &iface->ctl.conns, list) {
-        event.gen = conn->pair.lane[slot].gen;
-        uct_ha_ctl_event_locked(conn, &event, HA_CTX_ASYNC);
-    }
-}
-
-static void rail_down(struct uct_ha_iface *iface, int slot)
-{
-    struct uct_ha_peer *peer;
-
-    if (iface->ctl.down[slot]) {
-        return;
-    }
-    iface->ctl.down[slot] = 1;
-    lanes_down(iface, slot, HA_CAUSE_PORT);
-    ucs_list_for_each(peer, &iface->ctl.peers, list) {
-        peer->rail[slot].waiting = 0;
-        peer->rail[slot].missed  = 0;
-        uct_ha_ctl_usable_locked(peer);
-    }
-}
-
-/* The port is back, which does not yet mean that the path works, nor that the
- * address or the peer's hardware address are what they were: resolve anew, and
- * wait for an answer before a lane is built on it. */
-static void rail_up(struct uct_ha_iface *iface, int slot)
-{
-    struct uct_ha_peer *peer;
-
-    if (iface->ctl.ud[slot] != NULL && ha_ud_recycle(iface->ctl.ud[slot]) == 0) {
-        (void)ha_ud_arm(iface->ctl.ud[slot]);
-    }
-    iface->ctl.down[slot] = 0;
-    ucs_list_for_each(peer, &iface->ctl.peers, list) {
-        uct_ha_peer_drop_ah(peer, slot);
-        peer->rail[slot].retry_at = 0;
-        peer->rail[slot].bad_at   = 0; /* not suspected: known to have been down */
-        peer->rail[slot].bad      = iface->ctl.heartbeat != 0 && iface->ctl.ud[slot] != NULL &&
-                                    peer->rail[slot].ud_qpn != 0;
-        uct_ha_ctl_usable_locked(peer);
-    }
-    iface->ctl.check_at     = 0;
-    iface->ctl.heartbeat_at = 0;
-}
-
-static void qp_fatal(struct uct_ha_iface *iface, int slot, uint32_t qpn)
-{
-    struct uct_ha_conn *conn;
-    struct ha_event     event = { .kind = HA_EV_LANE_DOWN, .slot = slot,
-                                  .cause = HA_CAUSE_PORT };
-
-    ucs_list_for_each(conn, &iface->ctl.conns, list) {
-        if (conn->lane[slot] != NULL && ha_rc_qpn(conn->lane[slot]->rc) == qpn) {
-            event.gen = conn->lane[slot]->gen;
-            uct_ha_ctl_event_locked(conn, &event, HA_CTX_ASYNC);
-        }
-    }
-}
-
-static void rail_event(void *arg, int slot, const struct ha_rail_event *event)
-{
-    struct uct_ha_iface *iface = arg;
-
-    pthread_mutex_lock(&iface->ctl.lock);
-    switch (event->kind) {
-    case HA_RAIL_EVENT_PORT_DOWN:
-    case HA_RAIL_EVENT_DEVICE_FATAL:
-        rail_down(iface, slot);
-        break;
-    case HA_RAIL_EVENT_PORT_UP:
-        if (iface->ctl.down[slot]) {
-            rail_up(iface, slot);
-        }
-        break;
-    case HA_RAIL_EVENT_QP_FATAL:
-        qp_fatal(iface, slot, event->qpn);
-        break;
-    case HA_RAIL_EVENT_ADDR_CHANGE: /* every packet carries the present address */
-    case HA_RAIL_EVENT_NONE:
-        break;
-    }
-    uct_ha_ctl_flush_locked(iface);
-    pthread_mutex_unlock(&iface->ctl.lock);
-}
 
 /* ---- timers -------------------------------------------------------------------- */
 
@@ -441,7 +330,7 @@ ucs_status_t uct_ha_ctl_async_open(struct uct_ha_iface *iface)
     }
     ctl->timer_fd = fd;
     for (int s = 0; s < iface->slots; s++) {
-        status = uct_ha_watch_add(&ctl->watch[s], iface->rail[s], rail_event, iface, s);
+        status = uct_ha_watch_add(&ctl->watch[s], iface->rail[s], uct_ha_ctl_rail_event, iface, s);
         if (status != UCS_OK) {
             return status;
         }
@@ -449,6 +338,7 @@ ucs_status_t uct_ha_ctl_async_open(struct uct_ha_iface *iface)
         /* After that: a change in between would have told only others. */
         pthread_mutex_lock(&ctl->lock);
         ctl->down[s] = !ha_rail_up(iface->rail[s]);
+        ctl->addr[s] = ha_rail_addr(iface->rail[s]);
         pthread_mutex_unlock(&ctl->lock);
         if (ctl->ud[s] != NULL) {
             (void)ha_ud_arm(ctl->ud[s]);

@@ -18,10 +18,17 @@ static void drop(void)
     UCT_HA_STATS_ADD(ctl_dropped, 1);
 }
 
+static unsigned usable_rails(const struct uct_ha_peer *peer)
+{
+    return (unsigned)uct_ha_peer_rail_usable(peer, 0) |
+           (unsigned)uct_ha_peer_rail_usable(peer, 1) << 1;
+}
+
 static void learn_rails(struct uct_ha_peer *peer, const struct ha_packet_header *header)
 {
     const struct ha_packet_rail *rail;
     struct uct_ha_rail_where     where;
+    unsigned                     before = usable_rails(peer);
 
     uct_ha_peer_set_tcp(peer, header->tcp_ip, header->tcp_port);
     for (int s = 0; s < HA_SLOTS; s++) {
@@ -34,6 +41,10 @@ static void learn_rails(struct uct_ha_peer *peer, const struct ha_packet_header 
         where.addr.prefix_len = rail->prefix_len;
         where.place           = rail->place;
         uct_ha_peer_set_rail(peer, s, &where, rail->ud_qpn);
+        uct_ha_peer_set_up(peer, s, rail->up);
+    }
+    if (usable_rails(peer) != before) {
+        uct_ha_ctl_usable_locked(peer);
     }
 }
 

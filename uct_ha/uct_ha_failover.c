@@ -84,6 +84,7 @@ void uct_ha_failover_cancel_jobs(struct uct_ha_iface *iface)
 {
     struct uct_ha_lane *lane;
 
+    uct_ha_job_cancel(UCT_HA_JOB_RESOLVE, iface, drop_job);
     uct_ha_job_cancel(UCT_HA_JOB_CONNECT, iface, drop_job);
     pthread_mutex_lock(&iface->ctl.lock);
     for (lane = iface->ctl.parked; lane != NULL; lane = lane->parked) {

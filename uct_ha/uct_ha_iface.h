@@ -42,6 +42,7 @@ struct uct_ha_ctl {
     struct uct_ha_watch   watch[HA_SLOTS];
     uint8_t               watched[HA_SLOTS], ud_handled[HA_SLOTS];
     uint8_t               down[HA_SLOTS];  /* own port is not usable */
+    struct ha_rail_addr   addr[HA_SLOTS];  /* own address, as the peers were told */
     ucs_list_link_t       peers, conns, attention;
     struct uct_ha_conn  **table;           /* by connection id */
     uint32_t              table_len;

@@ -7,14 +7,15 @@
  * block. Neither progress nor the thread that answers heartbeats may wait for
  * them:
  *  - creating an address handle and connecting a queue pair resolve the
- *    neighbour, which takes a second when it is dead;
+ *    neighbour, which takes a second when it is dead. Handles of a silent rail are
+ *    tried for ever: lanes on the other rail must not queue behind them;
  *  - destroying a queue pair waits until the device has let go of its packets,
  *    which on Soft-RoCE over a dead net device was seen to take 50 s.
  *
  * The threads start with the first user and end with the last.
  */
 
-enum uct_ha_job_kind { UCT_HA_JOB_CONNECT, UCT_HA_JOB_DESTROY, UCT_HA_JOB_KINDS };
+enum uct_ha_job_kind { UCT_HA_JOB_RESOLVE, UCT_HA_JOB_CONNECT, UCT_HA_JOB_DESTROY, UCT_HA_JOB_KINDS };
 
 struct uct_ha_job {
     struct uct_ha_job *next;

@@ -38,6 +38,7 @@ struct uct_ha_peer *uct_ha_peer_create(struct uct_ha_iface *iface, uint64_t cook
     peer->credits = credits;
     peer->last_rx = uct_ha_now();
     for (int s = 0; s < HA_SLOTS; s++) {
+        peer->rail[s].peer_up = 1;
         ha_damp_init(&peer->rail[s].damp, iface->ctl.cooldown, iface->ctl.cooldown_max);
     }
     ucs_list_head_init(&peer->conns);
@@ -68,6 +69,14 @@ void uct_ha_peer_drop_ah(struct uct_ha_peer *peer, int slot)
     }
 }
 
+/* The next check makes another one, off this thread. */
+static void resolve_anew(struct uct_ha_peer *peer, int slot)
+{
+    uct_ha_peer_drop_ah(peer, slot);
+    peer->rail[slot].retry_at  = 0;
+    peer->iface->ctl.check_at = 0;
+}
+
 static int same_path(const struct uct_ha_rail_where *a, const struct uct_ha_rail_where *b)
 {
     return memcmp(a->addr.gid, b->addr.gid, sizeof(a->addr.gid)) == 0 &&
@@ -84,12 +93,31 @@ void uct_ha_peer_set_rail(struct uct_ha_peer *peer, int slot,
         return; /* nothing is known of that rail yet: keep what we had */
     }
     if (rail->known && !same_path(&rail->where, where)) {
-        uct_ha_peer_drop_ah(peer, slot);
+        resolve_anew(peer, slot);
     }
     own          = uct_ha_iface_where(peer->iface, slot);
     rail->where  = *where;
     rail->ud_qpn = ud_qpn;
     rail->known  = (uint8_t)uct_ha_addr_match(&own, where);
+}
+
+void uct_ha_peer_set_up(struct uct_ha_peer *peer, int slot, int up)
+{
+    if (up && !peer->rail[slot].peer_up) {
+        resolve_anew(peer, slot);
+    }
+    peer->rail[slot].peer_up = up != 0;
+}
+
+void uct_ha_peer_rail_moved(struct uct_ha_peer *peer, int slot)
+{
+    struct uct_ha_peer_rail *rail = &peer->rail[slot];
+    struct uct_ha_rail_where own  = uct_ha_iface_where(peer->iface, slot);
+
+    if (rail->where.addr.mtu != 0) {
+        rail->known = (uint8_t)uct_ha_addr_match(&own, &rail->where);
+        resolve_anew(peer, slot);
+    }
 }
 
 void uct_ha_peer_set_tcp(struct uct_ha_peer *peer, const uint8_t *ip, uint16_t port)
@@ -174,7 +202,7 @@ void uct_ha_peer_resolve(struct uct_ha_peer *peer, uint64_t now)
         job->addr        = rail->where.addr;
         rail->ah_busy    = 1;
         rail->retry_at   = now + RESOLVE_RETRY_NS;
-        uct_ha_job_post(UCT_HA_JOB_CONNECT, &job->super);
+        uct_ha_job_post(UCT_HA_JOB_RESOLVE, &job->super);
     }
 }
 
@@ -254,9 +282,17 @@ int uct_ha_peer_heartbeat(struct uct_ha_peer *peer, uint64_t now, int *suspect)
         if (data_flows(peer, s)) {
             rail->missed = 0;
         } else if (rail->waiting) {
-            rail->missed++;
+            if (rail->missed++ == 0) {
+                rail->fresh_at = now + UCT_HA_PEER_FRESH_NS;
+            }
             rail->answered = 0;
             UCT_HA_STATS_ADD(heartbeats_missed, 1);
+        }
+        if ((rail->bad || rail->missed >= limit) && now >= rail->fresh_at) {
+            /* Silent for long: perhaps it is our idea of the way that is old. */
+            rail->fresh_at = now + UCT_HA_PEER_FRESH_NS;
+            resolve_anew(peer, s);
+            continue;
         }
         uct_ha_ctl_msg_ping_locked(peer, s);
     }

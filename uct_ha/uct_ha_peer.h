@@ -17,12 +17,16 @@
 
 struct uct_ha_iface;
 
+/* A rail that is silent for so long has its path resolved anew, again and again. */
+#define UCT_HA_PEER_FRESH_NS 1000000000ull
+
 struct uct_ha_peer_rail {
     struct uct_ha_rail_where where;
     uint32_t          ud_qpn;
     struct ha_ud_ah  *ah;
     uint8_t           known;    /* an address is known and can match ours */
     uint8_t           ah_busy;  /* a job resolves it */
+    uint8_t           peer_up;  /* the peer says that its port is up */
     uint8_t           bad;      /* silent: not used for new lanes until it answers */
     uint8_t           waiting;  /* a ping is out */
     unsigned          missed;   /* pings in a row without an answer */
@@ -31,6 +35,7 @@ struct uct_ha_peer_rail {
     uint32_t          nonce;
     uint32_t          addr_seq; /* raised when the address changes */
     uint64_t          retry_at; /* next try to resolve it */
+    uint64_t          fresh_at; /* silent: the path is resolved anew then */
     uint64_t          last_rx;
     struct ha_damp    damp;     /* cool-down, grows when it flaps */
 };
@@ -66,6 +71,13 @@ void uct_ha_peer_destroy(struct uct_ha_peer *peer);
 /* Learn or refresh where a rail of the peer is; resolves it anew on change. */
 void uct_ha_peer_set_rail(struct uct_ha_peer *peer, int slot,
                           const struct uct_ha_rail_where *where, uint32_t ud_qpn);
+
+/* The peer's port is (still) up or down. When it comes back its hardware address may be
+ * another one: the path is resolved anew. */
+void uct_ha_peer_set_up(struct uct_ha_peer *peer, int slot, int up);
+
+/* Our own address on this rail is another one, or has moved in the table. */
+void uct_ha_peer_rail_moved(struct uct_ha_peer *peer, int slot);
 
 /* Learn where its TCP carrier listens. */
 void uct_ha_peer_set_tcp(struct uct_ha_peer *peer, const uint8_t *ip, uint16_t port);

@@ -185,7 +185,7 @@ static enum answer execute_write(struct ha_rc *rc, struct ha_rc *peer, const str
 
 static int ack_arrives(const struct ha_rc *rc, const struct ha_rc *peer)
 {
-    if (fake_reachable(peer->rail, rc->rail) && !(peer->state == FAKE_ERR && peer->deaf) &&
+    if (fake_path_leads(peer->rail, rc->rail, &peer->way) && !(peer->state == FAKE_ERR && peer->deaf) &&
         !fake_luck(peer->rail->knob[FAKE_LOSE_ACK_OUT]) &&
         !fake_luck(rc->rail->knob[FAKE_LOSE_ACK_IN])) {
         return 1;
@@ -304,7 +304,7 @@ static int is_held_back(struct ha_rc *rc, const struct fake_wqe *wqe)
 
 static int is_lost_on_the_way(const struct ha_rc *rc)
 {
-    return !fake_reachable(rc->rail, rc->dest_rail) ||
+    return !fake_path_leads(rc->rail, rc->dest_rail, &rc->way) ||
            fake_luck(rc->rail->knob[FAKE_LOSE_DATA_OUT]) ||
            fake_luck(rc->dest_rail->knob[FAKE_LOSE_DATA_IN]);
 }

@@ -25,7 +25,9 @@ struct ha_rail {
     unsigned              host;
     int                   port_up; /* the truth; `up` is what was last asked */
     int                   up;
-    struct ha_rail_addr   addr;
+    struct ha_rail_addr   addr;    /* as last asked; the truth is what follows */
+    uint8_t               gid[16];
+    unsigned              gid_index, mac;
     struct ha_rail_limits limits;
     unsigned              knob[FAKE_KNOBS];
     int                   event_fd;
@@ -46,6 +48,12 @@ struct ha_cq {
     struct ha_wc   *ring;
     unsigned        depth, head, tail;
     int             fd, armed;
+};
+
+/* What a sender has fixed when it made its queue pair or address handle. */
+struct fake_path {
+    uint8_t  sgid[16], dgid[16];
+    unsigned sgid_index, dmac;
 };
 
 struct fake_wqe {
@@ -70,6 +78,7 @@ struct ha_rc {
     struct ha_cq      *cq;
     struct ha_rc_caps  caps;
     struct ha_rc_path  path;
+    struct fake_path   way;
     struct ha_rail    *dest_rail;
     uint32_t           qpn;
     enum fake_rc_state state;
@@ -97,14 +106,15 @@ struct ha_rc {
 struct fake_datagram {
     struct fake_datagram *next;
     struct ha_rail       *from, *to;
+    struct fake_path      way;
     uint32_t              qpn;
     size_t                length;
     uint8_t               data[];
 };
 
 struct ha_ud_ah {
-    struct ha_rail *rail;
-    uint8_t         gid[16];
+    struct ha_rail  *rail;
+    struct fake_path way;
 };
 
 struct ha_ud {
@@ -147,11 +157,18 @@ uint64_t fake_now(void);
 uint32_t fake_draw(uint32_t below);
 int      fake_luck(unsigned per_mille); /* 1 with this probability */
 
+void fake_push_event(struct ha_rail *rail, enum ha_rail_event_kind kind, uint32_t qpn);
+
 /* The error that this call has to answer with, or 0. */
 int      fake_refuses(enum fake_call call, const struct ha_rail *rail);
 
 struct ha_rail *fake_rail_of_gid(const uint8_t *gid);
 int             fake_reachable(const struct ha_rail *from, const struct ha_rail *to);
+
+/* The way as it is now, and whether one that was fixed earlier still leads there. */
+struct fake_path fake_path(const struct ha_rail *from, const uint8_t *dgid);
+int              fake_path_leads(const struct ha_rail *from, const struct ha_rail *to,
+                                 const struct fake_path *way);
 
 /* Memory behind a key, or NULL when key, bounds or access are wrong. */
 void *fake_local(const struct ha_rail *rail, uint64_t addr, uint64_t length, uint32_t lkey);

@@ -165,6 +165,7 @@ int fake_rail_add(const char *name, unsigned net, unsigned host)
     rail->host     = host % FAKE_HOSTS_MAX;
     rail->port_up  = rail->up = 1;
     rail->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    memcpy(rail->gid, gid, sizeof(gid));
     memcpy(rail->addr.gid, gid, sizeof(gid));
     rail->addr.link_layer = HA_LINK_ETHERNET;
     rail->addr.prefix_len = 120;
@@ -184,7 +185,7 @@ void fake_model(int rail, const char *model)
     snprintf(fake.rail[rail].limits.model, sizeof(fake.rail[rail].limits.model), "%s", model);
 }
 
-static void push_event(struct ha_rail *rail, enum ha_rail_event_kind kind, uint32_t qpn)
+void fake_push_event(struct ha_rail *rail, enum ha_rail_event_kind kind, uint32_t qpn)
 {
     if (rail->num_events < FAKE_EVENTS_MAX) {
         rail->events[rail->num_events].kind  = kind;
@@ -200,7 +201,7 @@ static void set_port(int index, int up, int tell)
     pthread_mutex_lock(&fake.lock);
     rail->port_up = up;
     if (tell) {
-        push_event(rail, up ? HA_RAIL_EVENT_PORT_UP : HA_RAIL_EVENT_PORT_DOWN, 0);
+        fake_push_event(rail, up ? HA_RAIL_EVENT_PORT_UP : HA_RAIL_EVENT_PORT_DOWN, 0);
     }
     fake_kick();
     pthread_mutex_unlock(&fake.lock);
@@ -223,7 +224,7 @@ void fake_event_qp_fatal(int rail)
     pthread_mutex_lock(&fake.lock);
     for (rc = fake.rcs; rc != NULL; rc = rc->next) {
         if (rc->rail->index == rail && rc->state == FAKE_RTS) {
-            push_event(rc->rail, HA_RAIL_EVENT_QP_FATAL, rc->qpn);
+            fake_push_event(rc->rail, HA_RAIL_EVENT_QP_FATAL, rc->qpn);
         }
     }
     pthread_mutex_unlock(&fake.lock);
@@ -279,7 +280,7 @@ void fake_on_write(void (*cb)(void *arg, uint64_t addr, uint64_t length), void *
 struct ha_rail *fake_rail_of_gid(const uint8_t *gid)
 {
     for (int i = 0; i < fake.num_rails; i++) {
-        if (memcmp(fake.rail[i].addr.gid, gid, 16) == 0) {
+        if (memcmp(fake.rail[i].gid, gid, 16) == 0) {
             return &fake.rail[i];
         }
     }
@@ -344,6 +345,7 @@ int ha_rail_refresh(struct ha_rail *rail)
 
     pthread_mutex_lock(&fake.lock);
     up = rail->port_up;
+    memcpy(rail->addr.gid, rail->gid, sizeof(rail->gid));
     __atomic_store_n(&rail->up, up, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&fake.lock);
     return up;
@@ -351,7 +353,22 @@ int ha_rail_refresh(struct ha_rail *rail)
 
 struct ha_rail_addr ha_rail_addr(struct ha_rail *rail)
 {
-    return rail->addr;
+    struct ha_rail_addr addr;
+
+    pthread_mutex_lock(&fake.lock);
+    addr = rail->addr;
+    pthread_mutex_unlock(&fake.lock);
+    return addr;
+}
+
+int ha_rail_has_addr(struct ha_rail *rail, const struct ha_rail_addr *addr)
+{
+    int has;
+
+    pthread_mutex_lock(&fake.lock);
+    has = memcmp(addr->gid, rail->gid, sizeof(rail->gid)) == 0;
+    pthread_mutex_unlock(&fake.lock);
+    return has;
 }
 
 int ha_rail_up(const struct ha_rail *rail)

@@ -101,13 +101,14 @@ int ha_ud_is_dead(const struct ha_ud *ud)
     return dead;
 }
 
-static void send_copy(struct ha_ud *ud, struct ha_rail *to, uint32_t qpn, const void *data,
-                      size_t length)
+static void send_copy(struct ha_ud *ud, const struct ha_ud_ah *ah, uint32_t qpn,
+                      const void *data, size_t length)
 {
     struct fake_datagram *datagram = malloc(sizeof(*datagram) + length);
 
     datagram->from   = ud->rail;
-    datagram->to     = to;
+    datagram->to     = fake_rail_of_gid(ah->way.dgid);
+    datagram->way    = ah->way;
     datagram->qpn    = qpn;
     datagram->length = length;
     memcpy(datagram->data, data, length);
@@ -119,8 +120,7 @@ static void send_copy(struct ha_ud *ud, struct ha_rail *to, uint32_t qpn, const 
 int ha_ud_send(struct ha_ud *ud, struct ha_ud_ah *ah, uint32_t remote_qpn, const void *data,
                size_t length)
 {
-    struct ha_rail *to;
-    int             status;
+    int status;
 
     pthread_mutex_lock(&fake.lock);
     status = fake_refuses(FAKE_CALL_UD_SEND, ud->rail);
@@ -135,10 +135,9 @@ int ha_ud_send(struct ha_ud *ud, struct ha_ud_ah *ah, uint32_t remote_qpn, const
         status = -EPIPE;
     }
     if (status == 0) {
-        to = fake_rail_of_gid(ah->gid);
-        send_copy(ud, to, remote_qpn, data, length);
+        send_copy(ud, ah, remote_qpn, data, length);
         if (fake_luck(ud->rail->knob[FAKE_REPEAT_CTL])) {
-            send_copy(ud, to, remote_qpn, data, length);
+            send_copy(ud, ah, remote_qpn, data, length);
         }
     }
     pthread_mutex_unlock(&fake.lock);
@@ -179,7 +178,8 @@ static void arrive(struct fake_datagram *datagram)
         }
     }
     if (ud == NULL || ud->dead || ud->received == ud->depth ||
-        !fake_reachable(datagram->from, datagram->to) ||
+        !fake_path_leads(datagram->from, datagram->to, &datagram->way) ||
+        datagram->way.sgid_index != datagram->from->gid_index ||
         fake_luck(datagram->from->knob[FAKE_LOSE_CTL]) ||
         fake_luck(datagram->to->knob[FAKE_LOSE_CTL])) {
         free(datagram);
@@ -236,7 +236,9 @@ int ha_ud_ah_create(struct ha_rail *rail, const struct ha_rail_addr *remote, str
         return status;
     }
     ah->rail = rail;
-    memcpy(ah->gid, remote->gid, sizeof(ah->gid));
+    pthread_mutex_lock(&fake.lock);
+    ah->way = fake_path(rail, remote->gid);
+    pthread_mutex_unlock(&fake.lock);
     *ah_p = ah;
     return 0;
 }

@@ -32,6 +32,13 @@ int  fake_rail_add(const char *name, unsigned net, unsigned host);
 /* Port state, told by an event (as the kernel does), or silently. */
 void fake_port(int rail, int up);
 void fake_port_silently(int rail, int up);
+/* The port gets another host number in its address, or the address another place in
+ * the port's table; both are told by an event. Or another hardware address, which
+ * nobody tells. */
+void fake_readdress(int rail, unsigned host);
+void fake_move_gid(int rail);
+void fake_change_mac(int rail);
+
 void fake_event_qp_fatal(int rail); /* for every connected queue pair there */
 
 /* Misfortune of a rail; per mille unless a unit is given. 0 = none. */

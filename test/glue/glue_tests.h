@@ -16,6 +16,7 @@ int glue_failover(void);
 int glue_memory(void);
 int glue_proof(void);
 int glue_ends(void);
+int glue_paths(void);
 int glue_soak(void);
 
 #endif

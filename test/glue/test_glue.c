@@ -38,6 +38,7 @@ int main(int argc, char **argv)
     failed += glue_memory();
     failed += glue_proof();
     failed += glue_ends();
+    failed += glue_paths();
     failed += glue_soak();
     return failed != 0;
 }

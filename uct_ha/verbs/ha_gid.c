@@ -104,30 +104,63 @@ static int gid_take(const struct ibv_gid_entry *entry, struct ha_rail_addr *addr
     return (int)entry->gid_index;
 }
 
+static int same_gid(const struct ibv_gid_entry *entry, const uint8_t *gid)
+{
+    return gid != NULL && memcmp(entry->gid.raw, gid, sizeof(entry->gid.raw)) == 0;
+}
+
+/* Of an entry with a forced index: the address that had it before comes first. */
+static int forced_rank(const struct ibv_gid_entry *entry, int index, const uint8_t *present)
+{
+    return gid_is_zero(entry->gid.raw)       ? 0 :
+           same_gid(entry, present)          ? 2 :
+           (int)entry->gid_index == index;
+}
+
+/* Twice the rank, so that the present one beats its equals. */
+static int free_rank(const struct ibv_gid_entry *entry, const uint8_t *present)
+{
+    enum gid_rank rank = gid_rank(entry);
+
+    return rank == RANK_NONE ? 0 : 2 * (int)rank + same_gid(entry, present);
+}
+
 int ha_gid_choose(struct ibv_context *ctx, uint8_t port, int link_layer, int wanted,
-                  struct ha_rail_addr *addr)
+                  const uint8_t *present, struct ha_rail_addr *addr)
 {
     struct ibv_gid_entry entries[GIDS_MAX];
-    enum gid_rank        rank, best_rank = RANK_NONE;
     const struct ibv_gid_entry *best = NULL;
+    int                  rank, best_rank = 0;
     ssize_t              count;
 
+    if (wanted < 0 && link_layer == HA_LINK_IB) {
+        wanted  = 0;
+        present = NULL;
+    }
     count = ibv_query_gid_table(ctx, entries, GIDS_MAX, 0);
     for (ssize_t i = 0; i < count; i++) {
         if (entries[i].port_num != port) {
             continue;
         }
-        if (wanted >= 0 || link_layer == HA_LINK_IB) {
-            if ((int)entries[i].gid_index == (wanted >= 0 ? wanted : 0)) {
-                return gid_take(&entries[i], addr);
-            }
-            continue;
-        }
-        rank = gid_rank(&entries[i]);
+        rank = wanted >= 0 ? forced_rank(&entries[i], wanted, present) :
+                             free_rank(&entries[i], present);
         if (rank > best_rank) {
             best_rank = rank;
             best      = &entries[i];
         }
     }
     return best == NULL ? -EADDRNOTAVAIL : gid_take(best, addr);
+}
+
+int ha_gid_exists(struct ibv_context *ctx, uint8_t port, const uint8_t *gid)
+{
+    struct ibv_gid_entry entries[GIDS_MAX];
+    ssize_t              count = ibv_query_gid_table(ctx, entries, GIDS_MAX, 0);
+
+    for (ssize_t i = 0; i < count; i++) {
+        if (entries[i].port_num == port && same_gid(&entries[i], gid)) {
+            return 1;
+        }
+    }
+    return 0;
 }

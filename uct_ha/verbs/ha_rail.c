@@ -198,7 +198,7 @@ static int fill_limits(struct ha_rail *rail, int numa_node)
 
 int ha_rail_refresh(struct ha_rail *rail)
 {
-    struct ha_rail_addr  addr = {0};
+    struct ha_rail_addr  addr = {0}, present;
     struct ibv_port_attr port;
     int                  gid_index, up;
 
@@ -213,8 +213,12 @@ int ha_rail_refresh(struct ha_rail *rail)
     if (rail->opts.mtu != 0 && rail->opts.mtu < addr.mtu) {
         addr.mtu = (uint16_t)mtu_bytes(ha_mtu_to_verbs(rail->opts.mtu));
     }
-    gid_index = ha_gid_choose(rail->ctx, rail->port, addr.link_layer,
-                              rail->opts.gid_index, &addr);
+    pthread_mutex_lock(&rail->lock);
+    present   = rail->addr;
+    gid_index = rail->gid_index;
+    pthread_mutex_unlock(&rail->lock);
+    gid_index = ha_gid_choose(rail->ctx, rail->port, addr.link_layer, rail->opts.gid_index,
+                              gid_index >= 0 ? present.gid : NULL, &addr);
     up = port.state == IBV_PORT_ACTIVE &&
          (gid_index >= 0 || addr.link_layer == HA_LINK_IB);
 
@@ -342,6 +346,14 @@ struct ha_rail_addr ha_rail_addr(struct ha_rail *rail)
     addr = rail->addr;
     pthread_mutex_unlock(&rail->lock);
     return addr;
+}
+
+int ha_rail_has_addr(struct ha_rail *rail, const struct ha_rail_addr *addr)
+{
+    if (addr->link_layer == HA_LINK_IB && ha_rail_addr(rail).lid != addr->lid) {
+        return 0;
+    }
+    return ha_gid_exists(rail->ctx, rail->port, addr->gid);
 }
 
 int ha_rail_up(const struct ha_rail *rail)

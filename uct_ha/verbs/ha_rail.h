@@ -108,6 +108,10 @@ int ha_rail_refresh(struct ha_rail *rail);
 struct ha_rail_addr ha_rail_addr(struct ha_rail *rail);
 int                 ha_rail_up(const struct ha_rail *rail);
 
+/* Does the port still have this address of its own, be it the chosen one or not?
+ * A queue pair that was connected with one that is gone reaches nobody. */
+int ha_rail_has_addr(struct ha_rail *rail, const struct ha_rail_addr *addr);
+
 /* Non-blocking file descriptor of the device's asynchronous events. The caller
  * polls it; ha_rail_event_get() takes one event (already acknowledged) for
  * this port, returns 1, 0 when there is none, or -EIO when the device is gone. */

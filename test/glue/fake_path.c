@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* The ways between rails: what a sender fixes once, and what may change behind its back. */
+
+#include "fake_priv.h"
+
+#include <string.h>
+
+struct fake_path fake_path(const struct ha_rail *from, const uint8_t *dgid)
+{
+    const struct ha_rail *to  = fake_rail_of_gid(dgid);
+    struct fake_path      way = { .sgid_index = from->gid_index, .dmac = to == NULL ? 0 : to->mac };
+
+    memcpy(way.sgid, from->gid, sizeof(way.sgid));
+    memcpy(way.dgid, dgid, sizeof(way.dgid));
+    return way;
+}
+
+int fake_path_leads(const struct ha_rail *from, const struct ha_rail *to,
+                    const struct fake_path *way)
+{
+    return fake_reachable(from, to) && memcmp(way->sgid, from->gid, sizeof(way->sgid)) == 0 &&
+           memcmp(way->dgid, to->gid, sizeof(way->dgid)) == 0 && way->dmac == to->mac;
+}
+
+void fake_readdress(int index, unsigned host)
+{
+    struct ha_rail *rail = &fake.rail[index];
+
+    pthread_mutex_lock(&fake.lock);
+    rail->gid[15] = (uint8_t)host;
+    rail->gid_index++;
+    fake_push_event(rail, HA_RAIL_EVENT_ADDR_CHANGE, 0);
+    pthread_mutex_unlock(&fake.lock);
+}
+
+void fake_move_gid(int index)
+{
+    fake_readdress(index, fake.rail[index].gid[15]);
+}
+
+void fake_change_mac(int index)
+{
+    pthread_mutex_lock(&fake.lock);
+    fake.rail[index].mac++;
+    pthread_mutex_unlock(&fake.lock);
+}

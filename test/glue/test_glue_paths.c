@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Ways between rails that change: an address that is another one afterwards, or at
+ * another place in its table; hardware addresses that nobody announces. */
+
+#include "glue_tests.h"
+
+static void open_pair(uint64_t seed, const char *settings, unsigned standbys)
+{
+    world_open(seed, settings);
+    rma_open();
+    ep_open(0, 0);
+    ep_open(1, 0);
+    am_exchange(0, 10);
+    pump_until(stats().pairs == 2 && stats().standbys == standbys);
+}
+
+static void work_and_check(void)
+{
+    am_post(0, 0, 10);
+    rma_put(0, 0, 10);
+    am_post(1, 0, 10);
+    rma_put(1, 0, 10);
+    flush_all();
+    pump_until(am_all_here());
+    rma_check(0);
+    rma_check(1);
+    assert_int_equal(world.side[0].errors + world.side[1].errors, 0);
+}
+
+/* Every rail in turn gets another address, under work; afterwards each is of use again,
+ * which the cut of the other one shows. */
+static void test_address_changes(void **state)
+{
+    (void)state;
+    open_pair(100, "HEARTBEAT=10ms", 2);
+    for (int rail = A0; rail <= B1; rail++) {
+        int other = rail ^ 1;
+
+        am_post(0, 0, 10);
+        fake_readdress(rail, 20 + (unsigned)rail);
+        work_and_check();
+        wait_standbys(2);
+        fake_port(other, 0);
+        work_and_check();
+        fake_port(other, 1);
+        wait_standbys(2);
+    }
+}
+
+/* Nobody else can tell the peer. */
+static void test_address_of_the_only_rail_changes(void **state)
+{
+    (void)state;
+    open_pair(101, "ENABLE_BACKUP=n HEARTBEAT=10ms", 0);
+    fake_readdress(A0, 21);
+    work_and_check();
+    fake_readdress(B0, 22);
+    work_and_check();
+}
+
+/* No traffic and no probes: the change itself has to be enough. */
+static void test_address_of_an_idle_standby_changes(void **state)
+{
+    (void)state;
+    open_pair(106, "HEARTBEAT=0", 2);
+    flush_all();
+    for (int rail = A1; rail <= B1; rail += 2) {
+        fake_readdress(rail, 30 + (unsigned)rail);
+        pump_until(stats().standbys == 0);
+        wait_standbys(2);
+    }
+    assert_int_equal(stats().failovers, 0);
+    fake_port(A0, 0);
+    work_and_check();
+}
+
+/* The address is the same, its index is not: lanes go on, datagrams have to follow. */
+static void test_address_moves_in_its_table(void **state)
+{
+    (void)state;
+    open_pair(102, "HEARTBEAT=10ms", 2);
+    for (int rail = A0; rail <= B1; rail++) {
+        fake_move_gid(rail);
+    }
+    pump_ms(400);
+    work_and_check();
+    assert_int_equal(stats().failovers, 0);
+    assert_int_equal(stats().standbys, 2);
+}
+
+/* The port comes back with another hardware address: its peer's handle is stale. */
+static void test_hardware_address_changes_with_a_flap(void **state)
+{
+    uint64_t start;
+
+    (void)state;
+    open_pair(103, "HEARTBEAT=10ms", 2);
+    for (int rail = A0; rail <= B1; rail++) {
+        fake_port(rail, 0);
+        work_and_check();
+        fake_change_mac(rail);
+        start = now_ns();
+        fake_port(rail, 1);
+        wait_standbys(2);
+        assert_true(now_ns() - start < 2000000000ull);
+        work_and_check();
+    }
+}
+
+/* ... or without any event: silence, until the way is looked up again. */
+static void test_hardware_address_changes_silently(void **state)
+{
+    (void)state;
+    open_pair(104, "HEARTBEAT=10ms", 2);
+    fake_change_mac(B0);
+    work_and_check();
+    pump_until(stats().failovers == 2);
+    wait_standbys(2);
+    fake_port(A1, 0);
+    work_and_check();
+}
+
+/* A neighbour that does not answer takes long to look up, again and again; meanwhile the
+ * other rail gets its lanes. */
+static void test_silent_neighbour_holds_nobody_up(void **state)
+{
+    uint64_t start;
+
+    (void)state;
+    open_pair(105, "HEARTBEAT=10ms", 2);
+    fake_set(A0, FAKE_BLOCK_MS, 2000);
+    fake_port(A0, 0);
+    work_and_check();
+    fake_port_silently(B0, 0);
+    fake_port(A0, 1);
+    pump_ms(100); /* the look-up is under way */
+    start = now_ns();
+    fake_event_qp_fatal(A1);
+    work_and_check();
+    assert_true(now_ns() - start < 1500000000ull);
+    fake_set(A0, FAKE_BLOCK_MS, 0);
+    fake_port_silently(B0, 1);
+    wait_standbys(2);
+}
+
+static const struct CMUnitTest tests[] = {
+    GLUE_TEST(test_address_changes),
+    GLUE_TEST(test_address_of_the_only_rail_changes),
+    GLUE_TEST(test_address_of_an_idle_standby_changes),
+    GLUE_TEST(test_address_moves_in_its_table),
+    GLUE_TEST(test_hardware_address_changes_with_a_flap),
+    GLUE_TEST(test_hardware_address_changes_silently),
+    GLUE_TEST(test_silent_neighbour_holds_nobody_up),
+};
+
+int glue_paths(void)
+{
+    return cmocka_run_group_tests_name("paths", tests, NULL, NULL);
+}
