@@ -128,10 +128,17 @@ EXTRA_DIST     += test/mutants/run_mutants
 
 test_sim_ha_sim_SOURCES = \
 	%D%/sim/sim.h \
+	%D%/sim/sim_cover.c \
+	%D%/sim/sim_cover.h \
 	%D%/sim/sim_data.c \
+	%D%/sim/sim_fate.c \
 	%D%/sim/sim_main.c \
+	%D%/sim/sim_make.c \
 	%D%/sim/sim_oracle.c \
+	%D%/sim/sim_rail.c \
+	%D%/sim/sim_report.c \
 	%D%/sim/sim_side.c \
+	%D%/sim/sim_user.c \
 	%D%/sim/sim_wire.c \
 	%D%/sim/sim_work.c \
 	%D%/sim/sim_world.c

@@ -1,21 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef HA_SIM_H_
-#define HA_SIM_H_
+#ifndef SIM_H_
+#define SIM_H_
 
 /*
- * A world of two endpoints for the product's own failover core: queue pairs,
- * links, control datagrams, users, and bad luck, all from one seed and in
- * virtual time. One step is one small thing that happens somewhere; which one
- * is drawn. After every step the oracle, which knows the truth about every
+ * A world for the product's own failover core: hosts with a port on each rail,
+ * endpoint pairs between them, queue pairs, control datagrams, users, and bad
+ * luck, all from one seed and in virtual time. One step is one small thing that
+ * happens somewhere; which one is drawn. Pairs share rails, so that one fault
+ * strikes many. After every step the oracle, which knows the truth about every
  * operation, checks the invariants of docs/failover.md.
  *
- *   sim_world.c   draws what happens next, faults included
+ *   sim_world.c   draws what happens next, until all have finished
+ *   sim_make.c    hosts, rails, pairs, their users and the plot
+ *   sim_fate.c    faults: by the clock, in ambush, and the end of a host
+ *   sim_rail.c    what works between two hosts, and what does not
  *   sim_data.c    queue pairs and packets of the data plane
  *   sim_wire.c    control datagrams
  *   sim_side.c    the glue of one side: actions of the core, control context
  *   sim_work.c    the glue of one side: what progress does
+ *   sim_user.c    the user of one side: operations, flush, the end
  *   sim_oracle.c  the truth, and the invariants
- *   sim_main.c    command line, many schedules, coverage
+ *   sim_cover.c   what has been seen
+ *   sim_report.c  the story of a schedule that failed
+ *   sim_main.c    command line, many schedules on many processes
  */
 
 #include <stdint.h>
@@ -24,30 +31,21 @@
 #include "core/ha_packet.h"
 #include "core/ha_pair.h"
 
+#include "sim_cover.h"
+
 #define SIM_OPS_MAX    96
 #define SIM_LOG_SIZE   16
 #define SIM_EPOCHS_MAX 512
 #define SIM_NET_MAX    12
 #define SIM_OLD_MAX    48
+#define SIM_RAILS_MAX  4
+#define SIM_HOSTS_MAX  6
+#define SIM_PAIRS_MAX  32 /* 16 at first, and as many anew after a restart */
 
 #define SIM_US 1000ull
 #define SIM_MS 1000000ull
 #define SIM_S  1000000000ull
-
-/* What must have happened at least once in a run, else the run proves nothing. */
-enum sim_cover {
-    SIM_COVER_FAILOVER, SIM_COVER_RETIRED, SIM_COVER_REPLAYED, SIM_COVER_PARTIAL,
-    SIM_COVER_READ_AGAIN, SIM_COVER_FETCH_UNKNOWN, SIM_COVER_HELD, SIM_COVER_UNPOLLED,
-    SIM_COVER_EXEC_ERRING, SIM_COVER_EXEC_SENDER_FENCED, SIM_COVER_DOUBLE_START,
-    SIM_COVER_BOTH_LANES, SIM_COVER_ALARM, SIM_COVER_SUSPECT, SIM_COVER_SUSPECT_REFUSED,
-    SIM_COVER_STANDBY_DIED, SIM_COVER_PASSIVE, SIM_COVER_RETRY_EXHAUSTED, SIM_COVER_ACKS_LOST,
-    SIM_COVER_ONE_WAY, SIM_COVER_PORT_DOWN, SIM_COVER_BOTH_CUT, SIM_COVER_CONNECT_FAILED,
-    SIM_COVER_FENCED_CONNECTING, SIM_COVER_ABANDONED, SIM_COVER_SKIPPED, SIM_COVER_EMPTY_PROOF,
-    SIM_COVER_PSN_WRAP, SIM_COVER_GENERATION_4, SIM_COVER_SLOT_1_FIRST, SIM_COVER_FENCED_OP,
-    SIM_COVER_CTL_LOST, SIM_COVER_CTL_REPEATED, SIM_COVER_CTL_REORDERED, SIM_COVER_CTL_OLD,
-    SIM_COVER_ERROR_END, SIM_COVER_PEER_KILLED, SIM_COVER_CANCELED, SIM_COVER_CLOSED_EARLY,
-    SIM_COVER_REJECTED, SIM_COVER_ONE_RAIL, SIM_COVER_LAST
-};
+#define SIM_NEVER UINT64_MAX
 
 enum sim_qp_state {
     SIM_QP_NONE,
@@ -98,14 +96,22 @@ struct sim_side {
     struct ha_op   log_ops[SIM_LOG_SIZE];
     uint32_t       op_of[SIM_LOG_SIZE]; /* operation behind a log entry */
     struct sim_qp  qp[HA_SLOTS];
-    uint8_t        port_down[HA_SLOTS], port_told[HA_SLOTS];
+    uint64_t       cookie;              /* of the process it lives in */
+    uint32_t       ep;                  /* its index there */
+    uint8_t        host;
+    uint8_t        port_told[HA_SLOTS]; /* down, as it was told */
     uint8_t        dead, closed, gone, failed, send_wanted, lost_told;
+    uint8_t        reborn;              /* dead, and its port belongs to the next process */
     int            send_slot, heard_slot;
     int            tx_slot, rx_slot; /* as the glue caches them */
     uint64_t       busy_until;       /* the program computes: no progress */
     uint32_t       busy_epoch;
     uint64_t       patience;         /* the timer is served this late */
-    uint32_t       nonce;
+    uint32_t       nonce;            /* of the latest record sent */
+    uint32_t       failbacks_left;
+    /* a flush under way: it ends when the log has come to `flush_index` */
+    uint8_t        flushing;
+    uint32_t       flush_index, flush_ops, flush_epoch;
     /* the truth about its operations */
     struct sim_op  op[SIM_OPS_MAX];
     uint32_t       num_ops, submitted, ended;
@@ -116,11 +122,14 @@ struct sim_side {
     uint32_t       epoch;
 };
 
-/* One rail: its cable and what is wrong with it. Direction = sending side. */
-struct sim_rail {
-    uint8_t  data_lost[2]; /* nothing arrives in this direction, silently */
-    uint8_t  acks_lost[2]; /* only acknowledgements towards this side die */
-    uint64_t heal_at;      /* 0 = healthy */
+/* A host's port on a rail, and what is wrong with it. */
+struct sim_port {
+    uint8_t  down;               /* and its host is told */
+    uint8_t  out_lost, in_lost;  /* silently, in this direction */
+    uint8_t  acks_lost;          /* only acknowledgements towards this host */
+    uint8_t  ctl_lost;           /* percent of the control datagrams that leave here */
+    uint8_t  slow;               /* it works, but takes many times as long */
+    uint64_t heal_at;            /* 0 = healthy */
     uint64_t hurt_at;
 };
 
@@ -128,30 +137,61 @@ struct sim_packet {
     uint8_t  to, slot;
     uint16_t length;
     uint32_t number; /* order of sending */
+    uint64_t at;     /* it does not arrive before */
     uint8_t  bytes[HA_PACKET_HEADER_LEN + HA_PACKET_RECORD_LEN];
 };
 
+struct sim_world;
+
+/* Two endpoints and what is between them. */
+struct sim_pair {
+    struct sim_world *world;
+    struct sim_pair  *before;        /* of the same users, ended by a restart */
+    int               number;
+    struct sim_side   side[2];
+    uint8_t           rail[HA_SLOTS]; /* of the world, by slot */
+    uint8_t           slots, doomed;
+    struct sim_packet net[SIM_NET_MAX], old[SIM_OLD_MAX];
+    uint32_t          net_used, old_used, packets, newest[2];
+    uint32_t          alarms_left;
+    struct { int8_t slot; uint32_t gen; } lane_of[SIM_EPOCHS_MAX];
+};
+
 enum sim_plot {
-    SIM_PLOT_FAULTS, SIM_PLOT_FLAPPING,                   /* everything must finish */
-    SIM_PLOT_BOTH_CUT, SIM_PLOT_KILL, SIM_PLOT_CANCEL /* must end, with an error if need be */
+    SIM_PLOT_FAULTS, SIM_PLOT_FLAPPING, /* everything must finish */
+    /* of whom it strikes all must end, with an error if need be; the others must finish */
+    SIM_PLOT_CUT_OFF, SIM_PLOT_KILL, SIM_PLOT_RESTART, SIM_PLOT_CANCEL,
+};
+
+/* A fault that waits for its moment. */
+enum sim_ambush {
+    SIM_AMBUSH_NONE, SIM_AMBUSH_CONNECT, SIM_AMBUSH_FAILOVER, SIM_AMBUSH_FLUSH, SIM_AMBUSH_CLOSE,
+    SIM_AMBUSH_FAILBACK, SIM_AMBUSH_LAST
 };
 
 struct sim_world {
-    uint64_t          seed, random, now, end_at;
-    uint32_t          steps;
-    struct sim_side   side[2];
-    struct sim_rail   rail[HA_SLOTS];
-    struct sim_packet net[SIM_NET_MAX], old[SIM_OLD_MAX];
-    uint32_t          net_used, old_used, packets, newest[2];
-    enum sim_plot     plot;
-    uint32_t          faults_left, alarms_left;
-    uint64_t          next_fault_at, doom_at;
-    uint8_t           loss; /* of control packets, percent */
-    uint8_t           slots, doomed, leave_one_dead, lazy;
-    struct { int8_t slot; uint32_t gen; } lane_of[SIM_EPOCHS_MAX];
-    uint64_t         *cover;
-    int               tracing;
-    char              violation[256];
+    uint64_t         seed, random, now, end_at;
+    uint32_t         steps;
+    struct sim_pair  pair[SIM_PAIRS_MAX];
+    struct sim_port  port[SIM_HOSTS_MAX][SIM_RAILS_MAX];
+    uint32_t         incarnation[SIM_HOSTS_MAX];
+    int              num_pairs, num_rails, num_hosts;
+    uint32_t         ops;          /* at most so many of a user */
+    enum sim_plot    plot;
+    int              victim;       /* host or, to be canceled, pair */
+    uint32_t         faults_left;
+    uint64_t         next_fault_at, doom_at, rebirth_at;
+    enum sim_ambush  ambush;
+    uint32_t         ambushes_left;
+    uint8_t          loss;         /* of control packets, percent */
+    uint8_t          delay;        /* control packets are this late, at most, in ms */
+    uint8_t          leave_one_dead, lazy, struck;
+    uint64_t         heal_at;      /* the next port to heal */
+    uint8_t          live[SIM_PAIRS_MAX]; /* numbers of the pairs that have not ended */
+    int              num_live;
+    uint64_t        *cover;
+    int              tracing;
+    char             violation[256];
 };
 
 /* ---- sim_world.c ---- */
@@ -164,71 +204,106 @@ static inline int sim_chance(struct sim_world *w, uint32_t percent)
 {
     return sim_below(w, 100) < percent;
 }
+static inline uint64_t sim_time(struct sim_world *w, uint64_t from, uint64_t to)
+{
+    return from + sim_random(w) % (to - from);
+}
 /* Run one schedule; 0 = everything held, else w->violation says what did not. */
 int sim_run(struct sim_world *w, uint64_t seed, uint32_t ops, int tracing, uint64_t *cover);
 
-/* ---- sim_main.c ---- */
-void sim_trace(struct sim_world *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* ---- sim_make.c ---- */
+void sim_make_world(struct sim_world *w);
+void sim_make_again(struct sim_world *w, struct sim_pair *before); /* after a restart */
+
+/* ---- sim_fate.c ---- */
+void sim_fate_strike(struct sim_world *w);                     /* by the clock */
+void sim_fate_ambush(struct sim_world *w, struct sim_pair *p); /* something has happened at p */
+
+/* ---- sim_rail.c ---- */
+const struct sim_port *sim_port_of(const struct sim_pair *p, int x, int slot);
+int sim_path_works(const struct sim_pair *p, int from, int slot);
+int sim_is_slow(const struct sim_pair *p, int slot); /* drawn: not this time */
+uint64_t sim_hurt_at(const struct sim_pair *p, int slot);
+enum sim_fault {
+    SIM_FAULT_PORT, SIM_FAULT_SILENT, SIM_FAULT_MUTE, SIM_FAULT_DEAF, /* these kill it */
+    SIM_FAULT_ACKS, SIM_FAULT_CONTROL, SIM_FAULT_SLOW, SIM_FAULT_LAST
+};
+#define SIM_FAULTS_DEADLY ((int)SIM_FAULT_DEAF + 1)
+
+void sim_hurt(struct sim_world *w, int host, int rail, enum sim_fault kind, uint64_t heal_at);
+void sim_heal(struct sim_world *w, int host, int rail);
+
+/* ---- sim_report.c ---- */
+void sim_trace(const struct sim_pair *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void sim_trace_world(const struct sim_world *w, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Run the seed again, this time telling the story. */
+void sim_report(struct sim_world *w, uint64_t seed, uint32_t ops);
 
 /* ---- sim_data.c: things that may happen; return 1 if they did ---- */
-int sim_data_wire(struct sim_world *w, int x, int slot);
-int sim_data_execute(struct sim_world *w, int x, int slot);
-int sim_data_ack(struct sim_world *w, int x, int slot);
-int sim_data_complete_receive(struct sim_world *w, int x, int slot);
-int sim_data_give_up(struct sim_world *w, int x, int slot);
-int sim_data_settle(struct sim_world *w, int x, int slot);
+int sim_data_wire(struct sim_pair *p, int x, int slot);
+int sim_data_execute(struct sim_pair *p, int x, int slot);
+int sim_data_ack(struct sim_pair *p, int x, int slot);
+int sim_data_complete_receive(struct sim_pair *p, int x, int slot);
+int sim_data_give_up(struct sim_pair *p, int x, int slot);
+int sim_data_settle(struct sim_pair *p, int x, int slot);
 uint32_t sim_data_packets(uint64_t length, unsigned kind, uint32_t mtu);
-int sim_data_stalled(const struct sim_world *w, int x, int slot, uint64_t time);
+int sim_data_stalled(const struct sim_pair *p, int x, int slot, uint64_t time);
 
 /* ---- sim_wire.c ---- */
-void sim_wire_send(struct sim_world *w, int x);
-int sim_wire_receive(struct sim_world *w, int x);
+void sim_wire_send(struct sim_pair *p, int x);
+int sim_wire_receive(struct sim_pair *p, int x, int slot);
 
 /* ---- sim_side.c: control context ---- */
-void sim_side_give(struct sim_world *w, int x, const struct ha_event *event);
-int sim_side_pair_run(struct sim_world *w, int x, enum ha_context ctx);
-int sim_side_settled(struct sim_world *w, int x, int slot);
-int sim_side_connected(struct sim_world *w, int x, int slot);
-int sim_side_timer(struct sim_world *w, int x);
-int sim_side_send(struct sim_world *w, int x);
-int sim_side_suspect(struct sim_world *w, int x, int slot);
-int sim_side_alarm(struct sim_world *w, int x, int slot);
-int sim_side_port(struct sim_world *w, int x, int slot);
-int sim_side_lost(struct sim_world *w, int x);
-void sim_side_cancel(struct sim_world *w, int x);
+void sim_side_give(struct sim_pair *p, int x, const struct ha_event *event);
+int sim_side_pair_run(struct sim_pair *p, int x, enum ha_context ctx);
+int sim_side_settled(struct sim_pair *p, int x, int slot);
+int sim_side_connected(struct sim_pair *p, int x, int slot);
+int sim_side_timer(struct sim_pair *p, int x, int slot);
+int sim_side_send(struct sim_pair *p, int x, int slot);
+int sim_side_suspect(struct sim_pair *p, int x, int slot);
+int sim_side_failback(struct sim_pair *p, int x, int slot);
+int sim_side_alarm(struct sim_pair *p, int x, int slot);
+int sim_side_port(struct sim_pair *p, int x, int slot);
+int sim_side_lost(struct sim_pair *p, int x, int slot);
+void sim_side_restarted(struct sim_pair *p, int x); /* another instance answers for the peer */
 
 /* ---- sim_work.c: progress context ---- */
-int sim_work_submit(struct sim_world *w, int x);
-int sim_work_post(struct sim_world *w, int x);
-int sim_work_poll_send(struct sim_world *w, int x, int slot);
-int sim_work_poll_error(struct sim_world *w, int x, int slot);
-int sim_work_poll_receive(struct sim_world *w, int x, int slot);
-int sim_work_deliver(struct sim_world *w, int x, int slot);
-int sim_work_created(struct sim_world *w, int x, int slot);
-int sim_work_drained(struct sim_world *w, int x, int slot);
-int sim_work_resolved(struct sim_world *w, int x, int slot);
-int sim_work_check_close(struct sim_world *w, int x, int slot);
-int sim_work_close(struct sim_world *w, int x);
-void sim_work_create(struct sim_world *w, int x, int slot, uint32_t gen);
-void sim_work_resolve(struct sim_world *w, int x, int slot);
-void sim_work_fail(struct sim_world *w, int x, uint32_t why);
-void sim_work_gone(struct sim_world *w, int x);
-void sim_work_retire(struct sim_world *w, int x);
+int sim_work_post(struct sim_pair *p, int x, int slot);
+int sim_work_poll_send(struct sim_pair *p, int x, int slot);
+int sim_work_poll_error(struct sim_pair *p, int x, int slot);
+int sim_work_poll_receive(struct sim_pair *p, int x, int slot);
+int sim_work_deliver(struct sim_pair *p, int x, int slot);
+int sim_work_created(struct sim_pair *p, int x, int slot);
+int sim_work_drained(struct sim_pair *p, int x, int slot);
+int sim_work_resolved(struct sim_pair *p, int x, int slot);
+int sim_work_check_close(struct sim_pair *p, int x, int slot);
+void sim_work_create(struct sim_pair *p, int x, int slot, uint32_t gen);
+void sim_work_resolve(struct sim_pair *p, int x, int slot);
+void sim_work_fail(struct sim_pair *p, int x, uint32_t why);
+void sim_work_gone(struct sim_pair *p, int x);
+void sim_work_retire(struct sim_pair *p, int x);
+
+/* ---- sim_user.c ---- */
+int sim_user_submit(struct sim_pair *p, int x, int slot);
+int sim_user_flush(struct sim_pair *p, int x, int slot);
+int sim_user_close(struct sim_pair *p, int x, int slot);
+void sim_user_cancel(struct sim_pair *p, int x);
 
 /* ---- sim_oracle.c ---- */
-void sim_violation(struct sim_world *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void sim_oracle_post(struct sim_world *w, int x, uint32_t op, int slot);
-void sim_oracle_execute(struct sim_world *w, int x, uint32_t op, int slot);
-void sim_oracle_packet(struct sim_world *w, int x, int slot); /* a packet of x executes at the peer */
-void sim_oracle_end(struct sim_world *w, int x, uint32_t op, enum ha_op_result result);
-void sim_oracle_deliver(struct sim_world *w, int x, uint32_t op); /* at x, operation of the peer */
-void sim_oracle_create(struct sim_world *w, int x, int slot, uint32_t gen);
-void sim_oracle_resolve(struct sim_world *w, int x, int slot);
-void sim_oracle_destroy(struct sim_world *w, int x, int slot);
-void sim_oracle_fail(struct sim_world *w, int x);
-void sim_oracle_gone(struct sim_world *w, int x);
-void sim_oracle_step(struct sim_world *w);
-void sim_oracle_finish(struct sim_world *w);
-int sim_oracle_idle(const struct sim_world *w); /* 1 when everything has ended */
+void sim_violation(struct sim_pair *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void sim_oracle_post(struct sim_pair *p, int x, uint32_t op, int slot);
+void sim_oracle_execute(struct sim_pair *p, int x, uint32_t op, int slot);
+void sim_oracle_packet(struct sim_pair *p, int x, int slot); /* a packet of x executes at the peer */
+void sim_oracle_end(struct sim_pair *p, int x, uint32_t op, enum ha_op_result result);
+void sim_oracle_deliver(struct sim_pair *p, int x, uint32_t op); /* at x, operation of the peer */
+void sim_oracle_create(struct sim_pair *p, int x, int slot, uint32_t gen);
+void sim_oracle_resolve(struct sim_pair *p, int x, int slot);
+void sim_oracle_destroy(struct sim_pair *p, int x, int slot);
+void sim_oracle_fail(struct sim_pair *p, int x);
+void sim_oracle_gone(struct sim_pair *p, int x);
+void sim_oracle_step(struct sim_pair *p);
+void sim_oracle_finish(struct sim_pair *p);
+int sim_oracle_idle(const struct sim_pair *p); /* 1 when everything has ended */
 
 #endif

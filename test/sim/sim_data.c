@@ -19,25 +19,19 @@ uint32_t sim_data_packets(uint64_t length, unsigned kind, uint32_t mtu)
     return kind == HA_OP_ATOMIC || kind == HA_OP_FETCH || n == 0 ? 1 : n;
 }
 
-static struct sim_qp *qp_of(struct sim_world *w, int x, int slot)
+static struct sim_qp *qp_of(struct sim_pair *p, int x, int slot)
 {
-    return &w->side[x].qp[slot];
+    return &p->side[x].qp[slot];
 }
 
 /* The other end of x's queue pair, or NULL when it is not there (any more). */
-static struct sim_qp *responder_of(struct sim_world *w, int x, int slot)
+static struct sim_qp *responder_of(struct sim_pair *p, int x, int slot)
 {
-    struct sim_qp *mine = qp_of(w, x, slot), *its = qp_of(w, !x, slot);
+    struct sim_qp *mine = qp_of(p, x, slot), *its = qp_of(p, !x, slot);
 
-    if (w->side[!x].dead || mine->gen != its->gen || its->state < SIM_QP_UP)
+    if (p->side[!x].dead || mine->gen != its->gen || its->state < SIM_QP_UP)
         return NULL;
     return its;
-}
-
-static int path_works(const struct sim_world *w, int from, int slot)
-{
-    return !w->rail[slot].data_lost[from] && !w->side[0].port_down[slot] &&
-           !w->side[1].port_down[slot];
 }
 
 /* The wire request that holds packet `pos`. */
@@ -64,17 +58,17 @@ static int held_by_fence(const struct sim_qp *qp, const struct sim_wqe *wqe)
 }
 
 /* Side x puts its next packet on the wire. */
-int sim_data_wire(struct sim_world *w, int x, int slot)
+int sim_data_wire(struct sim_pair *p, int x, int slot)
 {
-    struct sim_qp *qp = qp_of(w, x, slot);
+    struct sim_qp *qp = qp_of(p, x, slot);
     struct sim_wqe *wqe;
 
-    if (w->side[x].dead || qp->wired == qp->posted ||
+    if (p->side[x].dead || qp->wired == qp->posted ||
         (qp->state != SIM_QP_UP && qp->state != SIM_QP_ERRING))
         return 0;
     wqe = wqe_at(qp, qp->wired);
     if (held_by_fence(qp, wqe)) {
-        w->cover[SIM_COVER_FENCED_OP]++;
+        p->world->cover[SIM_COVER_FENCED_OP]++;
         return 0;
     }
     qp->wired += wqe->kind == HA_OP_READ ? wqe->npsn : 1;
@@ -89,14 +83,14 @@ static void receive_message(struct sim_qp *responder, const struct sim_wqe *wqe)
 
 /* The responder refuses the request at `wqe`: x's queue pair is in error, and
  * nothing behind it runs. */
-static int refuse(struct sim_world *w, int x, int slot, const struct sim_wqe *wqe)
+static int refuse(struct sim_pair *p, int x, int slot, const struct sim_wqe *wqe)
 {
-    struct sim_qp *qp = qp_of(w, x, slot);
+    struct sim_qp *qp = qp_of(p, x, slot);
 
-    if (qp->state != SIM_QP_UP || !path_works(w, !x, slot) ||
+    if (qp->state != SIM_QP_UP || !sim_path_works(p, !x, slot) ||
         qp->acked != (uint32_t)(wqe - qp->wqe))
         return 0;
-    sim_trace(w, "side %d: operation %u is refused on lane %d.%u", x, wqe->op, slot, qp->gen);
+    sim_trace(p, "side %d: operation %u is refused on lane %d.%u", x, wqe->op, slot, qp->gen);
     qp->state     = SIM_QP_BROKEN;
     qp->error_cqe = 1;
     qp->refused   = 1;
@@ -105,96 +99,99 @@ static int refuse(struct sim_world *w, int x, int slot, const struct sim_wqe *wq
 
 /* The next packet of x executes at the other side. A packet that left before
  * a cut may still arrive, rarely. */
-int sim_data_execute(struct sim_world *w, int x, int slot)
+int sim_data_execute(struct sim_pair *p, int x, int slot)
 {
-    struct sim_qp *qp = qp_of(w, x, slot), *responder = responder_of(w, x, slot);
+    struct sim_qp *qp = qp_of(p, x, slot), *responder = responder_of(p, x, slot);
     struct sim_wqe *wqe;
 
     if (responder == NULL || responder->state == SIM_QP_ERR || qp->state < SIM_QP_UP ||
         responder->rx >= qp->wired)
         return 0;
-    if (!path_works(w, x, slot) && !sim_chance(w, 2))
+    if (!sim_path_works(p, x, slot) && !sim_chance(p->world, 2))
+        return 0;
+    if (sim_is_slow(p, slot))
         return 0;
     wqe = wqe_at(qp, responder->rx);
-    if (w->side[x].op[wqe->op].wrong)
-        return refuse(w, x, slot, wqe);
-    sim_oracle_packet(w, x, slot);
-    w->cover[SIM_COVER_EXEC_ERRING] += responder->state == SIM_QP_ERRING;
-    w->cover[SIM_COVER_EXEC_SENDER_FENCED] += qp->state == SIM_QP_ERR;
+    if (p->side[x].op[wqe->op].wrong)
+        return refuse(p, x, slot, wqe);
+    sim_oracle_packet(p, x, slot);
+    p->world->cover[SIM_COVER_EXEC_ERRING] += responder->state == SIM_QP_ERRING;
+    p->world->cover[SIM_COVER_EXEC_SENDER_FENCED] += qp->state == SIM_QP_ERR;
     responder->rx += wqe->kind == HA_OP_READ ? wqe->npsn : 1;
     if (responder->rx < wqe->pos + wqe->npsn)
         return 1;
     responder->rx_wqe++;
     receive_message(responder, wqe);
-    sim_trace(w, "side %d: operation %u of the peer executes on lane %d.%u", !x, wqe->op, slot,
+    sim_trace(p, "side %d: operation %u of the peer executes on lane %d.%u", !x, wqe->op, slot,
               qp->gen);
-    sim_oracle_execute(w, x, wqe->op, slot);
+    sim_oracle_execute(p, x, wqe->op, slot);
     return 1;
 }
 
 /* The acknowledgement (or the answer) of x's oldest executed request arrives. */
-int sim_data_ack(struct sim_world *w, int x, int slot)
+int sim_data_ack(struct sim_pair *p, int x, int slot)
 {
-    struct sim_qp *qp = qp_of(w, x, slot), *responder = responder_of(w, x, slot);
+    struct sim_qp *qp = qp_of(p, x, slot), *responder = responder_of(p, x, slot);
     struct sim_op *op;
 
-    if (w->side[x].dead || responder == NULL || qp->acked >= responder->rx_wqe ||
+    if (p->side[x].dead || responder == NULL || qp->acked >= responder->rx_wqe ||
         (qp->state != SIM_QP_UP && qp->state != SIM_QP_ERRING))
         return 0;
-    if (!path_works(w, !x, slot))
+    if (!sim_path_works(p, !x, slot) || sim_is_slow(p, slot))
         return 0;
-    if (w->rail[slot].acks_lost[x]) {
-        w->cover[SIM_COVER_ACKS_LOST]++;
+    if (sim_port_of(p, x, slot)->acks_lost) {
+        p->world->cover[SIM_COVER_ACKS_LOST]++;
         return 0;
     }
-    op = &w->side[x].op[qp->wqe[qp->acked].op];
+    op = &p->side[x].op[qp->wqe[qp->acked].op];
     if (op->kind == HA_OP_READ || op->kind == HA_OP_FETCH)
         op->has_data = 1;
     qp->acked++;
-    qp->progress_at = w->now;
+    qp->progress_at = p->world->now;
     return 1;
 }
 
 /* A received message becomes visible in x's completion queue. */
-int sim_data_complete_receive(struct sim_world *w, int x, int slot)
+int sim_data_complete_receive(struct sim_pair *p, int x, int slot)
 {
-    struct sim_qp *qp = qp_of(w, x, slot);
+    struct sim_qp *qp = qp_of(p, x, slot);
 
-    if (w->side[x].dead || qp->visible == qp->num_msg)
+    if (p->side[x].dead || qp->visible == qp->num_msg)
         return 0;
     qp->visible++;
     return 1;
 }
 
-int sim_data_stalled(const struct sim_world *w, int x, int slot, uint64_t time)
+int sim_data_stalled(const struct sim_pair *p, int x, int slot, uint64_t time)
 {
-    const struct sim_qp *qp = &w->side[x].qp[slot];
+    const struct sim_qp *qp = &p->side[x].qp[slot];
 
-    return qp->state == SIM_QP_UP && qp->acked < qp->num_wqe && w->now - qp->progress_at > time;
+    return qp->state == SIM_QP_UP && qp->acked < qp->num_wqe && p->world->now - qp->progress_at > time;
 }
 
 /* The device of x has retried often enough. */
-int sim_data_give_up(struct sim_world *w, int x, int slot)
+int sim_data_give_up(struct sim_pair *p, int x, int slot)
 {
-    struct sim_qp *qp = qp_of(w, x, slot);
+    struct sim_qp *qp = qp_of(p, x, slot);
 
-    if (w->side[x].dead || !sim_data_stalled(w, x, slot, GIVE_UP_TIME))
+    if (p->side[x].dead || !sim_data_stalled(p, x, slot, GIVE_UP_TIME))
         return 0;
     /* An idle simulated device is not a dead one. */
-    if (path_works(w, x, slot) && path_works(w, !x, slot) && !w->rail[slot].acks_lost[x] &&
-        responder_of(w, x, slot) != NULL && responder_of(w, x, slot)->state == SIM_QP_UP)
+    if (sim_path_works(p, x, slot) && sim_path_works(p, !x, slot) &&
+        !sim_port_of(p, x, slot)->acks_lost &&
+        responder_of(p, x, slot) != NULL && responder_of(p, x, slot)->state == SIM_QP_UP)
         return 0;
-    w->cover[SIM_COVER_RETRY_EXHAUSTED]++;
-    sim_trace(w, "side %d: retries exhausted on lane %d.%u", x, slot, qp->gen);
+    p->world->cover[SIM_COVER_RETRY_EXHAUSTED]++;
+    sim_trace(p, "side %d: retries exhausted on lane %d.%u", x, slot, qp->gen);
     qp->state     = SIM_QP_BROKEN;
     qp->error_cqe = 1;
     return 1;
 }
 
 /* modify(ERR) takes effect at last. */
-int sim_data_settle(struct sim_world *w, int x, int slot)
+int sim_data_settle(struct sim_pair *p, int x, int slot)
 {
-    struct sim_qp *qp = qp_of(w, x, slot);
+    struct sim_qp *qp = qp_of(p, x, slot);
 
     if (qp->state != SIM_QP_ERRING || qp->job)
         return 0;

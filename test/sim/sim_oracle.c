@@ -11,53 +11,53 @@
 
 #include "sim.h"
 
-void sim_violation(struct sim_world *w, const char *format, ...)
+void sim_violation(struct sim_pair *p, const char *format, ...)
 {
     va_list args;
 
-    if (w->violation[0] != '\0')
+    if (p->world->violation[0] != '\0')
         return;
     va_start(args, format);
-    vsnprintf(w->violation, sizeof(w->violation), format, args);
+    vsnprintf(p->world->violation, sizeof(p->world->violation), format, args);
     va_end(args);
-    sim_trace(w, "VIOLATION: %s", w->violation);
+    sim_trace(p, "VIOLATION: %s", p->world->violation);
 }
 
 /* ---- execution ---- */
 
-void sim_oracle_packet(struct sim_world *w, int x, int slot)
+void sim_oracle_packet(struct sim_pair *p, int x, int slot)
 {
-    const struct sim_qp *responder = &w->side[!x].qp[slot];
+    const struct sim_qp *responder = &p->side[!x].qp[slot];
 
     if (responder->settled_told)
-        sim_violation(w, "I10 lane %d.%u executes at side %d after its proof", slot,
+        sim_violation(p, "I10 lane %d.%u executes at side %d after its proof", slot,
                       responder->gen, !x);
-    if (w->side[!x].failed)
-        sim_violation(w, "I7 lane %d.%u executes at side %d after its error end", slot,
+    if (p->side[!x].failed)
+        sim_violation(p, "I7 lane %d.%u executes at side %d after its error end", slot,
                       responder->gen, !x);
 }
 
-void sim_oracle_execute(struct sim_world *w, int x, uint32_t i, int slot)
+void sim_oracle_execute(struct sim_pair *p, int x, uint32_t i, int slot)
 {
-    struct sim_side *side = &w->side[x];
+    struct sim_side *side = &p->side[x];
     struct sim_op *op     = &side->op[i];
 
     if (op->kind == HA_OP_READ) {
         if (i < side->fenced_executed)
-            sim_violation(w, "I9 READ %u of side %d executes after operation %u, fenced behind it",
+            sim_violation(p, "I9 READ %u of side %d executes after operation %u, fenced behind it",
                           i, x, side->fenced_executed - 1);
-        w->cover[SIM_COVER_READ_AGAIN] += op->executed;
+        p->world->cover[SIM_COVER_READ_AGAIN] += op->executed;
         op->executed = 1;
         return;
     }
     if (op->executed)
-        sim_violation(w, "I4 operation %u of side %d executes twice, now on lane %d", i, x, slot);
+        sim_violation(p, "I4 operation %u of side %d executes twice, now on lane %d", i, x, slot);
     while (side->next_executed < side->num_ops &&
            (side->op[side->next_executed].kind == HA_OP_READ ||
             side->op[side->next_executed].wrong))
         side->next_executed++;
     if (i > side->next_executed)
-        sim_violation(w, "I5 operation %u of side %d executes before %u", i, x,
+        sim_violation(p, "I5 operation %u of side %d executes before %u", i, x,
                       side->next_executed);
     op->executed        = 1;
     side->next_executed = i + 1;
@@ -68,53 +68,53 @@ void sim_oracle_execute(struct sim_world *w, int x, uint32_t i, int slot)
 /* ---- posting, resolving, ending ---- */
 
 /* Is x's queue pair of that generation stopped for good? */
-static int is_stopped(const struct sim_world *w, int x, int slot, uint32_t gen)
+static int is_stopped(const struct sim_pair *p, int x, int slot, uint32_t gen)
 {
-    const struct sim_qp *qp = &w->side[x].qp[slot];
+    const struct sim_qp *qp = &p->side[x].qp[slot];
 
     return qp->gen != gen || qp->state == SIM_QP_ERR || qp->state <= SIM_QP_INIT;
 }
 
-void sim_oracle_post(struct sim_world *w, int x, uint32_t i, int slot)
+void sim_oracle_post(struct sim_pair *p, int x, uint32_t i, int slot)
 {
-    struct sim_op *op = &w->side[x].op[i];
+    struct sim_op *op = &p->side[x].op[i];
 
-    if (op->slot >= 0 && (!is_stopped(w, 0, op->slot, op->gen) ||
-                          !is_stopped(w, 1, op->slot, op->gen)))
-        sim_violation(w, "I3 operation %u of side %d is posted again while lane %d.%u lives", i, x,
+    if (op->slot >= 0 && (!is_stopped(p, 0, op->slot, op->gen) ||
+                          !is_stopped(p, 1, op->slot, op->gen)))
+        sim_violation(p, "I3 operation %u of side %d is posted again while lane %d.%u lives", i, x,
                       op->slot, op->gen);
     if (op->ended)
-        sim_violation(w, "I1 operation %u of side %d is posted after its end", i, x);
-    if (w->side[!x].qp[slot].gen != w->side[x].qp[slot].gen ||
-        w->side[!x].qp[slot].state < SIM_QP_UP)
-        sim_violation(w, "side %d posts on lane %d.%u before the peer is ready for it", x, slot,
-                      w->side[x].qp[slot].gen);
-    if (w->side[x].pair.lane[slot].act == 0)
-        sim_violation(w, "I8 side %d posts on a lane without epoch", x);
+        sim_violation(p, "I1 operation %u of side %d is posted after its end", i, x);
+    if (p->side[!x].qp[slot].gen != p->side[x].qp[slot].gen ||
+        p->side[!x].qp[slot].state < SIM_QP_UP)
+        sim_violation(p, "side %d posts on lane %d.%u before the peer is ready for it", x, slot,
+                      p->side[x].qp[slot].gen);
+    if (p->side[x].pair.lane[slot].act == 0)
+        sim_violation(p, "I8 side %d posts on a lane without epoch", x);
     op->slot = (int8_t)slot;
-    op->gen  = w->side[x].qp[slot].gen;
+    op->gen  = p->side[x].qp[slot].gen;
 }
 
 /* The proof that x is about to adopt must be the truth, and final. */
-void sim_oracle_resolve(struct sim_world *w, int x, int slot)
+void sim_oracle_resolve(struct sim_pair *p, int x, int slot)
 {
-    const struct ha_view *view = &w->side[x].pair.view[slot];
-    const struct sim_qp *mine  = &w->side[x].qp[slot], *its = &w->side[!x].qp[slot];
+    const struct ha_view *view = &p->side[x].pair.view[slot];
+    const struct sim_qp *mine  = &p->side[x].qp[slot], *its = &p->side[!x].qp[slot];
     uint32_t rx                = its->gen == mine->gen ? its->rx : 0;
 
     if (mine->state != SIM_QP_ERR || mine->polled != mine->acked)
-        sim_violation(w, "I3 side %d resolves lane %d.%u before it is stopped and drained", x, slot,
+        sim_violation(p, "I3 side %d resolves lane %d.%u before it is stopped and drained", x, slot,
                       mine->gen);
     if (its->gen == mine->gen && its->state >= SIM_QP_UP && its->state != SIM_QP_ERR)
-        sim_violation(w, "I3 side %d resolves lane %d.%u before the peer has stopped it", x, slot,
+        sim_violation(p, "I3 side %d resolves lane %d.%u before the peer has stopped it", x, slot,
                       mine->gen);
     if (view->proof == HA_PROOF_EMPTY ? rx != 0 :
         its->gen == mine->gen && view->rxpsn != ha_psn_add(mine->psn, rx))
-        sim_violation(w, "I10 proof %u of lane %d.%u is not the truth (%u packets after %u)",
+        sim_violation(p, "I10 proof %u of lane %d.%u is not the truth (%u packets after %u)",
                       view->rxpsn, slot, mine->gen, rx, mine->psn);
 }
 
-static int may_end_so(const struct sim_world *w, int x, const struct sim_op *op,
+static int may_end_so(const struct sim_pair *p, int x, const struct sim_op *op,
                       enum ha_op_result result)
 {
     int answered = op->kind == HA_OP_READ || op->kind == HA_OP_FETCH;
@@ -129,126 +129,126 @@ static int may_end_so(const struct sim_world *w, int x, const struct sim_op *op,
     case HA_RESULT_REJECTED:
         return op->wrong && !op->executed;
     case HA_RESULT_CANCELED:
-        return w->side[x].failed;
+        return p->side[x].failed;
     default:
         return 0;
     }
 }
 
-void sim_oracle_end(struct sim_world *w, int x, uint32_t i, enum ha_op_result result)
+void sim_oracle_end(struct sim_pair *p, int x, uint32_t i, enum ha_op_result result)
 {
-    struct sim_op *op = &w->side[x].op[i];
+    struct sim_op *op = &p->side[x].op[i];
 
     if (op->ended)
-        sim_violation(w, "I1 operation %u of side %d ends twice", i, x);
-    if (w->side[x].failed && result != HA_RESULT_CANCELED && w->side[x].failed > 1)
-        sim_violation(w, "I7 operation %u of side %d ends after the error end", i, x);
-    if (!may_end_so(w, x, op, result))
-        sim_violation(w, "I2 operation %u (kind %u) of side %d ends with result %d, executed %u, "
+        sim_violation(p, "I1 operation %u of side %d ends twice", i, x);
+    if (p->side[x].failed && result != HA_RESULT_CANCELED && p->side[x].failed > 1)
+        sim_violation(p, "I7 operation %u of side %d ends after the error end", i, x);
+    if (!may_end_so(p, x, op, result))
+        sim_violation(p, "I2 operation %u (kind %u) of side %d ends with result %d, executed %u, "
                       "data %u", i, op->kind, x, (int)result, op->executed, op->has_data);
     op->ended  = 1;
     op->result = (uint8_t)result;
-    w->side[x].ended++;
+    p->side[x].ended++;
 }
 
-void sim_oracle_deliver(struct sim_world *w, int x, uint32_t i)
+void sim_oracle_deliver(struct sim_pair *p, int x, uint32_t i)
 {
-    struct sim_side *peer = &w->side[!x];
+    struct sim_side *peer = &p->side[!x];
 
     while (peer->next_delivered < peer->num_ops &&
            peer->op[peer->next_delivered].kind != HA_OP_SEND)
         peer->next_delivered++;
     if (peer->op[i].delivered)
-        sim_violation(w, "I5 message %u is delivered twice at side %d", i, x);
+        sim_violation(p, "I5 message %u is delivered twice at side %d", i, x);
     if (i != peer->next_delivered)
-        sim_violation(w, "I5 message %u is delivered at side %d, %u is next", i, x,
+        sim_violation(p, "I5 message %u is delivered at side %d, %u is next", i, x,
                       peer->next_delivered);
     if (!peer->op[i].executed)
-        sim_violation(w, "I2 message %u is delivered at side %d but never came", i, x);
-    if (w->side[x].failed)
-        sim_violation(w, "I7 message %u is delivered at side %d after its error end", i, x);
+        sim_violation(p, "I2 message %u is delivered at side %d but never came", i, x);
+    if (p->side[x].failed)
+        sim_violation(p, "I7 message %u is delivered at side %d after its error end", i, x);
     peer->op[i].delivered = 1;
     peer->next_delivered  = i + 1;
 }
 
 /* ---- lanes ---- */
 
-void sim_oracle_create(struct sim_world *w, int x, int slot, uint32_t gen)
+void sim_oracle_create(struct sim_pair *p, int x, int slot, uint32_t gen)
 {
-    const struct ha_lane *its = &w->side[!x].pair.lane[slot];
+    const struct ha_lane *its = &p->side[!x].pair.lane[slot];
 
     if (its->gen < gen && !(its->gen == gen - 1 && its->st == HA_LANE_CLOSED))
-        sim_violation(w, "I11 side %d begins lane %d.%u, the peer is at generation %u %s", x, slot,
+        sim_violation(p, "I11 side %d begins lane %d.%u, the peer is at generation %u %s", x, slot,
                       gen, its->gen, ha_lane_status_name(its->st));
-    if (w->side[x].qp[slot].state != SIM_QP_NONE)
-        sim_violation(w, "side %d builds a queue pair over a living one", x);
-    w->cover[SIM_COVER_GENERATION_4] += gen >= 4;
+    if (p->side[x].qp[slot].state != SIM_QP_NONE)
+        sim_violation(p, "side %d builds a queue pair over a living one", x);
+    p->world->cover[SIM_COVER_GENERATION_4] += gen >= 4;
 }
 
 /* Before a queue pair goes, everything it received must have been delivered. */
-void sim_oracle_destroy(struct sim_world *w, int x, int slot)
+void sim_oracle_destroy(struct sim_pair *p, int x, int slot)
 {
-    const struct sim_qp *qp = &w->side[x].qp[slot], *its = &w->side[!x].qp[slot];
+    const struct sim_qp *qp = &p->side[x].qp[slot], *its = &p->side[!x].qp[slot];
 
     if (qp->state == SIM_QP_UP || qp->state == SIM_QP_BROKEN || qp->state == SIM_QP_ERRING)
-        sim_violation(w, "side %d destroys lane %d.%u unfenced", x, slot, qp->gen);
+        sim_violation(p, "side %d destroys lane %d.%u unfenced", x, slot, qp->gen);
     if (qp->delivered != qp->num_msg)
-        sim_violation(w, "I6 side %d destroys lane %d.%u with %u of %u messages delivered", x, slot,
+        sim_violation(p, "I6 side %d destroys lane %d.%u with %u of %u messages delivered", x, slot,
                       qp->gen, qp->delivered, qp->num_msg);
     if (qp->polled != qp->acked)
-        sim_violation(w, "I6 side %d destroys lane %d.%u with successes unpolled", x, slot, qp->gen);
+        sim_violation(p, "I6 side %d destroys lane %d.%u with successes unpolled", x, slot, qp->gen);
     if (its->gen == qp->gen && its->close_asked && its->close_k > its->num_msg)
-        sim_violation(w, "I6 side %d waits for messages that never came", !x);
+        sim_violation(p, "I6 side %d waits for messages that never came", !x);
 }
 
-static void check_lane(struct sim_world *w, int x, int slot)
+static void check_lane(struct sim_pair *p, int x, int slot)
 {
-    struct sim_side *side      = &w->side[x];
+    struct sim_side *side      = &p->side[x];
     const struct ha_lane *lane = &side->pair.lane[slot];
     uint64_t rank              = (uint64_t)lane->gen << 8 | lane->st;
 
     if (rank < side->rank[slot])
-        sim_violation(w, "I11 lane %d of side %d moves back", slot, x);
+        sim_violation(p, "I11 lane %d of side %d moves back", slot, x);
     side->rank[slot] = rank;
     if (lane->act == 0)
         return;
     if (lane->act >= SIM_EPOCHS_MAX) {
-        sim_violation(w, "epoch %u: an endless failover", lane->act);
+        sim_violation(p, "epoch %u: an endless failover", lane->act);
         return;
     }
-    if (w->lane_of[lane->act].slot < 0) {
-        w->lane_of[lane->act].slot = (int8_t)slot;
-        w->lane_of[lane->act].gen  = lane->gen;
+    if (p->lane_of[lane->act].slot < 0) {
+        p->lane_of[lane->act].slot = (int8_t)slot;
+        p->lane_of[lane->act].gen  = lane->gen;
         for (uint32_t e = 1; e < lane->act; e++)
-            if (w->lane_of[e].slot == slot && w->lane_of[e].gen == lane->gen)
-                sim_violation(w, "I8 lane %d.%u serves epochs %u and %u", slot, lane->gen, e,
+            if (p->lane_of[e].slot == slot && p->lane_of[e].gen == lane->gen)
+                sim_violation(p, "I8 lane %d.%u serves epochs %u and %u", slot, lane->gen, e,
                               lane->act);
-        sim_trace(w, "epoch %u is lane %d.%u", lane->act, slot, lane->gen);
-    } else if (w->lane_of[lane->act].slot != slot || w->lane_of[lane->act].gen != lane->gen) {
-        sim_violation(w, "I8 epoch %u is lane %d.%u here, %d.%u at side %d", lane->act,
-                      w->lane_of[lane->act].slot, w->lane_of[lane->act].gen, slot, lane->gen, x);
+        sim_trace(p, "epoch %u is lane %d.%u", lane->act, slot, lane->gen);
+    } else if (p->lane_of[lane->act].slot != slot || p->lane_of[lane->act].gen != lane->gen) {
+        sim_violation(p, "I8 epoch %u is lane %d.%u here, %d.%u at side %d", lane->act,
+                      p->lane_of[lane->act].slot, p->lane_of[lane->act].gen, slot, lane->gen, x);
     }
 }
 
-static void check_slots(struct sim_world *w, int x)
+static void check_slots(struct sim_pair *p, int x)
 {
-    struct sim_side *side = &w->side[x];
+    struct sim_side *side = &p->side[x];
 
     if (side->tx_slot != ha_pair_tx_slot(&side->pair) ||
         side->rx_slot != ha_pair_rx_slot(&side->pair))
-        sim_violation(w, "side %d was not told that its lanes changed", x);
+        sim_violation(p, "side %d was not told that its lanes changed", x);
     if (side->pair.epoch < side->epoch)
-        sim_violation(w, "I11 the epoch of side %d moves back", x);
+        sim_violation(p, "I11 the epoch of side %d moves back", x);
     side->epoch = side->pair.epoch;
 }
 
-void sim_oracle_step(struct sim_world *w)
+void sim_oracle_step(struct sim_pair *p)
 {
     for (int x = 0; x < 2; x++) {
         for (int slot = 0; slot < HA_SLOTS; slot++)
-            check_lane(w, x, slot);
-        if (!w->side[x].gone)
-            check_slots(w, x);
+            check_lane(p, x, slot);
+        if (!p->side[x].gone)
+            check_slots(p, x);
     }
 }
 
@@ -256,53 +256,53 @@ void sim_oracle_step(struct sim_world *w)
 
 /* Operations may be ended only when no queue pair can touch their buffers, or
  * when that was waited for long enough. */
-void sim_oracle_fail(struct sim_world *w, int x)
+void sim_oracle_fail(struct sim_pair *p, int x)
 {
-    if (w->side[x].failed)
-        sim_violation(w, "I7 side %d is failed twice", x);
-    if (w->now >= w->side[x].pair.drain_at)
+    if (p->side[x].failed)
+        sim_violation(p, "I7 side %d is failed twice", x);
+    if (p->world->now >= p->side[x].pair.drain_at)
         return;
     for (int slot = 0; slot < HA_SLOTS; slot++)
-        if (!is_stopped(w, x, slot, w->side[x].qp[slot].gen))
-            sim_violation(w, "I7 side %d ends its operations while lane %d.%u lives", x, slot,
-                          w->side[x].qp[slot].gen);
+        if (!is_stopped(p, x, slot, p->side[x].qp[slot].gen))
+            sim_violation(p, "I7 side %d ends its operations while lane %d.%u lives", x, slot,
+                          p->side[x].qp[slot].gen);
 }
 
 /* Nothing that its sender saw succeed may still be undelivered at x. */
-void sim_oracle_gone(struct sim_world *w, int x)
+void sim_oracle_gone(struct sim_pair *p, int x)
 {
-    const struct sim_side *peer = &w->side[!x];
+    const struct sim_side *peer = &p->side[!x];
 
-    if (w->side[x].failed || ha_pair_failed(&peer->pair) || peer->dead)
+    if (p->side[x].failed || ha_pair_failed(&peer->pair) || peer->dead)
         return;
     for (uint32_t i = 0; i < peer->num_ops; i++)
         if (peer->op[i].kind == HA_OP_SEND && peer->op[i].ended && !peer->op[i].delivered)
-            sim_violation(w, "I5 side %d goes without message %u", x, i);
+            sim_violation(p, "I5 side %d goes without message %u", x, i);
 }
 
-int sim_oracle_idle(const struct sim_world *w)
+int sim_oracle_idle(const struct sim_pair *p)
 {
     for (int x = 0; x < 2; x++)
-        if (!w->side[x].dead && !w->side[x].gone)
+        if (!p->side[x].dead && !p->side[x].gone)
             return 0;
     return 1;
 }
 
-void sim_oracle_finish(struct sim_world *w)
+void sim_oracle_finish(struct sim_pair *p)
 {
     for (int x = 0; x < 2; x++) {
-        const struct sim_side *side = &w->side[x];
+        const struct sim_side *side = &p->side[x];
 
         if (side->dead)
             continue;
         if (!side->gone)
-            sim_violation(w, "L1 side %d has not finished: %u of %u operations, epoch %u", x,
+            sim_violation(p, "L1 side %d has not finished: %u of %u operations, epoch %u", x,
                           side->ended, side->num_ops, side->pair.epoch);
-        if (side->failed && !w->doomed)
-            sim_violation(w, "L1 side %d failed (%s) although a rail stayed usable", x,
+        if (side->failed && !p->doomed)
+            sim_violation(p, "L1 side %d failed (%s) although a rail stayed usable", x,
                           ha_fail_name(side->pair.fail));
         if (side->ended != side->num_ops && !side->failed)
-            sim_violation(w, "I1 side %d: %u of %u operations ended", x, side->ended,
+            sim_violation(p, "I1 side %d: %u of %u operations ended", x, side->ended,
                           side->num_ops);
     }
 }

@@ -11,55 +11,55 @@
 #define SUSPECT_TIME (3 * SIM_MS)
 #define LOST_TIME    (400 * SIM_MS)
 
-static void refresh_lanes(struct sim_world *w, int x)
+static void refresh_lanes(struct sim_pair *p, int x)
 {
-    struct sim_side *side = &w->side[x];
+    struct sim_side *side = &p->side[x];
 
     side->tx_slot = ha_pair_tx_slot(&side->pair);
     side->rx_slot = ha_pair_rx_slot(&side->pair);
-    sim_trace(w, "side %d: posts on %d, delivers from %d", x, side->tx_slot, side->rx_slot);
+    sim_trace(p, "side %d: posts on %d, delivers from %d", x, side->tx_slot, side->rx_slot);
 }
 
 /* modify(ERR). A connect job under way must end first. */
-static void fence(struct sim_world *w, int x, int slot, uint32_t cause)
+static void fence(struct sim_pair *p, int x, int slot, uint32_t cause)
 {
-    struct sim_qp *qp = &w->side[x].qp[slot];
+    struct sim_qp *qp = &p->side[x].qp[slot];
 
-    sim_trace(w, "side %d: fences lane %d.%u (%s)", x, slot, qp->gen, ha_cause_name(cause));
+    sim_trace(p, "side %d: fences lane %d.%u (%s)", x, slot, qp->gen, ha_cause_name(cause));
     qp->fence_asked = 1;
     if (qp->job)
-        w->cover[SIM_COVER_FENCED_CONNECTING]++;
+        p->world->cover[SIM_COVER_FENCED_CONNECTING]++;
     else if (qp->state == SIM_QP_INIT)
         qp->state = SIM_QP_ERR; /* it never heard a packet */
     else
         qp->state = SIM_QP_ERRING;
 }
 
-static void perform(struct sim_world *w, int x, const struct ha_action *action)
+static void perform(struct sim_pair *p, int x, const struct ha_action *action)
 {
-    struct sim_side *side = &w->side[x];
+    struct sim_side *side = &p->side[x];
     int slot              = action->slot;
 
     switch (action->kind) {
     case HA_ACT_CREATE_QP:
-        sim_work_create(w, x, slot, action->gen);
+        sim_work_create(p, x, slot, action->gen);
         break;
     case HA_ACT_CONNECT_QP:
         side->qp[slot].job = 1;
         break;
     case HA_ACT_FENCE:
-        fence(w, x, slot, action->value);
+        fence(p, x, slot, action->value);
         break;
     case HA_ACT_RESOLVE:
-        sim_work_resolve(w, x, slot);
+        sim_work_resolve(p, x, slot);
         break;
     case HA_ACT_CHECK_CLOSE:
         side->qp[slot].close_asked = 1;
         side->qp[slot].close_k     = action->value;
         break;
     case HA_ACT_DESTROY_QP:
-        sim_trace(w, "side %d: destroys lane %d.%u", x, slot, action->gen);
-        sim_oracle_destroy(w, x, slot);
+        sim_trace(p, "side %d: destroys lane %d.%u", x, slot, action->gen);
+        sim_oracle_destroy(p, x, slot);
         side->qp[slot].state = SIM_QP_NONE;
         break;
     case HA_ACT_SEND:
@@ -67,28 +67,28 @@ static void perform(struct sim_world *w, int x, const struct ha_action *action)
         side->send_slot   = slot;
         break;
     case HA_ACT_LANES:
-        refresh_lanes(w, x);
+        refresh_lanes(p, x);
         break;
     case HA_ACT_FAIL:
-        sim_work_fail(w, x, action->value);
+        sim_work_fail(p, x, action->value);
         break;
     case HA_ACT_GONE:
-        sim_work_gone(w, x);
+        sim_work_gone(p, x);
         break;
     }
 }
 
-static void perform_all(struct sim_world *w, int x, const struct ha_action *actions, int n)
+static void perform_all(struct sim_pair *p, int x, const struct ha_action *actions, int n)
 {
     for (int i = 0; i < n; i++)
-        perform(w, x, &actions[i]);
+        perform(p, x, &actions[i]);
 }
 
 /* Both lanes fenced here by own decision while the peer has done the same and
  * neither has heard of it. */
-static void cover_lanes(struct sim_world *w)
+static void cover_lanes(struct sim_pair *p)
 {
-    const struct ha_pair *a = &w->side[0].pair, *b = &w->side[1].pair;
+    const struct ha_pair *a = &p->side[0].pair, *b = &p->side[1].pair;
     int fenced = 0;
 
     for (int slot = 0; slot < HA_SLOTS; slot++) {
@@ -98,211 +98,224 @@ static void cover_lanes(struct sim_world *w)
         fenced += here || there;
         if (here && there && a->lane[slot].gen == b->lane[slot].gen &&
             a->view[slot].st < HA_LANE_FENCED && b->view[slot].st < HA_LANE_FENCED)
-            w->cover[SIM_COVER_DOUBLE_START]++;
+            p->world->cover[SIM_COVER_DOUBLE_START]++;
     }
-    w->cover[SIM_COVER_BOTH_LANES] += fenced == HA_SLOTS;
+    p->world->cover[SIM_COVER_BOTH_LANES] += fenced == HA_SLOTS;
 }
 
-void sim_side_give(struct sim_world *w, int x, const struct ha_event *event)
+void sim_side_give(struct sim_pair *p, int x, const struct ha_event *event)
 {
     struct ha_action actions[HA_ACTIONS_MAX];
 
-    perform_all(w, x, actions, ha_pair_step(&w->side[x].pair, event, w->now, actions));
-    cover_lanes(w);
+    perform_all(p, x, actions, ha_pair_step(&p->side[x].pair, event, p->world->now, actions));
+    cover_lanes(p);
 }
 
 /* What the latest transition of the core was, for the coverage. */
-static void cover_transition(struct sim_world *w, int x, const struct ha_pair *before)
+static void cover_transition(struct sim_pair *p, int x, const struct ha_pair *before)
 {
-    struct sim_side *side     = &w->side[x];
+    struct sim_side *side     = &p->side[x];
     const struct ha_pair *now = &side->pair;
 
     if (now->epoch > before->epoch) {
-        w->cover[SIM_COVER_FAILOVER] += now->epoch > 1;
-        w->cover[SIM_COVER_ONE_RAIL] += now->epoch > 1 && w->slots == 1;
-        w->cover[SIM_COVER_SLOT_1_FIRST] += now->epoch == 1 && now->lane[1].act == 1;
-        w->cover[SIM_COVER_PASSIVE] += now->epoch > 1 && w->now < w->side[!x].busy_until;
+        p->world->cover[SIM_COVER_FAILOVER] += now->epoch > 1;
+        p->world->cover[SIM_COVER_ONE_RAIL] += now->epoch > 1 && p->slots == 1;
+        p->world->cover[SIM_COVER_SLOT_1_FIRST] += now->epoch == 1 && now->lane[1].act == 1;
+        p->world->cover[SIM_COVER_PASSIVE] += now->epoch > 1 && p->world->now < p->side[!x].busy_until;
     }
     for (int slot = 0; slot < HA_SLOTS; slot++) {
         const struct ha_lane *was = &before->lane[slot], *is = &now->lane[slot];
 
-        w->cover[SIM_COVER_SKIPPED] += is->gen > was->gen && is->st == HA_LANE_FENCED;
-        w->cover[SIM_COVER_ABANDONED] += was->q == HA_QP_INIT && is->q == HA_QP_ERR;
-        w->cover[SIM_COVER_STANDBY_DIED] += was->st < HA_LANE_FENCED && was->gen == is->gen &&
-                                            is->q == HA_QP_ERRING && was->q == HA_QP_UP &&
-                                            is->act == 0 && now->epoch > 0;
+        p->world->cover[SIM_COVER_SKIPPED] += is->gen > was->gen && is->st == HA_LANE_FENCED;
+        p->world->cover[SIM_COVER_ABANDONED] += was->q == HA_QP_INIT && is->q == HA_QP_ERR;
+        p->world->cover[SIM_COVER_STANDBY_DIED] += was->st < HA_LANE_FENCED && was->gen == is->gen &&
+                                                   is->q == HA_QP_ERRING && was->q == HA_QP_UP &&
+                                                   is->act == 0 && now->epoch > 0;
     }
 }
 
-int sim_side_pair_run(struct sim_world *w, int x, enum ha_context ctx)
+int sim_side_pair_run(struct sim_pair *p, int x, enum ha_context ctx)
 {
     struct ha_action actions[HA_ACTIONS_MAX];
-    struct ha_pair before = w->side[x].pair;
-    int n = ha_pair_run(&w->side[x].pair, ctx, w->now, actions);
+    struct ha_pair before = p->side[x].pair;
+    int n = ha_pair_run(&p->side[x].pair, ctx, p->world->now, actions);
 
     if (n < 0)
         return 0;
-    perform_all(w, x, actions, n);
-    cover_transition(w, x, &before);
-    cover_lanes(w);
+    perform_all(p, x, actions, n);
+    cover_transition(p, x, &before);
+    cover_lanes(p);
     return 1;
 }
 
 /* ---- facts ---- */
 
 /* The barrier has passed: the expected packet number is final. */
-int sim_side_settled(struct sim_world *w, int x, int slot)
+int sim_side_settled(struct sim_pair *p, int x, int slot)
 {
-    struct sim_qp *qp     = &w->side[x].qp[slot];
+    struct sim_qp *qp     = &p->side[x].qp[slot];
     struct ha_event event = { .kind = HA_EV_SETTLED, .slot = slot, .gen = qp->gen };
 
     if (!qp->fence_asked || qp->settled_told || qp->state != SIM_QP_ERR)
         return 0;
     qp->settled_told = 1;
     event.proof      = HA_PROOF_PSN;
-    event.psn        = ha_psn_add(w->side[x].pair.view[slot].psn, qp->rx);
-    if (w->side[x].pair.lane[slot].proof == HA_PROOF_EMPTY)
-        w->cover[SIM_COVER_EMPTY_PROOF]++;
-    sim_side_give(w, x, &event);
+    event.psn        = ha_psn_add(p->side[x].pair.view[slot].psn, qp->rx);
+    if (p->side[x].pair.lane[slot].proof == HA_PROOF_EMPTY)
+        p->world->cover[SIM_COVER_EMPTY_PROOF]++;
+    sim_side_give(p, x, &event);
     return 1;
 }
 
 /* The connect job ends. */
-int sim_side_connected(struct sim_world *w, int x, int slot)
+int sim_side_connected(struct sim_pair *p, int x, int slot)
 {
-    struct sim_side *side = &w->side[x];
+    struct sim_side *side = &p->side[x];
     struct sim_qp *qp     = &side->qp[slot];
     struct ha_event event = { .kind = HA_EV_QP_CONNECTED, .slot = slot, .gen = qp->gen };
 
     if (!qp->job)
         return 0;
     qp->job = 0;
-    if (side->port_down[slot] || sim_chance(w, w->rail[slot].data_lost[x] ? 40 : 1)) {
+    if (sim_port_of(p, x, slot)->down || sim_chance(p->world, sim_path_works(p, x, slot) ? 1 : 40)) {
         event.kind = HA_EV_QP_FAILED;
-        w->cover[SIM_COVER_CONNECT_FAILED]++;
+        p->world->cover[SIM_COVER_CONNECT_FAILED]++;
     } else {
         qp->state = SIM_QP_UP;
     }
     if (qp->fence_asked)
         qp->state = SIM_QP_ERRING;
-    qp->progress_at = w->now;
-    sim_side_give(w, x, &event);
+    qp->progress_at = p->world->now;
+    sim_side_give(p, x, &event);
     return 1;
 }
 
-int sim_side_timer(struct sim_world *w, int x)
+int sim_side_timer(struct sim_pair *p, int x, int slot)
 {
     static const struct ha_event event = { .kind = HA_EV_TIMER };
-    struct sim_side *side = &w->side[x];
+    struct sim_side *side = &p->side[x];
 
-    if (w->now < side->patience || ha_pair_next_timer(&side->pair) > w->now)
+    (void)slot;
+    if (p->world->now < side->patience || ha_pair_next_timer(&side->pair) > p->world->now)
         return 0;
-    side->patience = w->now + sim_below(w, SIM_MS / 4); /* jitter is the glue's */
-    for (int i = 0; i < 2 && ha_pair_next_timer(&side->pair) <= w->now; i++)
-        sim_side_give(w, x, &event); /* the end of a deadline, and a retransmission */
-    if (ha_pair_next_timer(&side->pair) <= w->now)
-        sim_violation(w, "L1 the timer of side %d fires for ever", x);
+    side->patience = p->world->now + sim_below(p->world, SIM_MS / 4); /* jitter is the glue's */
+    for (int i = 0; i < 2 && ha_pair_next_timer(&side->pair) <= p->world->now; i++)
+        sim_side_give(p, x, &event); /* the end of a deadline, and a retransmission */
+    if (ha_pair_next_timer(&side->pair) <= p->world->now)
+        sim_violation(p, "L1 the timer of side %d fires for ever", x);
     return 1;
 }
 
-int sim_side_send(struct sim_world *w, int x)
+int sim_side_send(struct sim_pair *p, int x, int slot)
 {
-    if (!w->side[x].send_wanted)
+    (void)slot;
+    if (!p->side[x].send_wanted)
         return 0;
-    w->side[x].send_wanted = 0;
-    sim_wire_send(w, x);
+    p->side[x].send_wanted = 0;
+    sim_wire_send(p, x);
     return 1;
-}
-
-static int rail_is_deaf(const struct sim_world *w, int x, int slot)
-{
-    return w->rail[slot].data_lost[!x] || w->side[0].port_down[slot] || w->side[1].port_down[slot];
 }
 
 /* No progress, or no heartbeat while the other rail answers. */
-int sim_side_suspect(struct sim_world *w, int x, int slot)
+int sim_side_suspect(struct sim_pair *p, int x, int slot)
 {
-    struct sim_side *side = &w->side[x];
+    struct sim_side *side = &p->side[x];
     struct ha_event event = { .kind = HA_EV_LANE_SUSPECT, .slot = slot, .gen = side->qp[slot].gen };
     unsigned st           = side->pair.lane[slot].st;
 
-    if (side->qp[slot].state != SIM_QP_UP || w->now - side->qp[slot].suspected_at < SUSPECT_TIME)
+    if (side->qp[slot].state != SIM_QP_UP || p->world->now - side->qp[slot].suspected_at < SUSPECT_TIME)
         return 0;
-    if (sim_data_stalled(w, x, slot, SUSPECT_TIME))
+    if (sim_data_stalled(p, x, slot, SUSPECT_TIME))
         event.cause = HA_CAUSE_RTO;
-    else if (rail_is_deaf(w, x, slot) && !rail_is_deaf(w, x, !slot) &&
-             w->now - w->rail[slot].hurt_at > SUSPECT_TIME && sim_chance(w, 5))
+    else if (!sim_path_works(p, !x, slot) && sim_path_works(p, !x, !slot) &&
+             p->world->now - sim_hurt_at(p, slot) > SUSPECT_TIME && sim_chance(p->world, 5))
         event.cause = HA_CAUSE_HEARTBEAT;
     else
         return 0;
-    sim_side_give(w, x, &event);
+    sim_side_give(p, x, &event);
     if (side->pair.lane[slot].q == HA_QP_ERRING && st < HA_LANE_FENCED)
-        w->cover[SIM_COVER_SUSPECT]++;
+        p->world->cover[SIM_COVER_SUSPECT]++;
     else
-        w->cover[SIM_COVER_SUSPECT_REFUSED]++;
-    side->qp[slot].suspected_at = w->now; /* ask again later */
+        p->world->cover[SIM_COVER_SUSPECT_REFUSED]++;
+    side->qp[slot].suspected_at = p->world->now; /* ask again later */
     return 1;
 }
 
 /* A hard trigger without a reason: the lane is lost although it was fine. */
-int sim_side_alarm(struct sim_world *w, int x, int slot)
+int sim_side_alarm(struct sim_pair *p, int x, int slot)
 {
-    struct sim_side *side = &w->side[x];
+    struct sim_side *side = &p->side[x];
     struct ha_event event = { .kind = HA_EV_LANE_DOWN, .slot = slot, .gen = side->qp[slot].gen,
                               .cause = HA_CAUSE_FLUSH };
 
-    if (w->alarms_left == 0 || side->pair.lane[slot].st >= HA_LANE_FENCED)
+    if (p->alarms_left == 0 || side->pair.lane[slot].st >= HA_LANE_FENCED ||
+        !sim_chance(p->world, 4))
         return 0;
-    w->alarms_left--;
-    w->cover[SIM_COVER_ALARM]++;
-    sim_side_give(w, x, &event);
+    p->alarms_left--;
+    p->world->cover[SIM_COVER_ALARM]++;
+    sim_side_give(p, x, &event);
     return 1;
 }
 
 /* Port events reach the control context. */
-int sim_side_port(struct sim_world *w, int x, int slot)
+int sim_side_port(struct sim_pair *p, int x, int slot)
 {
-    struct sim_side *side = &w->side[x];
+    struct sim_side *side = &p->side[x];
     struct ha_event event = { .slot = slot, .gen = side->pair.lane[slot].gen,
                               .cause = HA_CAUSE_PORT };
 
-    if (side->port_down[slot] == side->port_told[slot])
+    if (slot >= p->slots || sim_port_of(p, x, slot)->down == side->port_told[slot])
         return 0;
-    side->port_told[slot] = side->port_down[slot];
+    side->port_told[slot] = sim_port_of(p, x, slot)->down;
     event.kind            = HA_EV_RAIL;
-    event.value           = !side->port_down[slot];
-    sim_trace(w, "side %d: rail %d is %s", x, slot, event.value ? "up" : "down");
-    sim_side_give(w, x, &event);
-    if (side->port_down[slot]) {
+    event.value           = !side->port_told[slot];
+    sim_trace(p, "side %d: rail %d is %s", x, slot, event.value ? "up" : "down");
+    sim_side_give(p, x, &event);
+    if (side->port_told[slot]) {
         event.kind = HA_EV_LANE_DOWN;
-        sim_side_give(w, x, &event);
+        sim_side_give(p, x, &event);
     }
     return 1;
 }
 
 /* Heartbeats are missing on every rail. */
-int sim_side_lost(struct sim_world *w, int x)
+int sim_side_lost(struct sim_pair *p, int x, int slot)
 {
     struct ha_event event = { .kind = HA_EV_PEER_LOST, .value = HA_FAIL_PEER_DEAD };
 
-    if (!w->doomed || w->side[x].lost_told || w->now - w->doom_at < LOST_TIME)
+    (void)slot;
+    if (!p->doomed || p->side[x].lost_told || p->world->now - p->world->doom_at < LOST_TIME)
         return 0;
-    if (!w->side[!x].dead && (!rail_is_deaf(w, x, 0) || !rail_is_deaf(w, x, 1)))
-        return 0;
-    w->side[x].lost_told = 1;
-    sim_trace(w, "side %d: the peer is silent on every rail", x);
-    sim_side_give(w, x, &event);
+    for (int i = 0; i < p->slots && !p->side[!x].dead; i++)
+        if (sim_path_works(p, !x, i))
+            return 0;
+    p->side[x].lost_told = 1;
+    sim_trace(p, "side %d: the peer is silent on every rail", x);
+    sim_side_give(p, x, &event);
     return 1;
 }
 
-/* The user ends the endpoint while operations are outstanding. */
-void sim_side_cancel(struct sim_world *w, int x)
+void sim_side_restarted(struct sim_pair *p, int x)
 {
-    struct ha_event event = { .kind = HA_EV_PEER_LOST, .value = HA_FAIL_CANCELED };
+    struct ha_event event = { .kind = HA_EV_PEER_LOST, .value = HA_FAIL_PEER_RESTART };
 
-    if (w->side[x].closed || w->side[x].gone)
-        return;
-    w->cover[SIM_COVER_CANCELED]++;
-    sim_trace(w, "side %d: its user cancels", x);
-    sim_side_give(w, x, &event);
+    sim_trace(p, "side %d: another process answers for the peer", x);
+    sim_side_give(p, x, &event);
+}
+
+/* Back to the first rail, which works again: a failover like any other. */
+int sim_side_failback(struct sim_pair *p, int x, int slot)
+{
+    struct sim_side *side = &p->side[x];
+    struct ha_event event = { .kind = HA_EV_LANE_SUSPECT, .slot = 1, .gen = side->qp[1].gen,
+                              .cause = HA_CAUSE_FAILBACK };
+
+    if (slot != 0 || side->failbacks_left == 0 || side->tx_slot != 1 ||
+        ha_pair_standby(&side->pair) != 0 || !sim_chance(p->world, 10))
+        return 0;
+    side->failbacks_left--;
+    p->world->cover[SIM_COVER_FAILBACK]++;
+    sim_trace(p, "side %d: back to its first rail", x);
+    sim_side_give(p, x, &event);
+    return 1;
 }

@@ -2,15 +2,14 @@
 
 /*
  * Control datagrams: real packets, encoded and decoded by the product. They
- * are lost, repeated, overtake each other, and sometimes a very old one shows
- * up. One that is genuine must always be accepted, however late.
+ * are lost, repeated, late, overtake each other, and sometimes a very old one
+ * shows up, even one of a process that is no more. One that is genuine must
+ * always be accepted, however late; one for another process never.
  */
 
 #include <string.h>
 
 #include "sim.h"
-
-static const uint64_t cookie[2] = { 0x1111111111111111ull, 0x2222222222222222ull };
 
 /* A side that has forgotten the pair says no more than that. */
 static void blank(struct ha_record *state)
@@ -21,123 +20,203 @@ static void blank(struct ha_record *state)
         state->lane[slot].st = state->lane[slot].seen_st = HA_LANE_CLOSED;
 }
 
-static void encode(struct sim_world *w, int x, struct sim_packet *packet)
+static size_t encode_record(struct sim_pair *p, int x, uint8_t *bytes, size_t length)
+{
+    const struct sim_side *side = &p->side[x], *peer = &p->side[!x];
+    struct ha_packet_record record;
+
+    memset(&record, 0, sizeof(record));
+    record.src_ep = side->ep;
+    record.dst_ep = peer->ep;
+    record.tag    = ha_pair_tag(side->cookie, peer->cookie, 0);
+    record.slots  = p->slots;
+    if (side->gone)
+        blank(&record.state);
+    else
+        ha_pair_snapshot(&side->pair, &record.state);
+    return ha_packet_encode_record(bytes, length, &record);
+}
+
+static void encode(struct sim_pair *p, int x, enum ha_packet_type type, uint32_t nonce,
+                   struct sim_packet *packet)
 {
     struct ha_packet_header header;
-    struct ha_packet_record record;
     size_t length;
 
     memset(&header, 0, sizeof(header));
-    memset(&record, 0, sizeof(record));
-    header.type       = HA_PACKET_STATE;
+    header.type       = type;
     header.rail       = packet->slot;
-    header.count      = 1;
-    header.nonce      = w->side[x].nonce++;
-    header.src_cookie = cookie[x];
-    header.dst_cookie = cookie[!x];
-    record.src_ep     = (uint32_t)x;
-    record.dst_ep     = (uint32_t)!x;
-    record.tag        = ha_pair_tag(cookie[0], cookie[1], 0);
-    record.slots      = w->slots;
-    if (w->side[x].gone)
-        blank(&record.state);
-    else
-        ha_pair_snapshot(&w->side[x].pair, &record.state);
-    length         = ha_packet_encode_header(packet->bytes, &header);
-    length         = ha_packet_encode_record(packet->bytes, length, &record);
+    header.count      = type == HA_PACKET_STATE;
+    header.nonce      = nonce;
+    header.src_cookie = p->side[x].cookie;
+    header.dst_cookie = p->side[!x].cookie;
+    length            = ha_packet_encode_header(packet->bytes, &header);
+    if (type == HA_PACKET_STATE)
+        length = encode_record(p, x, packet->bytes, length);
     packet->length = (uint16_t)length;
 }
 
-static int wire_works(const struct sim_world *w, int from, int slot)
+static uint64_t arrival(struct sim_pair *p, int slot)
 {
-    return !w->rail[slot].data_lost[from] && !w->side[0].port_down[slot] &&
-           !w->side[1].port_down[slot];
+    struct sim_world *w = p->world;
+    uint32_t most       = w->delay * (uint32_t)SIM_MS;
+
+    if (sim_port_of(p, 0, slot)->slow || sim_port_of(p, 1, slot)->slow)
+        most += 10 * (uint32_t)SIM_MS;
+    return most == 0 ? w->now : w->now + sim_below(w, most);
 }
 
-void sim_wire_send(struct sim_world *w, int x)
+static void put_on_wire(struct sim_pair *p, int x, struct sim_packet *packet)
 {
-    struct sim_side *side = &w->side[x];
-    struct sim_packet packet;
+    struct sim_world *w = p->world;
 
-    packet.slot   = (uint8_t)(side->send_slot != HA_NO_SLOT ? side->send_slot : side->heard_slot);
-    packet.to     = (uint8_t)!x;
-    packet.number = ++w->packets;
-    encode(w, x, &packet);
-    w->old[w->old_used++ % SIM_OLD_MAX] = packet;
-    if (!wire_works(w, x, packet.slot) || sim_chance(w, w->loss) || w->net_used == SIM_NET_MAX) {
+    packet->to     = (uint8_t)!x;
+    packet->number = ++p->packets;
+    packet->at     = arrival(p, packet->slot);
+    p->old[p->old_used++ % SIM_OLD_MAX] = *packet;
+    if (!sim_path_works(p, x, packet->slot) || sim_chance(w, w->loss) ||
+        sim_chance(w, sim_port_of(p, x, packet->slot)->ctl_lost) || p->net_used == SIM_NET_MAX) {
         w->cover[SIM_COVER_CTL_LOST]++;
         return;
     }
-    w->net[w->net_used++] = packet;
+    p->net[p->net_used++] = *packet;
 }
 
-static void accept(struct sim_world *w, int x, const struct sim_packet *packet)
+void sim_wire_send(struct sim_pair *p, int x)
 {
-    struct ha_event event = { .kind = HA_EV_RECORD };
+    struct sim_side *side    = &p->side[x];
+    struct sim_packet packet = { .slot = (uint8_t)(side->send_slot != HA_NO_SLOT ? side->send_slot :
+                                                   side->heard_slot) };
+
+    encode(p, x, HA_PACKET_STATE, ++side->nonce, &packet);
+    put_on_wire(p, x, &packet);
+}
+
+/* ---- receiving ---------------------------------------------------------------- */
+
+/* The process that has the port now is not the one that is addressed, and says so
+ * in its name: the cookies and the nonce are those of the question. */
+static void answer_unknown(struct sim_pair *p, int x, const struct sim_packet *packet)
+{
+    struct ha_packet_header header;
+    struct sim_packet reply = { .slot = packet->slot };
+
+    if (ha_packet_decode_header(packet->bytes, packet->length, &header) != 0 ||
+        header.type != HA_PACKET_STATE)
+        return;
+    encode(p, x, HA_PACKET_UNKNOWN, header.nonce, &reply);
+    put_on_wire(p, x, &reply);
+}
+
+/* Is it addressed to this side by its peer? As the glue looks it up. */
+static int is_for(const struct sim_pair *p, int x, const struct ha_packet_header *header,
+                  const struct ha_packet_record *record)
+{
+    const struct sim_side *side = &p->side[x], *peer = &p->side[!x];
+
+    return header->dst_cookie == side->cookie && header->src_cookie == peer->cookie &&
+           (header->type != HA_PACKET_STATE ||
+            (record->dst_ep == side->ep &&
+             record->tag == ha_pair_tag(side->cookie, peer->cookie, 0)));
+}
+
+static void take_unknown(struct sim_pair *p, int x, const struct ha_packet_header *header)
+{
+    if (header->nonce != p->side[x].nonce || p->side[x].gone)
+        return; /* not the answer to what we asked last */
+    p->world->cover[SIM_COVER_UNKNOWN_BELIEVED]++;
+    sim_side_restarted(p, x);
+}
+
+static void take_state(struct sim_pair *p, int x, const struct sim_packet *packet,
+                       const struct ha_packet_record *record)
+{
+    struct ha_event event = { .kind = HA_EV_RECORD, .record = &record->state };
+
+    p->side[x].heard_slot = packet->slot;
+    if (p->side[x].gone) {
+        p->side[x].send_slot = packet->slot;
+        sim_wire_send(p, x);
+        return;
+    }
+    if (ha_packet_record_check(&p->side[x].pair, &record->state) != 0) {
+        sim_violation(p, "side %d refuses a genuine packet", x);
+        return;
+    }
+    sim_trace(p, "side %d: hears packet %u: epoch %u  0.%u %s  1.%u %s  flags %x", x,
+              packet->number, record->state.epoch, record->state.lane[0].gen,
+              ha_lane_status_name(record->state.lane[0].st), record->state.lane[1].gen,
+              ha_lane_status_name(record->state.lane[1].st), record->state.flags);
+    sim_side_give(p, x, &event);
+}
+
+static void accept(struct sim_pair *p, int x, const struct sim_packet *packet)
+{
     struct ha_packet_header header;
     struct ha_packet_record record;
 
-    if (w->side[x].gone) {
-        w->side[x].send_slot = packet->slot;
-        sim_wire_send(w, x);
+    if (p->side[x].dead) {
+        if (p->side[x].reborn)
+            answer_unknown(p, x, packet);
         return;
     }
     if (ha_packet_decode_header(packet->bytes, packet->length, &header) != 0 ||
-        ha_packet_decode_record(packet->bytes, packet->length, 0, &record) != 0) {
-        sim_violation(w, "a genuine packet is malformed");
+        (header.type == HA_PACKET_STATE &&
+         ha_packet_decode_record(packet->bytes, packet->length, 0, &record) != 0)) {
+        sim_violation(p, "a genuine packet is malformed");
         return;
     }
-    if (ha_packet_record_check(&w->side[x].pair, &record.state) != 0) {
-        sim_violation(w, "side %d refuses a genuine packet", x);
-        return;
-    }
-    sim_trace(w, "side %d: hears packet %u: epoch %u  0.%u %s  1.%u %s  flags %x", x,
-              packet->number, record.state.epoch, record.state.lane[0].gen,
-              ha_lane_status_name(record.state.lane[0].st), record.state.lane[1].gen,
-              ha_lane_status_name(record.state.lane[1].st), record.state.flags);
-    w->side[x].heard_slot = packet->slot;
-    event.record          = &record.state;
-    sim_side_give(w, x, &event);
+    if (!is_for(p, x, &header, &record))
+        p->world->cover[SIM_COVER_STRANGER]++;
+    else if (header.type == HA_PACKET_UNKNOWN)
+        take_unknown(p, x, &header);
+    else
+        take_state(p, x, packet, &record);
 }
 
-static int receive_old(struct sim_world *w, int x)
+/* One that was sent long ago, perhaps to the process that was here before. */
+static int receive_old(struct sim_pair *p, int x)
 {
-    uint32_t n = w->old_used < SIM_OLD_MAX ? w->old_used : SIM_OLD_MAX;
+    const struct sim_pair *from = p->before != NULL && sim_chance(p->world, 30) ? p->before : p;
+    uint32_t n = from->old_used < SIM_OLD_MAX ? from->old_used : SIM_OLD_MAX;
     const struct sim_packet *packet;
 
     if (n == 0)
         return 0;
-    packet = &w->old[sim_below(w, n)];
-    if (packet->to != x || !wire_works(w, !x, packet->slot))
+    packet = &from->old[sim_below(p->world, n)];
+    if (packet->to != x || !sim_path_works(p, !x, packet->slot))
         return 0;
-    w->cover[SIM_COVER_CTL_OLD]++;
-    accept(w, x, packet);
+    p->world->cover[SIM_COVER_CTL_OLD]++;
+    accept(p, x, packet);
     return 1;
 }
 
-int sim_wire_receive(struct sim_world *w, int x)
+int sim_wire_receive(struct sim_pair *p, int x, int slot)
 {
+    struct sim_world *w = p->world;
     struct sim_packet packet;
     uint32_t i;
 
-    if (sim_below(w, 200) < w->loss)
-        return receive_old(w, x);
-    if (w->net_used == 0)
+    (void)slot;
+    if (sim_below(w, 200) < w->loss && (p->net_used > 0 || sim_chance(w, 4)))
+        return receive_old(p, x); /* rarely by itself: time would not pass */
+    if (p->net_used == 0)
         return 0;
-    i = sim_below(w, w->net_used);
-    if (w->net[i].to != x)
+    i = sim_below(w, p->net_used);
+    if (p->net[i].to != x || p->net[i].at > w->now)
         return 0;
-    packet = w->net[i];
+    packet = p->net[i];
     if (sim_chance(w, 10)) {
         w->cover[SIM_COVER_CTL_REPEATED]++; /* and stays on the wire */
     } else {
-        w->net[i] = w->net[--w->net_used];
+        p->net[i] = p->net[--p->net_used];
     }
-    if (!wire_works(w, !x, packet.slot) && !sim_chance(w, 5))
+    if (!sim_path_works(p, !x, packet.slot) && !sim_chance(w, 5))
         return 1; /* died on the way */
-    w->cover[SIM_COVER_CTL_REORDERED] += packet.number < w->newest[x];
-    if (packet.number > w->newest[x])
-        w->newest[x] = packet.number;
-    accept(w, x, &packet);
+    w->cover[SIM_COVER_CTL_REORDERED]  += packet.number < p->newest[x];
+    w->cover[SIM_COVER_LATE_CONTROL]   += w->now > packet.at && w->delay > 0;
+    if (packet.number > p->newest[x])
+        p->newest[x] = packet.number;
+    accept(p, x, &packet);
     return 1;
 }

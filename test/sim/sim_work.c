@@ -11,30 +11,15 @@
 
 /* ---- operations ---- */
 
-int sim_work_submit(struct sim_world *w, int x)
+int sim_work_post(struct sim_pair *p, int x, int slot)
 {
-    struct sim_side *side = &w->side[x];
-    struct sim_op *op     = &side->op[side->submitted];
-    uint32_t index;
-
-    if (side->submitted == side->num_ops || ha_log_room(&side->log) == 0 || side->failed)
-        return 0;
-    index = ha_log_append(&side->log, (enum ha_op_kind)op->kind,
-                          op->fence ? HA_OP_FLAG_FENCE : 0, op->length);
-    side->op_of[index & side->log.mask] = side->submitted++;
-    op->submitted                       = 1;
-    return 1;
-}
-
-int sim_work_post(struct sim_world *w, int x)
-{
-    struct sim_side *side = &w->side[x];
-    int slot              = side->tx_slot;
+    struct sim_side *side = &p->side[x];
     struct sim_qp *qp;
     struct sim_wqe *wqe;
     struct sim_op *op;
     uint32_t index;
 
+    slot = side->tx_slot;
     if (slot == HA_NO_SLOT || side->failed)
         return 0;
     index = ha_log_next_wait(&side->log);
@@ -52,155 +37,155 @@ int sim_work_post(struct sim_world *w, int x)
     if (!ha_log_psn_room(&side->log, slot, wqe->npsn))
         return 0;
     if (qp->state == SIM_QP_INIT || qp->state == SIM_QP_NONE)
-        sim_violation(w, "side %d posts on lane %d.%u, which is not connected", x, slot, qp->gen);
-    sim_oracle_post(w, x, wqe->op, slot);
-    sim_trace(w, "side %d: posts operation %u on lane %d.%u", x, wqe->op, slot, qp->gen);
+        sim_violation(p, "side %d posts on lane %d.%u, which is not connected", x, slot, qp->gen);
+    sim_oracle_post(p, x, wqe->op, slot);
+    sim_trace(p, "side %d: posts operation %u on lane %d.%u", x, wqe->op, slot, qp->gen);
     ha_log_post(&side->log, slot, qp->mtu);
     if (qp->num_wqe == qp->acked)
-        qp->progress_at = w->now;
+        qp->progress_at = p->world->now;
     qp->num_wqe++;
     qp->posted += wqe->npsn;
-    w->cover[SIM_COVER_PSN_WRAP] += ha_psn_add(qp->psn, qp->posted) < qp->psn;
+    p->world->cover[SIM_COVER_PSN_WRAP] += ha_psn_add(qp->psn, qp->posted) < qp->psn;
     return 1;
 }
 
-void sim_work_retire(struct sim_world *w, int x)
+void sim_work_retire(struct sim_pair *p, int x)
 {
-    struct sim_side *side = &w->side[x];
+    struct sim_side *side = &p->side[x];
     enum ha_op_result result;
     uint32_t index;
 
     while (ha_log_retire(&side->log, &index, &result))
-        sim_oracle_end(w, x, side->op_of[index & side->log.mask], result);
+        sim_oracle_end(p, x, side->op_of[index & side->log.mask], result);
 }
 
 /* One signaled success stands for all before it. */
-int sim_work_poll_send(struct sim_world *w, int x, int slot)
+int sim_work_poll_send(struct sim_pair *p, int x, int slot)
 {
-    struct sim_side *side = &w->side[x];
+    struct sim_side *side = &p->side[x];
     struct sim_qp *qp     = &side->qp[slot];
 
     if (qp->polled == qp->acked || side->failed)
         return 0;
-    qp->polled += 1 + sim_below(w, qp->acked - qp->polled);
+    qp->polled += 1 + sim_below(p->world, qp->acked - qp->polled);
     ha_log_success(&side->log, qp->wqe[qp->polled - 1].index, slot, qp->gen);
-    sim_work_retire(w, x);
+    sim_work_retire(p, x);
     return 1;
 }
 
-int sim_work_poll_error(struct sim_world *w, int x, int slot)
+int sim_work_poll_error(struct sim_pair *p, int x, int slot)
 {
-    struct sim_qp *qp     = &w->side[x].qp[slot];
+    struct sim_qp *qp     = &p->side[x].qp[slot];
     struct ha_event event = { .kind = HA_EV_LANE_DOWN, .slot = slot, .gen = qp->gen,
                               .cause = HA_CAUSE_COMPLETION };
 
     if (!qp->error_cqe || qp->polled != qp->acked)
         return 0;
     qp->error_cqe = 0;
-    if (qp->refused && !w->side[x].failed) {
+    if (qp->refused && !p->side[x].failed) {
         event.cause = HA_CAUSE_PROGRAM;
-        w->cover[SIM_COVER_REJECTED]++;
-        ha_log_reject(&w->side[x].log, qp->wqe[qp->acked].index);
-        sim_work_retire(w, x);
+        p->world->cover[SIM_COVER_REJECTED]++;
+        ha_log_reject(&p->side[x].log, qp->wqe[qp->acked].index);
+        sim_work_retire(p, x);
     }
-    sim_side_give(w, x, &event);
+    sim_side_give(p, x, &event);
     return 1;
 }
 
 /* ---- messages ---- */
 
-int sim_work_deliver(struct sim_world *w, int x, int slot)
+int sim_work_deliver(struct sim_pair *p, int x, int slot)
 {
-    struct sim_side *side = &w->side[x];
+    struct sim_side *side = &p->side[x];
     struct sim_qp *qp     = &side->qp[slot];
 
     if (qp->delivered == qp->taken || side->rx_slot != slot)
         return 0;
-    sim_trace(w, "side %d: delivers message %u from lane %d.%u", x, qp->msg[qp->delivered], slot,
+    sim_trace(p, "side %d: delivers message %u from lane %d.%u", x, qp->msg[qp->delivered], slot,
               qp->gen);
-    sim_oracle_deliver(w, x, qp->msg[qp->delivered++]);
+    sim_oracle_deliver(p, x, qp->msg[qp->delivered++]);
     return 1;
 }
 
-int sim_work_poll_receive(struct sim_world *w, int x, int slot)
+int sim_work_poll_receive(struct sim_pair *p, int x, int slot)
 {
-    struct sim_side *side = &w->side[x];
+    struct sim_side *side = &p->side[x];
     struct sim_qp *qp     = &side->qp[slot];
 
     if (qp->taken == qp->visible || qp->state == SIM_QP_NONE)
         return 0;
     qp->taken++;
     if (side->rx_slot != slot)
-        w->cover[SIM_COVER_HELD]++;
+        p->world->cover[SIM_COVER_HELD]++;
     else
-        sim_work_deliver(w, x, slot);
+        sim_work_deliver(p, x, slot);
     return 1;
 }
 
 /* ---- what the core asks for ---- */
 
-void sim_work_create(struct sim_world *w, int x, int slot, uint32_t gen)
+void sim_work_create(struct sim_pair *p, int x, int slot, uint32_t gen)
 {
-    struct sim_side *side = &w->side[x];
+    struct sim_side *side = &p->side[x];
     struct sim_qp *qp     = &side->qp[slot];
 
-    sim_oracle_create(w, x, slot, gen);
+    sim_oracle_create(p, x, slot, gen);
     memset(qp, 0, sizeof(*qp));
     qp->gen            = gen;
     qp->state          = SIM_QP_INIT;
     qp->mtu            = slot == 0 ? 1024 : 2048;
-    qp->psn            = sim_chance(w, 50) ? HA_PSN_MASK - sim_below(w, 12) :
-                                             sim_below(w, HA_PSN_MASK);
+    qp->psn            = sim_chance(p->world, 50) ? HA_PSN_MASK - sim_below(p->world, 12) :
+                                             sim_below(p->world, HA_PSN_MASK);
     qp->created_untold = 1;
     ha_log_lane_start(&side->log, slot, gen, qp->psn);
-    sim_trace(w, "side %d: builds lane %d.%u", x, slot, gen);
+    sim_trace(p, "side %d: builds lane %d.%u", x, slot, gen);
 }
 
-int sim_work_created(struct sim_world *w, int x, int slot)
+int sim_work_created(struct sim_pair *p, int x, int slot)
 {
-    struct sim_qp *qp     = &w->side[x].qp[slot];
+    struct sim_qp *qp     = &p->side[x].qp[slot];
     struct ha_event event = { .kind = HA_EV_QP_CREATED, .slot = slot, .gen = qp->gen, .psn = qp->psn,
                               .qpn = 100 + qp->gen * 2 + (uint32_t)slot, .mtu = (uint16_t)qp->mtu };
 
     if (!qp->created_untold)
         return 0;
     qp->created_untold = 0;
-    if (sim_chance(w, 2)) {
+    if (sim_chance(p->world, 2)) {
         event.kind = HA_EV_QP_FAILED;
         qp->state  = SIM_QP_NONE;
-        w->cover[SIM_COVER_CONNECT_FAILED]++;
+        p->world->cover[SIM_COVER_CONNECT_FAILED]++;
     }
-    sim_side_give(w, x, &event);
+    sim_side_give(p, x, &event);
     return 1;
 }
 
-int sim_work_drained(struct sim_world *w, int x, int slot)
+int sim_work_drained(struct sim_pair *p, int x, int slot)
 {
-    struct sim_qp *qp     = &w->side[x].qp[slot];
+    struct sim_qp *qp     = &p->side[x].qp[slot];
     struct ha_event event = { .kind = HA_EV_DRAINED, .slot = slot, .gen = qp->gen };
 
     if (qp->drained_told || !qp->fence_asked || qp->state != SIM_QP_ERR ||
         qp->polled != qp->acked || qp->error_cqe)
         return 0;
     qp->drained_told = 1;
-    sim_side_give(w, x, &event);
+    sim_side_give(p, x, &event);
     return 1;
 }
 
-static void cover_resolution(struct sim_world *w, struct sim_qp *qp, const struct sim_qp *its,
+static void cover_resolution(struct sim_pair *p, struct sim_qp *qp, const struct sim_qp *its,
                              const struct ha_resolution *res)
 {
-    w->cover[SIM_COVER_RETIRED]       += res->retired;
-    w->cover[SIM_COVER_REPLAYED]      += res->replayed;
-    w->cover[SIM_COVER_FETCH_UNKNOWN] += res->unknown;
+    p->world->cover[SIM_COVER_RETIRED]       += res->retired;
+    p->world->cover[SIM_COVER_REPLAYED]      += res->replayed;
+    p->world->cover[SIM_COVER_FETCH_UNKNOWN] += res->unknown;
     for (uint32_t i = 0; i < qp->num_wqe; i++)
         if (qp->wqe[i].pos < its->rx && qp->wqe[i].pos + qp->wqe[i].npsn > its->rx)
-            w->cover[SIM_COVER_PARTIAL]++;
+            p->world->cover[SIM_COVER_PARTIAL]++;
 }
 
-void sim_work_resolve(struct sim_world *w, int x, int slot)
+void sim_work_resolve(struct sim_pair *p, int x, int slot)
 {
-    struct sim_side *side      = &w->side[x];
+    struct sim_side *side      = &p->side[x];
     struct sim_qp *qp          = &side->qp[slot];
     const struct ha_view *view = &side->pair.view[slot];
     struct ha_evidence peer    = ha_pair_evidence(&side->pair, slot);
@@ -208,99 +193,85 @@ void sim_work_resolve(struct sim_world *w, int x, int slot)
     struct ha_resolution res;
     int rc;
 
-    sim_oracle_resolve(w, x, slot);
+    sim_oracle_resolve(p, x, slot);
     rc = ha_log_resolve(&side->log, slot, qp->gen, &peer, &res);
-    sim_trace(w, "side %d: resolves lane %d.%u: k %u, retired %u, replayed %u, unknown %u", x, slot,
+    sim_trace(p, "side %d: resolves lane %d.%u: k %u, retired %u, replayed %u, unknown %u", x, slot,
               qp->gen, res.k, res.retired, res.replayed, res.unknown);
-    w->cover[SIM_COVER_EMPTY_PROOF] += view->proof == HA_PROOF_EMPTY;
+    p->world->cover[SIM_COVER_EMPTY_PROOF] += view->proof == HA_PROOF_EMPTY;
     if (rc != 0) {
         event.kind  = HA_EV_BAD_PROOF;
         event.value = ha_pair_bad_proof(rc);
-        sim_side_give(w, x, &event);
+        sim_side_give(p, x, &event);
         return;
     }
-    cover_resolution(w, qp, &w->side[!x].qp[slot], &res);
+    cover_resolution(p, qp, &p->side[!x].qp[slot], &res);
     qp->resolved_k     = res.k;
     qp->resolve_untold = 1; /* the control context may come in between */
-    sim_work_retire(w, x);
+    sim_work_retire(p, x);
 }
 
-int sim_work_resolved(struct sim_world *w, int x, int slot)
+int sim_work_resolved(struct sim_pair *p, int x, int slot)
 {
-    struct sim_qp *qp     = &w->side[x].qp[slot];
+    struct sim_qp *qp     = &p->side[x].qp[slot];
     struct ha_event event = { .kind = HA_EV_RESOLVED, .slot = slot, .gen = qp->gen,
                               .value = qp->resolved_k };
 
     if (!qp->resolve_untold)
         return 0;
     qp->resolve_untold = 0;
-    sim_side_give(w, x, &event);
+    sim_side_give(p, x, &event);
     return 1;
 }
 
 /* The drain of the receives ends when the proven number was delivered, and
  * only then: an empty completion queue says nothing. */
-int sim_work_check_close(struct sim_world *w, int x, int slot)
+int sim_work_check_close(struct sim_pair *p, int x, int slot)
 {
-    struct sim_qp *qp     = &w->side[x].qp[slot];
+    struct sim_qp *qp     = &p->side[x].qp[slot];
     struct ha_event event = { .kind = HA_EV_DELIVERED, .slot = slot, .gen = qp->gen,
                               .value = qp->delivered, .proof = HA_PROOF_PSN };
 
     if (!qp->close_asked)
         return 0;
-    w->cover[SIM_COVER_UNPOLLED] += qp->delivered < qp->close_k;
+    p->world->cover[SIM_COVER_UNPOLLED] += qp->delivered < qp->close_k;
     if (qp->delivered < qp->close_k)
         return 0;
     qp->close_asked = 0;
-    event.psn       = ha_psn_add(w->side[x].pair.view[slot].psn, qp->rx);
-    sim_side_give(w, x, &event);
+    event.psn       = ha_psn_add(p->side[x].pair.view[slot].psn, qp->rx);
+    sim_side_give(p, x, &event);
     return 1;
 }
 
-void sim_work_fail(struct sim_world *w, int x, uint32_t why)
+void sim_work_fail(struct sim_pair *p, int x, uint32_t why)
 {
-    struct sim_side *side = &w->side[x];
+    struct sim_side *side = &p->side[x];
 
-    sim_trace(w, "side %d: fails: %s", x, ha_fail_name(why));
-    sim_oracle_fail(w, x);
-    w->cover[SIM_COVER_ERROR_END]++;
+    sim_trace(p, "side %d: fails: %s", x, ha_fail_name(why));
+    sim_oracle_fail(p, x);
+    p->world->cover[SIM_COVER_ERROR_END]++;
     side->failed = 1;
     ha_log_cancel(&side->log);
-    sim_work_retire(w, x);
+    sim_work_retire(p, x);
     while (side->submitted < side->num_ops) /* new operations are refused at once */
-        sim_oracle_end(w, x, side->submitted++, HA_RESULT_CANCELED);
-    side->failed = 2;
-}
-
-/* The user lets go when it owes nothing. */
-int sim_work_close(struct sim_world *w, int x)
-{
-    static const struct ha_event event = { .kind = HA_EV_CLOSE };
-    struct sim_side *side = &w->side[x];
-
-    if (side->closed || side->ended != side->num_ops)
-        return 0;
-    side->closed = 1;
-    w->cover[SIM_COVER_CLOSED_EARLY] += w->side[!x].ended != w->side[!x].num_ops;
-    sim_trace(w, "side %d: its user lets go", x);
-    sim_side_give(w, x, &event);
-    return 1;
+        sim_oracle_end(p, x, side->submitted++, HA_RESULT_CANCELED);
+    side->flushing = 0; /* with the same error */
+    side->failed   = 2;
 }
 
 /* What has arrived is delivered before the queue pairs go. */
-void sim_work_gone(struct sim_world *w, int x)
+void sim_work_gone(struct sim_pair *p, int x)
 {
-    struct sim_side *side = &w->side[x];
+    struct sim_side *side = &p->side[x];
     struct sim_qp *qp;
 
-    sim_trace(w, "side %d: gone", x);
+    sim_trace(p, "side %d: gone", x);
     if (side->rx_slot != HA_NO_SLOT && !side->failed) {
         qp = &side->qp[side->rx_slot];
         qp->visible = qp->taken = qp->num_msg;
-        while (sim_work_deliver(w, x, side->rx_slot))
+        while (sim_work_deliver(p, x, side->rx_slot))
             continue;
     }
-    sim_oracle_gone(w, x);
+    sim_oracle_gone(p, x);
     side->gone = 1;
     for (int slot = 0; slot < HA_SLOTS; slot++)
         if (side->qp[slot].state != SIM_QP_NONE)
