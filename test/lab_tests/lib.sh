@@ -6,6 +6,7 @@
 #   HA_BUILD_DIR  the build folder (default: the current folder, else the source tree, else build/gcc)
 #   HA_LIB        the library to test (default: libuct_ha.so.0 of that build)
 #   LAB_NAME      a running lab to use
+#   HA_TEST_ENV   more variables for the programs, e.g. "UCX_HA_RC_PROOF=count"
 #   HA_TEST_LOGS  where logs are kept (default: a temporary folder, removed when all passed)
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -111,6 +112,7 @@ start() {
 }
 
 declare -A pid_of=()
+read -ra more_env <<<"${HA_TEST_ENV:-}"
 
 # on_host HOST LOG [A=B]... PROGRAM ARGS...: in the background, output to $logs/LOG.
 # The guest writes its process number to the share, for signals. Rails fail here more
@@ -119,7 +121,8 @@ on_host() {
     local host=$1 log=$2
     shift 2
     "$LAB" exec --timeout 900 "$host" bash -c 'echo $$ >"$LAB_SHARE/$0.pid"; exec nice -n 10 env "$@"' "$log" \
-        LD_PRELOAD="$HA_LIB" UCX_TLS=ha_rc,self UCX_HA_RC_COOLDOWN_MAX=100ms "$@" >"$logs/$log.log" 2>&1 &
+        LD_PRELOAD="$HA_LIB" UCX_TLS=ha_rc,self UCX_HA_RC_COOLDOWN_MAX=100ms "${more_env[@]}" "$@" \
+        >"$logs/$log.log" 2>&1 &
     pid_of[$log]=$!
 }
 
