@@ -51,6 +51,7 @@ static const struct total totals[] = {
     TOTAL(connect_ns_max, LEVEL, "Longest set-up from here (ns)"),
     TOTAL(accept_ns_total, SIZE, "Time of all connections set up by peers (ns)"),
     TOTAL(accept_ns_max, LEVEL, "Longest set-up by a peer (ns)"),
+    TOTAL(in_doubt, SIZE, "Operations ended with an error because nobody can tell what became of them"),
 };
 
 static int total_read(const struct mca_base_pvar_t *pvar, void *value, void *object)

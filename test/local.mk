@@ -108,6 +108,7 @@ test_glue_test_glue_SOURCES = $(libuct_ha_la_SOURCES) \
 	%D%/glue/glue_side.h \
 	%D%/glue/glue_tests.h \
 	%D%/glue/test_glue.c \
+	%D%/glue/test_glue_atomics.c \
 	%D%/glue/test_glue_basic.c \
 	%D%/glue/test_glue_ends.c \
 	%D%/glue/test_glue_failover.c \

@@ -7,6 +7,12 @@
 #define MD_FIELD(_field)    ucs_offsetof(struct uct_ha_md_config, _field)
 #define IFACE_FIELD(_field) ucs_offsetof(struct uct_ha_iface_config, _field)
 
+static const char *uct_ha_atomics_names[] = {
+    [UCT_HA_ATOMICS_SW]   = "sw",
+    [UCT_HA_ATOMICS_HW]   = "hw",
+    [UCT_HA_ATOMICS_LAST] = NULL
+};
+
 static const char *uct_ha_proof_names[] = {
     [UCT_HA_PROOF_AUTO]      = "auto",
     [UCT_HA_PROOF_PSN]       = "psn",
@@ -203,6 +209,13 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
      "PUT then takes a receive here, and a failover needs this process's progress); auto\n"
      "tests the device once and takes psn if that is exact, else count.",
      IFACE_FIELD(proof), UCS_CONFIG_TYPE_ENUM(uct_ha_proof_names)},
+
+    {"ATOMICS", "sw",
+     "What executes the atomics on memory of this process: sw, this process itself when\n"
+     "it makes progress, exactly once; hw, its card: only 64-bit add and compare-and-swap,\n"
+     "never twice either, but one whose result is lost in a failover ends with an error.\n"
+     "Give the same to all processes.",
+     IFACE_FIELD(atomics), UCS_CONFIG_TYPE_ENUM(uct_ha_atomics_names)},
 
     {"CONTROL", "auto",
      "What carries connection set-up, heartbeats and failover messages: ud datagrams\n"

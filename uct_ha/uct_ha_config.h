@@ -39,6 +39,12 @@ enum uct_ha_control {
     UCT_HA_CONTROL_LAST
 };
 
+enum uct_ha_atomics_mode {
+    UCT_HA_ATOMICS_SW, /* exact, through messages */
+    UCT_HA_ATOMICS_HW, /* by the card; a lost result is an error */
+    UCT_HA_ATOMICS_LAST
+};
+
 enum uct_ha_proof_mode {
     UCT_HA_PROOF_AUTO, /* packet numbers where the device reports them, else count */
     UCT_HA_PROOF_PSN,
@@ -75,6 +81,7 @@ struct uct_ha_iface_config {
     double   cooldown_max;
     int      trace;
     unsigned proof;    /* enum uct_ha_proof_mode */
+    unsigned atomics;  /* enum uct_ha_atomics_mode: on memory of this side */
 
     /* control plane */
     unsigned control;       /* enum uct_ha_control */

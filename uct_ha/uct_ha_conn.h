@@ -92,6 +92,10 @@ struct uct_ha_txop {
     union {
         struct uct_ha_piece piece[UCT_HA_IOV_MAX];
         uint8_t             bytes[UCT_HA_INLINE_MAX];
+        struct {
+            struct uct_ha_piece result; /* piece[0] */
+            uint64_t            compare_add, swap;
+        } atomic;
     };
 };
 
@@ -186,7 +190,8 @@ struct uct_ha_conn {
     ucs_list_link_t       pending;  /* of uct_ha_pending_priv_t */
     ucs_list_link_t       flushes;
     struct ha_wc          rejected; /* for UCT_HA_TODO_REJECT */
-    uint8_t               reject_fatal; /* it had no completion to report by */
+    uint8_t               fatal; /* enum ha_fail: an operation has gone wrong that had no
+                                  * completion to report by */
     struct uct_ha_amo    *amo;      /* atomics under way; NULL before the first */
     struct uct_ha_rx_ring rx[HA_SLOTS];
     struct uct_ha_lane   *lane[HA_SLOTS]; /* written under the lock, read by progress */

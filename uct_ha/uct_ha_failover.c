@@ -201,6 +201,12 @@ static void resolve(struct step *step, int slot, uint32_t gen)
         UCT_HA_STATS_ADD(replayed, res.replayed);
         UCT_HA_STATS_ADD(retired, res.retired);
         UCT_HA_STATS_ADD(in_doubt, res.unknown);
+        if (res.unknown > 0) {
+            ucs_warn("ha_rc: endpoint %u: %u operations end with an error: proof by %s cannot tell "
+                     "what became of them, or their result is lost", conn->id, res.unknown,
+                     ha_proof_name(peer.kind));
+            uct_ha_tx_doubt(conn);
+        }
     } else {
         ucs_error("ha_rc: endpoint %u, lane %d.%u: the peer's proof by %s (word 0x%06x, received "
                   "%u) is impossible; a device that misreports? Try UCX_HA_RC_PROOF=count there",

@@ -141,7 +141,11 @@ static ucs_status_t query(uct_iface_h tl_iface, uct_iface_attr_t *attr)
         attr->cap.am.max_short  = iface->max_inline;
         attr->cap.put.max_short = iface->max_inline;
     }
-    if (iface->max_inline >= UCT_HA_AMO_INLINE) {
+    if (iface->caps & HA_CAP_ATOMIC_HW) {
+        attr->cap.flags             |= UCT_IFACE_FLAG_ATOMIC_DEVICE;
+        attr->cap.atomic64.op_flags  = UCS_BIT(UCT_ATOMIC_OP_ADD);
+        attr->cap.atomic64.fop_flags = UCS_BIT(UCT_ATOMIC_OP_ADD) | UCS_BIT(UCT_ATOMIC_OP_CSWAP);
+    } else if (iface->max_inline >= UCT_HA_AMO_INLINE) {
         attr->cap.flags              |= UCT_IFACE_FLAG_ATOMIC_CPU;
         attr->cap.atomic32.op_flags   = ATOMIC_POST_OPS;
         attr->cap.atomic32.fop_flags  = ATOMIC_FETCH_OPS;

@@ -111,6 +111,37 @@ static void fit_rto(struct uct_ha_iface *iface)
     }
 }
 
+/* Atomics by the card: what it cannot do, or cannot prove, is done by messages
+ * as without the knob. Towards each peer it is the peer's choice that counts. */
+static void choose_atomics(struct uct_ha_iface *iface)
+{
+    const struct ha_rail_limits *first = ha_rail_limits(iface->rail[0]);
+
+    if (iface->config.atomics != UCT_HA_ATOMICS_HW) {
+        return;
+    }
+    for (int s = 0; s < iface->slots; s++) {
+        const struct ha_rail_limits *limits = ha_rail_limits(iface->rail[s]);
+
+        if (limits->atomics == HA_ATOMICS_NONE || limits->max_rd_atomic == 0) {
+            ucs_warn("ha_rc: UCX_HA_RC_ATOMICS=hw, but %s executes no atomics; using sw",
+                     ha_rail_name(iface->rail[s]));
+            return;
+        }
+        if (iface->proof[s] == HA_PROOF_COUNT) {
+            ucs_warn("ha_rc: UCX_HA_RC_ATOMICS=hw needs a proof that covers them, and %s proves by "
+                     "count; using sw", ha_rail_name(iface->rail[s]));
+            return;
+        }
+        if (limits->atomics == HA_ATOMICS_CARD && limits->node_guid != first->node_guid) {
+            ucs_diag("ha_rc: UCX_HA_RC_ATOMICS=hw: %s and %s are two cards; atomics that reach a "
+                     "word through both are not atomic to each other",
+                     ha_rail_name(iface->rail[0]), ha_rail_name(iface->rail[s]));
+        }
+    }
+    iface->caps |= HA_CAP_ATOMIC_HW;
+}
+
 static void choose_places(struct uct_ha_iface *iface)
 {
     int second;
@@ -173,6 +204,7 @@ ucs_status_t uct_ha_iface_setup(struct uct_ha_iface *iface)
     status = open_queues(iface);
     if (status == UCS_OK) {
         status = uct_ha_proof_choose(iface);
+        choose_atomics(iface);
     }
     if (status == UCS_OK) {
         status = uct_ha_ctl_open(iface);

@@ -80,6 +80,10 @@ static int post_on_lane(struct uct_ha_conn *conn, struct uct_ha_lane *lane,
         send.num_sge = (uint16_t)status;
     }
     send.imm = txop->op <= HA_WRITE_IMM ? make_imm(conn, txop) : 0;
+    if (ucs_unlikely(txop->op >= HA_FETCH_ADD)) {
+        send.compare_add = txop->atomic.compare_add;
+        send.swap        = txop->atomic.swap;
+    }
     return ha_rc_post_send(lane->rc, &send);
 }
 
@@ -92,24 +96,38 @@ void uct_ha_tx_reject(struct uct_ha_conn *conn, uint32_t index)
 
     ha_log_reject(&conn->log, index);
     if (txop->comp == NULL) {
-        conn->reject_fatal = 1;
+        conn->fatal = HA_FAIL_REFUSED;
     } else if (txop->op <= HA_WRITE_IMM) {
         conn->tx_sent--; /* the peer will never count it */
     }
 }
 
+/* The proof could not tell about some: those with a completion say so. */
+void uct_ha_tx_doubt(struct uct_ha_conn *conn)
+{
+    for (uint32_t i = conn->log.head; i != conn->log.tail; i++) {
+        const struct ha_op *op = ha_log_op(&conn->log, i);
+
+        if (op->state == HA_OP_DONE && op->result == HA_RESULT_UNKNOWN && conn->ep != NULL &&
+            conn->txops[i & conn->log.mask].comp == NULL) {
+            conn->fatal = HA_FAIL_DOUBT;
+            conn->todo |= UCT_HA_TODO_REJECT;
+        }
+    }
+}
+
 void uct_ha_tx_rejected(struct uct_ha_conn *conn)
 {
-    struct ha_event event = { .kind = HA_EV_PEER_LOST, .value = HA_FAIL_REFUSED };
+    struct ha_event event = { .kind = HA_EV_PEER_LOST, .value = conn->fatal };
 
     if (conn->rejected.raw != 0) {
         ucs_error("ha_rc: operation rejected: %s (vendor 0x%x); check addresses, lengths and "
                   "remote keys", ha_wc_raw_name(conn->rejected.raw), conn->rejected.vendor);
         conn->rejected.raw = 0;
     }
-    if (conn->reject_fatal) {
-        conn->reject_fatal = 0;
-        conn->tx_slot      = HA_NO_SLOT;
+    if (conn->fatal != HA_FAIL_NONE) {
+        conn->fatal   = HA_FAIL_NONE;
+        conn->tx_slot = HA_NO_SLOT;
         uct_ha_ctl_event(conn, &event);
     }
 }

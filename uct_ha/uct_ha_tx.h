@@ -95,6 +95,9 @@ void uct_ha_tx_completion(struct uct_ha_lane *lane, const struct ha_wc *wc);
 void uct_ha_tx_reject(struct uct_ha_conn *conn, uint32_t index);
 void uct_ha_tx_rejected(struct uct_ha_conn *conn);
 
+/* The log holds operations in doubt; the control lock is held. */
+void uct_ha_tx_doubt(struct uct_ha_conn *conn);
+
 /* End everything with `status` and tell the user once when it matters to him. */
 void uct_ha_tx_fail(struct uct_ha_conn *conn);
 void uct_ha_tx_report(struct uct_ha_conn *conn);

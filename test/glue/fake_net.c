@@ -219,6 +219,44 @@ static enum answer execute_read(struct ha_rc *rc, struct ha_rc *peer, struct fak
     return ANSWER_NONE;
 }
 
+static int has_answer(const struct fake_wqe *wqe)
+{
+    return wqe->send.op >= HA_READ;
+}
+
+/* The responder keeps its answer: asked again, it executes nothing. */
+static enum answer answer_atomic(struct ha_rc *rc, struct ha_rc *peer, struct fake_wqe *wqe)
+{
+    void *to = fake_local(rc->rail, wqe->sge[0].addr, sizeof(uint64_t), wqe->sge[0].lkey);
+
+    if (to == NULL) {
+        return ANSWER_REFUSED;
+    }
+    if (ack_arrives(rc, peer)) {
+        memcpy(to, &wqe->old, sizeof(wqe->old));
+        wqe->read_done = 1;
+    }
+    return ANSWER_NONE;
+}
+
+static enum answer execute_atomic(struct ha_rc *rc, struct ha_rc *peer, struct fake_wqe *wqe)
+{
+    uint64_t *word = fake_remote(peer->rail, wqe->send.remote_addr, sizeof(*word), wqe->send.rkey,
+                                 HA_ACCESS_REMOTE_ATOMIC);
+
+    if (word == NULL || wqe->send.remote_addr % sizeof(*word) != 0 || wqe->length != 8) {
+        return ANSWER_REFUSED;
+    }
+    wqe->old = *word;
+    if (wqe->send.op == HA_FETCH_ADD) {
+        *word += wqe->send.compare_add;
+    } else if (*word == wqe->send.compare_add) {
+        *word = wqe->send.swap;
+    }
+    fake.counts.atomics++;
+    return answer_atomic(rc, peer, wqe);
+}
+
 static enum answer execute(struct ha_rc *rc, struct ha_rc *peer, struct fake_wqe *wqe, uint32_t pkt)
 {
     uint64_t    from   = (uint64_t)pkt * rc->path.mtu;
@@ -226,7 +264,9 @@ static enum answer execute(struct ha_rc *rc, struct ha_rc *peer, struct fake_wqe
     int         last   = pkt + 1 == wqe->npsn;
     enum answer answer;
 
-    if (wqe->send.op == HA_READ) {
+    if (wqe->send.op >= HA_FETCH_ADD) {
+        answer = execute_atomic(rc, peer, wqe);
+    } else if (wqe->send.op == HA_READ) {
         answer = execute_read(rc, peer, wqe);
     } else if (wqe->send.op == HA_WRITE || wqe->send.op == HA_WRITE_IMM) {
         answer = execute_write(rc, peer, wqe, from, length, last);
@@ -250,6 +290,9 @@ static enum answer respond(struct ha_rc *rc, struct ha_rc *peer, struct fake_wqe
     }
     if (ahead == 0) {
         return execute(rc, peer, wqe, pkt);
+    }
+    if (wqe->send.op >= HA_FETCH_ADD) {
+        return answer_atomic(rc, peer, wqe);
     }
     return wqe->send.op == HA_READ ? execute_read(rc, peer, wqe) : ANSWER_NONE;
 }
@@ -295,7 +338,7 @@ static int is_held_back(struct ha_rc *rc, const struct fake_wqe *wqe)
         return 0;
     }
     for (unsigned i = rc->head; i != rc->send; i++) {
-        if (wqe_at(rc, i)->send.op == HA_READ) {
+        if (has_answer(wqe_at(rc, i))) {
             return 1;
         }
     }
@@ -313,7 +356,7 @@ static int is_lost_on_the_way(const struct ha_rc *rc)
 static void refused(struct ha_rc *rc, struct ha_rc *peer, const struct fake_wqe *wqe)
 {
     while (wqe_at(rc, rc->head) != wqe) {
-        if (wqe_at(rc, rc->head)->send.op == HA_READ && !wqe_at(rc, rc->head)->read_done) {
+        if (has_answer(wqe_at(rc, rc->head)) && !wqe_at(rc, rc->head)->read_done) {
             go_back(rc);
             return;
         }
@@ -381,7 +424,7 @@ static int send_packet(struct ha_rc *rc)
 static int is_done(const struct fake_wqe *wqe, uint32_t expected)
 {
     return psn_diff(wqe->psn + wqe->npsn, expected) <= 0 &&
-           (wqe->send.op != HA_READ || wqe->read_done);
+           (!has_answer(wqe) || wqe->read_done);
 }
 
 static void take_acks(struct ha_rc *rc)

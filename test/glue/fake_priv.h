@@ -62,7 +62,8 @@ struct fake_wqe {
     uint8_t        bytes[FAKE_INLINE_MAX];
     uint64_t       length;
     uint32_t       psn, npsn;
-    int            read_done;
+    int            read_done; /* the answer is here; atomics too */
+    uint64_t       old;       /* of an atomic: kept by the responder for those who ask again */
 };
 
 struct fake_rqe {

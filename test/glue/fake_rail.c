@@ -176,6 +176,7 @@ int fake_rail_add(const char *name, unsigned net, unsigned host)
         .max_cqe = fake.max_cqe, .max_rd_atomic = 16, .max_msg_size = 1u << 31,
         .max_mr_size = UINT64_MAX, .bandwidth = 1e9, .latency = 1e-6, .numa_node = -1,
         .node_guid = 100 + (uint64_t)rail->index, .has_ud = 1, .model = "fake",
+        .atomics = HA_ATOMICS_CARD,
     };
     return fake.num_rails++;
 }

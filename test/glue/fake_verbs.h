@@ -93,6 +93,7 @@ struct fake_counts {
     uint64_t bad_lkey, bad_rkey, bad_length;
     uint64_t wrong_peer;   /* packets that a fenced or other queue pair refused */
     uint64_t connects, fences;
+    uint64_t atomics;
     uint64_t mr_regs;      /* registrations made */
     uint64_t mr_regs_in_switch; /* ... on a host between a fence and its first post on another rail */
 };

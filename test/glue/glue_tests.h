@@ -9,6 +9,7 @@
 
 #define GLUE_TEST(_name) cmocka_unit_test_setup_teardown(_name, glue_setup, glue_teardown)
 
+int glue_atomics(void);
 int glue_basic(void);
 int glue_rma(void);
 int glue_setup_faults(void);

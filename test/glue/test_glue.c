@@ -33,6 +33,7 @@ int main(int argc, char **argv)
     }
     failed += glue_basic();
     failed += glue_rma();
+    failed += glue_atomics();
     failed += glue_setup_faults();
     failed += glue_failover();
     failed += glue_memory();

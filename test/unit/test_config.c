@@ -44,6 +44,8 @@ static void test_defaults(void **state)
     assert_true((config.dead_peer > 9.99) && (config.dead_peer < 10.01));
     assert_true(config.failback == UCT_HA_FAILBACK_NEVER);
     assert_true((config.cooldown > 0.0999) && (config.cooldown < 0.1001));
+    assert_true(config.proof == UCT_HA_PROOF_AUTO);
+    assert_true(config.atomics == UCT_HA_ATOMICS_SW);
     assert_false(config.trace);
     ucs_config_parser_release_opts(&config, uct_ha_iface_config_table);
 }
@@ -56,6 +58,13 @@ static void test_values(void **state)
     parse("UCX_HA_RC_SEG_SIZE", "64k", UCS_OK, UCS_OK);
     parse("UCX_HA_RC_TRACE", "y", UCS_OK, UCS_OK);
     parse("UCX_HA_RC_INLINE", "0", UCS_OK, UCS_OK);
+    parse("UCX_HA_RC_PROOF", "auto", UCS_OK, UCS_OK);
+    parse("UCX_HA_RC_PROOF", "psn", UCS_OK, UCS_OK);
+    parse("UCX_HA_RC_PROOF", "count", UCS_OK, UCS_OK);
+    parse("UCX_HA_RC_PROOF", "faith", UCS_ERR_INVALID_PARAM, UCS_OK);
+    parse("UCX_HA_RC_ATOMICS", "sw", UCS_OK, UCS_OK);
+    parse("UCX_HA_RC_ATOMICS", "hw", UCS_OK, UCS_OK);
+    parse("UCX_HA_RC_ATOMICS", "y", UCS_ERR_INVALID_PARAM, UCS_OK);
     parse("UCX_HA_RC_FAILBACK", "auto", UCS_OK, UCS_OK);
     parse("UCX_HA_RC_FAILBACK", "NEVER", UCS_OK, UCS_OK);
     parse("UCX_HA_RC_FAILBACK", "30s", UCS_OK, UCS_OK);

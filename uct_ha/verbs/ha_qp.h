@@ -48,7 +48,11 @@ struct ha_sge { /* layout of the device's own element */
 };
 
 /* The first two carry immediate data and consume a receive of the peer. */
-enum ha_send_op { HA_SEND_IMM, HA_WRITE_IMM, HA_WRITE, HA_READ };
+enum ha_send_op {
+    HA_SEND_IMM, HA_WRITE_IMM, HA_WRITE, HA_READ,
+    HA_FETCH_ADD, HA_COMPARE_SWAP, /* 8 bytes, executed by the peer's card; the old value
+                                    * comes to the gather list, in host order */
+};
 
 #define HA_SEND_INLINE   0x1u /* bytes are copied by the post: no lkey needed */
 #define HA_SEND_FENCE    0x2u
@@ -59,6 +63,7 @@ struct ha_send {
     uint64_t             remote_addr;
     uint32_t             rkey;
     uint32_t             imm;   /* host order */
+    uint64_t             compare_add, swap; /* atomics */
     uint8_t              op;    /* enum ha_send_op */
     uint8_t              flags;
     uint16_t             num_sge;

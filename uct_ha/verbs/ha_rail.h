@@ -35,6 +35,13 @@ struct ha_rail_addr {
     uint8_t  reserved;
 };
 
+/* Which atomics that the card executes are atomic to each other. */
+enum ha_atomics {
+    HA_ATOMICS_NONE, /* it executes none */
+    HA_ATOMICS_CARD, /* those of this card */
+    HA_ATOMICS_ALL,  /* all, of any card and the CPU */
+};
+
 enum ha_link_layer { HA_LINK_NONE, HA_LINK_IB, HA_LINK_ETHERNET };
 
 /* Constant facts of an open rail. */
@@ -53,6 +60,7 @@ struct ha_rail_limits {
     uint64_t image_guid;     /* ... of one card, however many devices it is; 0 = unknown */
     int      retry7_forever; /* retry_cnt 7 never gives up (Soft-RoCE) */
     int      has_ud;
+    int      atomics;        /* enum ha_atomics */
     char     model[48];      /* vendor, part and firmware: what was found out about one
                               * device of a model holds for the others */
 };

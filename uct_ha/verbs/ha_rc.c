@@ -159,10 +159,12 @@ int ha_rc_expected_psn(struct ha_rc *rc, uint32_t *psn)
 int ha_rc_post_send(struct ha_rc *rc, const struct ha_send *send)
 {
     static const enum ibv_wr_opcode opcodes[] = {
-        [HA_SEND_IMM]  = IBV_WR_SEND_WITH_IMM,
-        [HA_WRITE_IMM] = IBV_WR_RDMA_WRITE_WITH_IMM,
-        [HA_WRITE]     = IBV_WR_RDMA_WRITE,
-        [HA_READ]      = IBV_WR_RDMA_READ,
+        [HA_SEND_IMM]     = IBV_WR_SEND_WITH_IMM,
+        [HA_WRITE_IMM]    = IBV_WR_RDMA_WRITE_WITH_IMM,
+        [HA_WRITE]        = IBV_WR_RDMA_WRITE,
+        [HA_READ]         = IBV_WR_RDMA_READ,
+        [HA_FETCH_ADD]    = IBV_WR_ATOMIC_FETCH_AND_ADD,
+        [HA_COMPARE_SWAP] = IBV_WR_ATOMIC_CMP_AND_SWP,
     };
     struct ibv_send_wr  wr, *bad;
     int                 status;
@@ -176,8 +178,15 @@ int ha_rc_post_send(struct ha_rc *rc, const struct ha_send *send)
                     ((send->flags & HA_SEND_INLINE) ? IBV_SEND_INLINE : 0) |
                     ((send->flags & HA_SEND_FENCE) ? IBV_SEND_FENCE : 0);
     wr.imm_data   = htonl(send->imm);
-    wr.wr.rdma.remote_addr = send->remote_addr;
-    wr.wr.rdma.rkey        = send->rkey;
+    if (send->op < HA_FETCH_ADD) {
+        wr.wr.rdma.remote_addr = send->remote_addr;
+        wr.wr.rdma.rkey        = send->rkey;
+    } else {
+        wr.wr.atomic.remote_addr = send->remote_addr;
+        wr.wr.atomic.rkey        = send->rkey;
+        wr.wr.atomic.compare_add = send->compare_add;
+        wr.wr.atomic.swap        = send->swap;
+    }
 
     status = ibv_post_send(rc->qp, &wr, &bad);
     return status > 0 ? -status : status;
