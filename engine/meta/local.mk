@@ -75,6 +75,7 @@ endif
 if HAVE_CMOCKA
 meta_tests = \
 	%D%/test/test_handshake \
+	%D%/test/test_parts \
 	%D%/test/test_stores
 check_PROGRAMS += $(meta_tests)
 TESTS          += $(meta_tests)
@@ -87,6 +88,10 @@ meta_test_libs     = libhte_meta.la $(CMOCKA_LIBS)
 %C%_test_test_handshake_CPPFLAGS = $(meta_test_cppflags)
 %C%_test_test_handshake_LDADD    = $(meta_test_libs)
 
+%C%_test_test_parts_SOURCES  = %D%/test/test_parts.c %D%/test/sample.c %D%/test/meta_test.h
+%C%_test_test_parts_CPPFLAGS = $(meta_test_cppflags)
+%C%_test_test_parts_LDADD    = $(meta_test_libs)
+
 %C%_test_test_stores_SOURCES  = \
 	%D%/test/test_stores.c \
 	%D%/test/real_server.c \
@@ -96,4 +101,17 @@ meta_test_libs     = libhte_meta.la $(CMOCKA_LIBS)
 %C%_test_test_stores_CPPFLAGS = $(meta_test_cppflags)
 %C%_test_test_stores_LDADD    = $(meta_test_libs)
 endif
+
+# the parsers, against strangers; run for longer by test/fuzz/libfuzzer
+meta_fuzz_tests = test/fuzz/fuzz_hte_descriptor test/fuzz/fuzz_hte_handshake
+check_PROGRAMS += $(meta_fuzz_tests)
+TESTS          += $(meta_fuzz_tests)
+
+test_fuzz_fuzz_hte_descriptor_SOURCES  = $(fuzz_driver) test/fuzz/fuzz_hte_descriptor.c
+test_fuzz_fuzz_hte_descriptor_CPPFLAGS = $(fuzz_cppflags) $(hte_meta_cppflags)
+test_fuzz_fuzz_hte_descriptor_LDADD    = libhte_meta.la
+
+test_fuzz_fuzz_hte_handshake_SOURCES  = $(fuzz_driver) test/fuzz/fuzz_hte_handshake.c
+test_fuzz_fuzz_hte_handshake_CPPFLAGS = $(fuzz_cppflags) $(hte_meta_cppflags)
+test_fuzz_fuzz_hte_handshake_LDADD    = libhte_meta.la
 endif
