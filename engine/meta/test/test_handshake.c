@@ -14,6 +14,8 @@
 #include "hte_hmac.h"
 #include "hte_meta_internal.h"
 
+#define READ_MS 3000 /* long enough for a machine that is busy with other things */
+
 /* ---- ends --------------------------------------------------------------------------- */
 
 static int handle(void *arg, enum hte_call call, const char *from, const char *payload, char *reply,
@@ -32,7 +34,7 @@ static int handle(void *arg, enum hte_call call, const char *from, const char *p
 static struct hte_meta *open_end(const char *secret, int *calls)
 {
     struct hte_meta_options options = {
-        .name = "127.0.0.1", .secret = secret, .read_ms = 500, .call_ms = 3000, .max_peers = 8,
+        .name = "127.0.0.1", .secret = secret, .read_ms = READ_MS, .call_ms = 10000, .max_peers = 8,
         .handler = calls != NULL ? handle : NULL, .arg = calls
     };
     struct hte_meta *meta = NULL;
@@ -280,19 +282,18 @@ static int connect_raw(const struct hte_meta *meta)
     return fd;
 }
 
-/* Milliseconds until the server hangs up; fails after 3 s. What it says before is thrown away. */
-static int64_t wait_for_end(int fd)
+/* Until the server hangs up. What it says before is thrown away. */
+static void wait_for_end(int fd)
 {
     int64_t start = hte_net_now();
     char bytes[4096];
     ssize_t got;
 
     do {
-        assert_int_equal(hte_net_wait(fd, POLLIN, start + 3000, NULL), 0);
+        assert_int_equal(hte_net_wait(fd, POLLIN, start + 5 * READ_MS, NULL), 0);
         got = recv(fd, bytes, sizeof(bytes), 0);
     } while (got > 0 || (got < 0 && errno == EAGAIN));
     close(fd);
-    return hte_net_now() - start;
 }
 
 static void send_raw(int fd, const void *bytes, size_t length)
@@ -358,7 +359,7 @@ static void test_slow(void **state)
     wait_for_end(trickle);
     wait_for_end(half);
     wait_for_end(silent);
-    assert_in_range(hte_net_now() - start, 450, 10000);
+    assert_in_range(hte_net_now() - start, READ_MS - 50, 20000);
     assert_int_equal(stats_of(meta).timeouts, 3);
     assert_serves(meta, NULL, 3, 1);
     hte_meta_close(meta);
