@@ -1,4 +1,85 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The batch transfer engine: libhte.so over public UCP.
+# The batch transfer engine: libhte.so over public UCP = core/ (pure) + meta/ (descriptors, stores, handshake)
+# + what is here. hte.h is all that is installed of its headers.
 
 EXTRA_DIST += %D%/include/hte.h
+
+if HAVE_JANSSON
+noinst_LTLIBRARIES += libhte_core.la
+lib_LTLIBRARIES    += libhte.la
+include_HEADERS    += %D%/include/hte.h
+pkgconfig_DATA     += %D%/hte.pc
+
+# pure: libc only
+libhte_core_la_SOURCES = \
+	%D%/core/hte_cut.h \
+	%D%/core/hte_pick.c \
+	%D%/core/hte_pick.h \
+	%D%/core/hte_piece.c \
+	%D%/core/hte_piece.h \
+	%D%/core/hte_rail_state.c \
+	%D%/core/hte_rail_state.h \
+	%D%/core/hte_slice.c \
+	%D%/core/hte_slice.h \
+	%D%/core/hte_table.h
+
+libhte_la_SOURCES = \
+	%D%/hte_batch.c \
+	%D%/hte_batch.h \
+	%D%/hte_batch_api.c \
+	%D%/hte_conn.c \
+	%D%/hte_conn.h \
+	%D%/hte_conn_life.c \
+	%D%/hte_engine.c \
+	%D%/hte_engine.h \
+	%D%/hte_error.c \
+	%D%/hte_error.h \
+	%D%/hte_list.h \
+	%D%/hte_memory.c \
+	%D%/hte_notify.c \
+	%D%/hte_notify.h \
+	%D%/hte_peer.c \
+	%D%/hte_peer.h \
+	%D%/hte_post.c \
+	%D%/hte_pretouch.c \
+	%D%/hte_pretouch.h \
+	%D%/hte_publish.c \
+	%D%/hte_publish.h \
+	%D%/hte_queue.c \
+	%D%/hte_rail.c \
+	%D%/hte_rail.h \
+	%D%/hte_region.c \
+	%D%/hte_region.h \
+	%D%/hte_segment_api.c \
+	%D%/hte_settings.c \
+	%D%/hte_settings.h \
+	%D%/hte_stats.c \
+	%D%/hte_submit.c \
+	%D%/hte_topology.c \
+	%D%/hte_topology.h \
+	%D%/hte_view.c \
+	%D%/hte_view.h \
+	%D%/hte_worker.c \
+	%D%/hte_worker.h
+libhte_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/engine/include $(UCX_CFLAGS) $(JANSSON_CFLAGS)
+libhte_la_LIBADD   = libhte_core.la libhte_meta.la $(UCX_LIBS) $(JANSSON_LIBS) -lpthread
+# hte.h gives its functions default visibility; everything else is hidden.
+libhte_la_LDFLAGS  = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined
+
+if HAVE_CMOCKA
+hte_tests = %D%/test/test_core %D%/test/test_engine
+check_PROGRAMS += $(hte_tests)
+TESTS          += $(hte_tests)
+
+%C%_test_test_core_SOURCES  = %D%/test/test_core.c
+%C%_test_test_core_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+%C%_test_test_core_LDADD    = libhte_core.la $(CMOCKA_LIBS)
+
+%C%_test_test_engine_SOURCES = \
+	%D%/test/test_engine.c \
+	%D%/test/target.c \
+	%D%/test/target.h
+%C%_test_test_engine_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+%C%_test_test_engine_LDADD    = libhte.la $(CMOCKA_LIBS) -lpthread
+endif
+endif

@@ -34,6 +34,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 #define HTE_VERSION_MAJOR 0
 #define HTE_VERSION_MINOR 1
@@ -190,7 +191,8 @@ int hte_memory_register_batch(struct hte_engine *engine, const struct hte_memory
  * The reverse; addr is the start of what was registered. After it the memory may be freed: no operation of this
  * engine uses it any more. Peers' operations that are under way may still arrive, or fail at the peer: agree
  * with them first. BLOCKS: to unpin, and to publish.
- * NOT_REGISTERED; MEMORY_BUSY while unfinished requests of this engine use it: wait for them or cancel.
+ * NOT_REGISTERED; MEMORY_BUSY while unfinished requests of this engine use it: wait for them or cancel. When it cannot be
+ * published (METADATA) it is unregistered all the same.
  */
 int hte_memory_unregister(struct hte_engine *engine, void *addr);
 
@@ -328,7 +330,7 @@ int hte_batch_set_priority(struct hte_engine *engine, hte_batch_t batch, int pri
 /*
  * Completion without waiting. The callback runs in a worker thread each time the last unfinished request of the batch becomes
  * final (once per submission, unless submissions overlap). It must be short and may call every function that neither blocks nor
- * destroys, hte_batch_free() included. Set before the first submit, or INVALID_ARGUMENT. NULL removes it.
+ * destroys, hte_batch_free() included. It comes before the eventfd and before waiters wake. Set before the first submit, or INVALID_ARGUMENT. NULL removes it.
  */
 typedef void (*hte_batch_callback_t)(struct hte_engine *engine, hte_batch_t batch, void *arg);
 int hte_batch_set_callback(struct hte_engine *engine, hte_batch_t batch, hte_batch_callback_t callback, void *arg);
@@ -409,6 +411,7 @@ struct hte_counters {
 };
 int hte_counters(struct hte_engine *engine, struct hte_counters *counters);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "hte_batch.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "hte_engine.h"
+#include "hte_error.h"
+#include "hte_notify.h"
+
+int hte_batches_init(struct hte_batches *batches, uint32_t count)
+{
+    batches->slots = calloc(count, sizeof(*batches->slots));
+    if (batches->slots == NULL) {
+        return hte_fail(HTE_ERR_MEMORY, "no memory for %u batches", count);
+    }
+    hte_table_init(&batches->table, batches->slots, count, 0x7fffffffu);
+    pthread_mutex_init(&batches->lock, NULL);
+    atomic_init(&batches->open, 0);
+    return HTE_OK;
+}
+
+void hte_batches_cleanup(struct hte_batches *batches)
+{
+    free(batches->slots);
+    pthread_mutex_destroy(&batches->lock);
+}
+
+struct hte_batch *hte_batches_get(struct hte_batches *batches, hte_batch_t id)
+{
+    struct hte_batch *batch;
+
+    pthread_mutex_lock(&batches->lock);
+    batch = hte_table_find(&batches->table, (uint32_t)id, (uint32_t)(id >> 32));
+    if (batch != NULL) {
+        hte_batch_ref(batch, 1);
+    }
+    pthread_mutex_unlock(&batches->lock);
+    if (batch == NULL) {
+        hte_fail(HTE_ERR_BAD_HANDLE, "batch 0x%llx was never allocated, or was freed", (unsigned long long)id);
+    }
+    return batch;
+}
+
+void hte_batch_ref(struct hte_batch *batch, uint32_t count)
+{
+    atomic_fetch_add_explicit(&batch->refs, count, memory_order_relaxed);
+}
+
+static void destroy(struct hte_batch *batch)
+{
+    struct hte_block *block;
+
+    while ((block = batch->blocks) != NULL) {
+        batch->blocks = block->next;
+        free(block);
+    }
+    pthread_cond_destroy(&batch->ended);
+    pthread_mutex_destroy(&batch->submit_lock);
+    pthread_mutex_destroy(&batch->lock);
+    free(batch);
+}
+
+void hte_batch_put(struct hte_batch *batch)
+{
+    if (atomic_fetch_sub_explicit(&batch->refs, 1, memory_order_acq_rel) == 1) {
+        destroy(batch);
+    }
+}
+
+struct hte_batch **hte_batches_all(struct hte_batches *batches, size_t *count)
+{
+    uint32_t i, room = atomic_load(&batches->open);
+    struct hte_batch **all;
+
+    *count = 0;
+    all    = calloc(room + 1, sizeof(*all));
+    pthread_mutex_lock(&batches->lock);
+    for (i = 0; all != NULL && i < batches->table.count && *count < room; ++i) {
+        if (batches->slots[i].object != NULL) {
+            all[*count] = batches->slots[i].object;
+            hte_batch_ref(all[(*count)++], 1);
+        }
+    }
+    pthread_mutex_unlock(&batches->lock);
+    return all;
+}
+
+void hte_batch_cancel_tasks(struct hte_batch *batch)
+{
+    uint32_t i, submitted = atomic_load(&batch->submitted);
+
+    for (i = 0; i < submitted; ++i) {
+        atomic_store(&batch->tasks[i].is_canceled, true);
+    }
+}
+
+/* ---- the end of a request ---- */
+
+static void tell(struct hte_batch *batch)
+{
+    uint64_t one = 1;
+    ssize_t written;
+
+    if (batch->callback != NULL) {
+        batch->callback(batch->engine, batch->id, batch->callback_arg);
+    }
+    if (batch->eventfd >= 0) {
+        written = write(batch->eventfd, &one, sizeof(one));
+        (void)written; /* full: it is readable anyway */
+    }
+    pthread_mutex_lock(&batch->lock);
+    pthread_cond_broadcast(&batch->ended);
+    pthread_mutex_unlock(&batch->lock);
+}
+
+static void merge_worst(_Atomic int32_t *worst, int32_t code)
+{
+    int32_t old = atomic_load(worst);
+
+    while (hte_worse_code(old, code) != old && !atomic_compare_exchange_weak(worst, &old, code)) {
+    }
+}
+
+static void task_final(struct hte_task *task, int code, int error)
+{
+    struct hte_batch *batch = task->batch;
+    int32_t none            = HTE_OK;
+
+    hte_regions_unpin(&batch->engine->regions, (uint64_t)task->local, task->length);
+    if (task->segment != NULL) {
+        hte_segment_put(task->segment);
+        hte_view_put(task->view);
+    } else {
+        hte_regions_unpin(&batch->engine->regions, task->remote, task->length);
+    }
+    if (task->notice != NULL) {
+        hte_notice_task_final(batch->engine, task->notice, code == HTE_COMPLETED);
+    }
+    atomic_store_explicit(&task->error, error, memory_order_relaxed);
+    atomic_store_explicit(&task->code, code, memory_order_release);
+    merge_worst(&batch->worst, code);
+    if (error != HTE_OK) {
+        atomic_compare_exchange_strong(&batch->first_error, &none, error);
+    }
+    atomic_fetch_add_explicit(&batch->engine->requests_ended, 1, memory_order_relaxed);
+    if (atomic_fetch_sub(&batch->unfinished, 1) == 1) {
+        tell(batch);
+    }
+    hte_batch_put(batch);
+}
+
+/* code in the low byte, -error above it */
+static int32_t pack(int code, int error)
+{
+    return code | -error << 8;
+}
+
+void hte_task_piece_final(struct hte_task *task, const struct hte_piece_state *piece)
+{
+    int32_t mine = pack(piece->code, piece->error), old = atomic_load(&task->worst);
+
+    while (hte_worse_code(old & 0xff, mine & 0xff) != (old & 0xff) &&
+           !atomic_compare_exchange_weak(&task->worst, &old, mine)) {
+    }
+    if (atomic_fetch_sub(&task->pieces, 1) == 1) {
+        old = atomic_load(&task->worst);
+        task_final(task, old & 0xff, -(old >> 8));
+    }
+}

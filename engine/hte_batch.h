@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HTE_BATCH_H_
+#define HTE_BATCH_H_
+
+/*
+ * Batches, their requests, and the queue between the callers and the worker threads.
+ *
+ *   caller: submit ──▶ queue of pieces ──▶ worker thread: take, cut into slices, post ... piece FINAL
+ *                                            ──▶ last piece: request final ──▶ last request: wake, eventfd, callback
+ *
+ * A request is divided into pieces at submit; a piece belongs to the thread that took it. Memory: one block per batch
+ * (its requests, each with its first piece) and one per submission that has requests to divide.
+ */
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/hte_piece.h"
+#include "core/hte_table.h"
+#include "engine/include/hte.h"
+#include "hte_list.h"
+
+struct hte_engine;
+struct hte_segment;
+struct hte_view;
+struct hte_task;
+
+struct hte_piece {
+    struct hte_link_ring   link; /* in the queue, or in its thread's list */
+    struct hte_task       *task;
+    uint64_t               offset;    /* in the request, of the next slice */
+    uint64_t               local_end; /* border of the local region that the next slice begins in; 0: to be looked up */
+    uint32_t               preferred, available; /* rails near that region */
+    uint32_t               buffer;    /* of the view, that the next slice begins in */
+    struct hte_piece_state state;
+};
+
+/* What is sent when the requests of one submission have completed. */
+struct hte_notice {
+    struct hte_link_ring link;      /* in the list of those to be sent */
+    _Atomic uint32_t     left;      /* requests that are not final */
+    _Atomic bool         is_void;   /* one did not complete */
+    uint32_t             n_targets;
+    struct hte_segment **targets;   /* references, each once */
+    char                *name, *text;
+};
+
+struct hte_task {
+    struct hte_batch   *batch;
+    struct hte_segment *segment;   /* reference; NULL: HTE_SEGMENT_LOCAL */
+    struct hte_view    *view;      /* reference; NULL likewise */
+    struct hte_notice  *notice;    /* or NULL */
+    char               *local;
+    uint64_t            remote, length;
+    uint8_t             is_write;
+    _Atomic bool        is_canceled;
+    _Atomic int32_t     code;      /* enum hte_status_code; final ones are stored last */
+    _Atomic int32_t     error;
+    _Atomic int32_t     worst;     /* of its final pieces: code | -error << 8 */
+    _Atomic uint32_t    pieces;    /* not final */
+    _Atomic uint64_t    transferred;
+    struct hte_piece    first;
+};
+
+struct hte_block { /* pieces of divided requests */
+    struct hte_block *next;
+    struct hte_piece  pieces[];
+};
+
+struct hte_batch {
+    struct hte_engine   *engine;
+    hte_batch_t          id;
+    uint32_t             slot;
+    _Atomic uint32_t     refs;       /* table, callers inside a call, unfinished requests */
+    uint32_t             capacity;
+    uint8_t              priority;
+    hte_batch_callback_t callback;
+    void                *callback_arg;
+    int                  eventfd;    /* -1: none */
+
+    pthread_mutex_t      submit_lock; /* guards blocks, has_notice and the growth of submitted; held while fetching */
+    pthread_mutex_t      lock;       /* waiters sleep on it; held for moments only */
+    pthread_cond_t       ended;      /* CLOCK_MONOTONIC */
+    struct hte_block    *blocks;
+    bool                 has_notice;
+    _Atomic uint32_t     submitted;
+    _Atomic uint32_t     unfinished;
+    _Atomic int32_t      worst;      /* code of final requests */
+    _Atomic int32_t      first_error;
+    _Atomic uint64_t     transferred;
+    struct hte_task      tasks[];    /* capacity of them */
+};
+
+struct hte_batches {
+    pthread_mutex_t   lock;
+    struct hte_table  table;
+    struct hte_slot  *slots;
+    _Atomic uint32_t  open;
+};
+
+int hte_batches_init(struct hte_batches *batches, uint32_t count);
+void hte_batches_cleanup(struct hte_batches *batches); /* none may be open */
+
+/* A reference for the caller, or NULL with the error set. */
+struct hte_batch *hte_batches_get(struct hte_batches *batches, hte_batch_t id);
+void hte_batch_ref(struct hte_batch *batch, uint32_t count);
+void hte_batch_put(struct hte_batch *batch);
+/* References to all open ones, an array of the caller's. */
+struct hte_batch **hte_batches_all(struct hte_batches *batches, size_t *count);
+void hte_batch_cancel_tasks(struct hte_batch *batch);
+
+/* A piece of this task has become final. Called by its thread; runs what follows from it. */
+void hte_task_piece_final(struct hte_task *task, const struct hte_piece_state *piece);
+
+/* ---- queue ---- */
+
+#define HTE_PRIORITIES 3
+
+struct hte_queue {
+    pthread_mutex_t      lock;
+    struct hte_link_ring waiting[HTE_PRIORITIES]; /* pieces; guarded by lock */
+    _Atomic uint64_t     count;
+};
+
+void hte_queue_init(struct hte_queue *queue);
+void hte_queue_cleanup(struct hte_queue *queue);
+/* Moves all pieces of `pieces` to the end. */
+void hte_queue_push(struct hte_queue *queue, unsigned priority, struct hte_link_ring *pieces, uint64_t count);
+/* Takes at most max pieces, of the highest priority that has some; appends them to `taken`. */
+void hte_queue_take(struct hte_queue *queue, unsigned max, struct hte_link_ring *taken);
+/* Takes those that were canceled, however many. */
+void hte_queue_take_canceled(struct hte_queue *queue, struct hte_link_ring *taken);
+
+#endif

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hte_batch_*, hte_request_status: the life of a batch as its user sees it. */
+#include <stdlib.h>
+#include <time.h>
+
+#include "hte_engine.h"
+#include "hte_error.h"
+#include "hte_worker.h"
+
+static int batch_of(struct hte_engine *engine, hte_batch_t id, struct hte_batch **batch)
+{
+    *batch = NULL;
+    if (engine == NULL) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "engine is NULL");
+    }
+    *batch = hte_batches_get(&engine->batches, id);
+    return *batch == NULL ? HTE_ERR_BAD_HANDLE : HTE_OK;
+}
+
+static void init_condition(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+static int add_to_table(struct hte_engine *engine, struct hte_batch *batch)
+{
+    struct hte_batches *batches = &engine->batches;
+
+    pthread_mutex_lock(&batches->lock);
+    batch->slot = hte_table_add(&batches->table, batch);
+    if (batch->slot != HTE_TABLE_NONE) {
+        batch->id = (uint64_t)batches->slots[batch->slot].generation << 32 | batch->slot;
+        atomic_fetch_add(&batches->open, 1);
+    }
+    pthread_mutex_unlock(&batches->lock);
+    if (batch->slot == HTE_TABLE_NONE) {
+        return hte_fail(HTE_ERR_LIMIT, "%u batches are allocated: free some, or raise option batches_max",
+                        batches->table.count);
+    }
+    return HTE_OK;
+}
+
+int hte_batch_alloc(struct hte_engine *engine, size_t capacity, hte_batch_t *id)
+{
+    struct hte_batch *batch;
+    int error;
+
+    if (engine == NULL || id == NULL || capacity == 0 || capacity > HTE_BATCH_MAX) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "engine or batch is NULL, or capacity %zu is not from 1 to %u", capacity,
+                        HTE_BATCH_MAX);
+    }
+    batch = malloc(sizeof(*batch) + capacity * sizeof(batch->tasks[0]));
+    if (batch == NULL) {
+        return hte_fail(HTE_ERR_MEMORY, "no memory for a batch of %zu requests", capacity);
+    }
+    *batch = (struct hte_batch){
+        .engine   = engine,
+        .capacity = (uint32_t)capacity,
+        .priority = HTE_PRIORITY_MEDIUM,
+        .eventfd  = -1,
+        .refs     = 1,
+        .worst    = HTE_COMPLETED,
+    };
+    pthread_mutex_init(&batch->lock, NULL);
+    pthread_mutex_init(&batch->submit_lock, NULL);
+    init_condition(&batch->ended);
+    error = add_to_table(engine, batch);
+    if (error != HTE_OK) {
+        hte_batch_put(batch);
+        return error;
+    }
+    *id = batch->id;
+    return HTE_OK;
+}
+
+int hte_batch_free(struct hte_engine *engine, hte_batch_t id)
+{
+    struct hte_batch *batch;
+    bool is_first;
+    int error = batch_of(engine, id, &batch);
+
+    if (error != HTE_OK) {
+        return error;
+    }
+    if (atomic_load(&batch->unfinished) > 0) {
+        error = hte_fail(HTE_ERR_BATCH_BUSY, "%u of %u requests are unfinished: wait for them, or cancel",
+                         atomic_load(&batch->unfinished), atomic_load(&batch->submitted));
+        hte_batch_put(batch);
+        return error;
+    }
+    pthread_mutex_lock(&engine->batches.lock);
+    is_first = hte_table_find(&engine->batches.table, (uint32_t)id, (uint32_t)(id >> 32)) == batch;
+    if (is_first) {
+        hte_table_remove(&engine->batches.table, batch->slot);
+        atomic_fetch_sub(&engine->batches.open, 1);
+    }
+    pthread_mutex_unlock(&engine->batches.lock);
+    hte_batch_put(batch);
+    if (!is_first) {
+        return hte_fail(HTE_ERR_BAD_HANDLE, "another thread freed the batch");
+    }
+    hte_batch_put(batch);
+    return HTE_OK;
+}
+
+static void read_status(const struct hte_batch *batch, struct hte_batch_status *status)
+{
+    uint32_t unfinished  = atomic_load(&batch->unfinished);
+    uint32_t submitted   = atomic_load(&batch->submitted);
+    uint64_t transferred = atomic_load(&batch->transferred);
+
+    *status = (struct hte_batch_status){
+        .transferred = transferred,
+        .submitted   = submitted,
+        .finished    = unfinished < submitted ? submitted - unfinished : 0,
+        .error       = atomic_load(&batch->first_error),
+    };
+    if (unfinished == 0) {
+        status->code = atomic_load(&batch->worst);
+    } else {
+        status->code = status->finished == 0 && transferred == 0 ? HTE_WAITING : HTE_PENDING;
+    }
+}
+
+int hte_batch_status(struct hte_engine *engine, hte_batch_t id, struct hte_batch_status *status)
+{
+    struct hte_batch *batch;
+    int error = batch_of(engine, id, &batch);
+
+    if (error != HTE_OK) {
+        return error;
+    }
+    if (status == NULL) {
+        error = hte_fail(HTE_ERR_INVALID_ARGUMENT, "status is NULL");
+    } else {
+        read_status(batch, status);
+    }
+    hte_batch_put(batch);
+    return error;
+}
+
+int hte_request_status(struct hte_engine *engine, hte_batch_t id, size_t index, struct hte_status *status)
+{
+    struct hte_batch *batch;
+    int error = batch_of(engine, id, &batch);
+
+    if (error != HTE_OK) {
+        return error;
+    }
+    if (status == NULL || index >= atomic_load(&batch->submitted)) {
+        error = hte_fail(HTE_ERR_INVALID_ARGUMENT, "status is NULL, or request %zu of %u was not submitted", index,
+                         atomic_load(&batch->submitted));
+    } else {
+        status->code        = atomic_load_explicit(&batch->tasks[index].code, memory_order_acquire);
+        status->error       = atomic_load(&batch->tasks[index].error);
+        status->transferred = atomic_load(&batch->tasks[index].transferred);
+    }
+    hte_batch_put(batch);
+    return error;
+}
+
+static struct timespec deadline(int timeout_ms)
+{
+    uint64_t when = hte_now() + (uint64_t)timeout_ms * 1000000;
+
+    return (struct timespec){.tv_sec = (time_t)(when / 1000000000), .tv_nsec = (long)(when % 1000000000)};
+}
+
+/* Whether all are final; sleeps at most timeout_ms for it. */
+static bool wait_for(struct hte_batch *batch, int timeout_ms)
+{
+    struct timespec end = deadline(timeout_ms < 0 ? 0 : timeout_ms);
+    int waited          = 0;
+
+    if (atomic_load(&batch->unfinished) == 0 || timeout_ms == 0) {
+        return atomic_load(&batch->unfinished) == 0;
+    }
+    pthread_mutex_lock(&batch->lock);
+    while (atomic_load(&batch->unfinished) > 0 && waited == 0) {
+        waited = timeout_ms < 0 ? pthread_cond_wait(&batch->ended, &batch->lock)
+                                : pthread_cond_timedwait(&batch->ended, &batch->lock, &end);
+    }
+    pthread_mutex_unlock(&batch->lock);
+    return atomic_load(&batch->unfinished) == 0;
+}
+
+int hte_batch_wait(struct hte_engine *engine, hte_batch_t id, int timeout_ms, struct hte_batch_status *status)
+{
+    struct hte_batch *batch;
+    int error = batch_of(engine, id, &batch);
+
+    if (error != HTE_OK) {
+        return error;
+    }
+    if (!wait_for(batch, timeout_ms)) {
+        error = hte_fail(HTE_ERR_TIMEOUT, "%u of %u requests are unfinished after %d ms",
+                         atomic_load(&batch->unfinished), atomic_load(&batch->submitted), timeout_ms);
+    } else if (atomic_load(&engine->is_stopping)) {
+        error = hte_fail(HTE_ERR_CANCELED, "the engine is being destroyed");
+    }
+    if (status != NULL && error != HTE_ERR_CANCELED) {
+        read_status(batch, status);
+    }
+    hte_batch_put(batch);
+    return error;
+}
+
+int hte_batch_cancel(struct hte_engine *engine, hte_batch_t id)
+{
+    struct hte_batch *batch;
+    unsigned i;
+    int error = batch_of(engine, id, &batch);
+
+    if (error != HTE_OK) {
+        return error;
+    }
+    if (atomic_load(&batch->unfinished) > 0) {
+        hte_batch_cancel_tasks(batch);
+        for (i = 0; i < engine->n_workers; ++i) {
+            hte_worker_order(&engine->workers[i]);
+        }
+    }
+    hte_batch_put(batch);
+    return HTE_OK;
+}
+
+/* What may be changed until the first submit; the lock keeps submits out. */
+static int begin_change(struct hte_engine *engine, hte_batch_t id, struct hte_batch **batch)
+{
+    int error = batch_of(engine, id, batch);
+
+    if (error != HTE_OK) {
+        return error;
+    }
+    pthread_mutex_lock(&(*batch)->submit_lock);
+    if (atomic_load(&(*batch)->submitted) > 0) {
+        pthread_mutex_unlock(&(*batch)->submit_lock);
+        hte_batch_put(*batch);
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "requests were submitted already");
+    }
+    return HTE_OK;
+}
+
+static void end_change(struct hte_batch *batch)
+{
+    pthread_mutex_unlock(&batch->submit_lock);
+    hte_batch_put(batch);
+}
+
+int hte_batch_set_priority(struct hte_engine *engine, hte_batch_t id, int priority)
+{
+    struct hte_batch *batch;
+    int error;
+
+    if (priority < HTE_PRIORITY_HIGH || priority > HTE_PRIORITY_LOW) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "priority %d is none of enum hte_priority", priority);
+    }
+    error = begin_change(engine, id, &batch);
+    if (error == HTE_OK) {
+        batch->priority = (uint8_t)priority;
+        end_change(batch);
+    }
+    return error;
+}
+
+int hte_batch_set_callback(struct hte_engine *engine, hte_batch_t id, hte_batch_callback_t callback, void *arg)
+{
+    struct hte_batch *batch;
+    int error = begin_change(engine, id, &batch);
+
+    if (error == HTE_OK) {
+        batch->callback     = callback;
+        batch->callback_arg = arg;
+        end_change(batch);
+    }
+    return error;
+}
+
+int hte_batch_set_eventfd(struct hte_engine *engine, hte_batch_t id, int eventfd)
+{
+    struct hte_batch *batch;
+    int error;
+
+    if (eventfd < -1) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "eventfd %d is not a descriptor", eventfd);
+    }
+    error = begin_change(engine, id, &batch);
+    if (error == HTE_OK) {
+        batch->eventfd = eventfd;
+        end_change(batch);
+    }
+    return error;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HTE_CONN_H_
+#define HTE_CONN_H_
+
+/*
+ * A connection: one UCP endpoint from one rail of one worker thread to one worker of a peer process.
+ *
+ *            open               UCX reports an error,
+ *   IDLE ───────────▶ UP ─────── a slice expires, stop ─────▶ BROKEN ── close (force) ──▶ CLOSING
+ *    ▲                                                                                       │
+ *    └──────── UCX has let go of every request: what is left of the slices fails ────────────┘
+ *
+ * IDLE     no endpoint; nothing posted; opened by the next slice, not before retry_at
+ * UP       slices are posted; a WRITE is complete when a flush posted after it has completed
+ * BROKEN   nothing more is posted; to be closed by the thread's loop (never inside a callback)
+ * CLOSING  UCX gives back its requests one by one
+ *
+ * Error mode PEER: without it UCX keeps the requests of a dead peer for ever. Local memory of a slice is given back only when UCX
+ * let go of it, so that a late packet cannot write into memory that was reused. Transports without PEER (plain shared memory) are used
+ * with NONE.
+ *
+ * Flush: not per slice. One is posted when the thread has nothing more to post, or window/4 WRITEs are uncovered; several may be
+ * under way. Each remembers the sequence number of the last slice posted before it.
+ */
+
+#include "hte_peer.h"
+#include "hte_worker.h"
+
+enum hte_conn_step { HTE_CONN_IDLE, HTE_CONN_UP, HTE_CONN_BROKEN, HTE_CONN_CLOSING };
+
+/* Unpacked keys of one view's buffers, for one endpoint. */
+struct hte_keys {
+    struct hte_view *view;   /* reference */
+    uint32_t         users;  /* posted slices, + 1 while it is the connection's newest */
+    ucp_rkey_h       rkeys[]; /* per buffer; NULL: not unpacked yet */
+};
+
+#define HTE_FLUSHES_MAX 4
+
+struct hte_flush {
+    struct hte_conn *conn;
+    uint64_t         seq;
+    bool             is_out;
+};
+
+struct hte_conn {
+    struct hte_link_ring link;       /* worker's conns */
+    struct hte_link_ring dirty_link, broken_link;
+    struct hte_worker   *worker;
+    struct hte_segment  *segment;    /* reference */
+    uint64_t             incarnation;
+    unsigned             rail, remote_rail;
+    char                 remote_device[64];
+    _Atomic int32_t      step;       /* enum hte_conn_step; written by the thread only */
+    ucp_ep_h             ep;
+    bool                 is_unguarded; /* error mode NONE */
+    struct hte_keys     *keys;
+    struct hte_link_ring posted;     /* slices, in order of seq */
+    uint32_t             pending;    /* requests that UCX has */
+    uint32_t             uncovered;  /* WRITEs that no flush covers */
+    uint64_t             seq;        /* of the last slice posted */
+    struct hte_flush     flush[HTE_FLUSHES_MAX];
+    _Atomic bool         is_warm;    /* something went through it since it was opened */
+    _Atomic uint32_t     strikes;    /* breakdowns in a row */
+    uint64_t             retry_at;   /* not opened before */
+    _Atomic int32_t      error;      /* of the last breakdown */
+    _Atomic uint64_t     transferred, reconnects;
+};
+
+/* The connection, made when there is none yet; NULL: no memory. */
+struct hte_conn *hte_conn_get(struct hte_worker *worker, struct hte_segment *segment, const struct hte_view *view,
+                              unsigned rail, unsigned remote_rail);
+/* Bit of each rail whose connection to this peer cannot be used now. */
+uint32_t hte_conns_unusable(struct hte_worker *worker, const struct hte_segment *segment, const struct hte_view *view);
+
+/* Whether slices can be posted now; opens it when it is IDLE and its time has come. */
+bool hte_conn_is_usable(struct hte_conn *conn, const struct hte_view *view);
+/* So many breakdowns in a row that slices for it fail at once, until retry_at. */
+bool hte_conn_is_hopeless(const struct hte_conn *conn);
+
+/* Hand a slice to UCX: the caller has done HTE_SLICE_POST. */
+void hte_conn_post(struct hte_conn *conn, struct hte_slice *slice, struct hte_view *view);
+void hte_conn_break(struct hte_conn *conn, int error);
+/* One more breakdown in a row: sets retry_at. */
+void hte_conn_strike(struct hte_conn *conn);
+void hte_keys_put(struct hte_keys *keys);
+
+/* Parts of the thread's loop. */
+void hte_conns_flush(struct hte_worker *worker, bool is_dry);
+void hte_conns_mend(struct hte_worker *worker);
+void hte_conns_expire(struct hte_worker *worker, uint64_t timeout);
+void hte_conns_sweep(struct hte_worker *worker); /* connections of closed segments, or gone processes */
+void hte_conns_break_all(struct hte_worker *worker, int error);
+void hte_conns_release_keys(struct hte_worker *worker); /* UCX's worker is about to be destroyed */
+void hte_conns_abandon(struct hte_worker *worker); /* UCX's worker is gone, and its requests with it */
+bool hte_conns_are_idle(const struct hte_worker *worker); /* UCX has no request of ours */
+void hte_conns_close(struct hte_worker *worker);   /* politely; nothing may be posted */
+void hte_conns_destroy(struct hte_worker *worker);
+/* Opens the connections and flushes them; takes over the references, frees `warm`. */
+void hte_conns_warm(struct hte_worker *worker, struct hte_warm *warm);
+
+#endif

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "hte_conn.h"
+
+#include <stdlib.h>
+
+#include "hte_engine.h"
+#include "hte_error.h"
+
+#define FLUSH_SHARE 4 /* uncovered WRITEs: at most window / FLUSH_SHARE */
+
+/* ---- flushing ---- */
+
+/* Everything up to seq is in the target's memory. */
+static void covered(struct hte_conn *conn, uint64_t seq)
+{
+    struct hte_link_ring *link, *next;
+    struct hte_slice *slice;
+
+    for (link = conn->posted.next; link != &conn->posted; link = next) {
+        next  = link->next;
+        slice = HTE_OBJECT_OF(link, struct hte_slice, link);
+        if (slice->seq > seq) {
+            return;
+        }
+        if (slice->state.is_write && slice->state.step != HTE_SLICE_SEEN) {
+            hte_slice_event(conn->worker, slice, HTE_SLICE_FLUSHED, HTE_OK);
+        }
+    }
+}
+
+static void succeeded(struct hte_conn *conn)
+{
+    conn->strikes = 0;
+    conn->is_warm = true;
+}
+
+static void on_flush(void *request, ucs_status_t status, void *arg)
+{
+    struct hte_flush *flush = arg;
+    struct hte_conn *conn   = flush->conn;
+
+    flush->is_out = false;
+    --conn->worker->flushes_out;
+    --conn->pending;
+    if (request != NULL) {
+        ucp_request_free(request);
+    }
+    if (status == UCS_OK) {
+        succeeded(conn);
+        covered(conn, flush->seq);
+    } else {
+        hte_conn_break(conn, hte_error_of_ucs(status));
+    }
+}
+
+static struct hte_flush *free_flush(struct hte_conn *conn)
+{
+    unsigned i;
+
+    for (i = 0; i < HTE_FLUSHES_MAX; ++i) {
+        if (!conn->flush[i].is_out) {
+            return &conn->flush[i];
+        }
+    }
+    return NULL;
+}
+
+static void post_flush(struct hte_conn *conn)
+{
+    struct hte_flush *flush = free_flush(conn);
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+        .cb.send      = on_flush,
+        .user_data    = flush,
+    };
+    ucs_status_ptr_t request;
+
+    if (flush == NULL) {
+        return;
+    }
+    flush->is_out   = true;
+    flush->seq      = conn->seq;
+    conn->uncovered = 0;
+    hte_ring_remove(&conn->dirty_link);
+    ++conn->worker->flushes_out;
+    ++conn->pending;
+    atomic_fetch_add_explicit(&conn->worker->flushes, 1, memory_order_relaxed);
+    request = ucp_ep_flush_nbx(conn->ep, &param);
+    if (!UCS_PTR_IS_PTR(request)) {
+        on_flush(NULL, UCS_PTR_STATUS(request), flush);
+    }
+}
+
+void hte_conns_flush(struct hte_worker *worker, bool is_dry)
+{
+    struct hte_link_ring *link, *next;
+    struct hte_conn *conn;
+
+    for (link = worker->dirty.next; link != &worker->dirty; link = next) {
+        next = link->next;
+        conn = HTE_OBJECT_OF(link, struct hte_conn, dirty_link);
+        if (conn->step != HTE_CONN_UP) {
+            conn->uncovered = 0;
+            hte_ring_remove(&conn->dirty_link);
+        } else if (is_dry || conn->uncovered * FLUSH_SHARE >= worker->engine->settings.window) {
+            post_flush(conn);
+        }
+    }
+}
+
+void hte_conns_warm(struct hte_worker *worker, struct hte_warm *warm)
+{
+    struct hte_conn *conn;
+    unsigned rail;
+
+    for (rail = 0; rail < worker->n_rails; ++rail) {
+        conn = hte_conn_get(worker, warm->segment, warm->view, rail, rail % warm->view->rails);
+        if (conn != NULL && hte_conn_is_usable(conn, warm->view) && !conn->is_warm) {
+            post_flush(conn);
+        }
+    }
+    hte_segment_put(warm->segment);
+    hte_view_put(warm->view);
+    free(warm);
+}
+
+/* ---- breaking down ---- */
+
+static void on_close(void *request, ucs_status_t status, void *arg)
+{
+    struct hte_conn *conn = arg;
+
+    (void)status;
+    --conn->pending;
+    if (request != NULL) {
+        ucp_request_free(request);
+    }
+}
+
+static void close_endpoint(struct hte_conn *conn, uint32_t flags)
+{
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
+        .cb.send      = on_close,
+        .user_data    = conn,
+        .flags        = flags,
+    };
+    ucs_status_ptr_t request;
+
+    hte_keys_put(conn->keys);
+    conn->keys    = NULL;
+    conn->is_warm = false;
+    ++conn->pending;
+    request = ucp_ep_close_nbx(conn->ep, &param);
+    if (!UCS_PTR_IS_PTR(request)) {
+        on_close(NULL, UCS_PTR_STATUS(request), conn);
+    }
+}
+
+/* UCX has nothing of it any more: what is left are WRITEs that no flush confirmed. */
+static void fail_the_rest(struct hte_conn *conn)
+{
+    struct hte_slice *slice;
+
+    while (!hte_ring_is_empty(&conn->posted)) {
+        slice = HTE_OBJECT_OF(conn->posted.next, struct hte_slice, link);
+        hte_slice_event(conn->worker, slice, slice->is_expired ? HTE_SLICE_EXPIRE : HTE_SLICE_FAIL, conn->error);
+    }
+}
+
+static void mend(struct hte_conn *conn)
+{
+    if (conn->step == HTE_CONN_BROKEN) {
+        conn->step = HTE_CONN_CLOSING;
+        close_endpoint(conn, UCP_EP_CLOSE_FLAG_FORCE);
+    }
+    if (conn->pending == 0) {
+        conn->uncovered = 0;
+        hte_ring_remove(&conn->dirty_link);
+        hte_ring_remove(&conn->broken_link);
+        hte_conn_strike(conn);
+        conn->step = HTE_CONN_IDLE;
+        fail_the_rest(conn);
+    }
+}
+
+void hte_conns_mend(struct hte_worker *worker)
+{
+    struct hte_link_ring *link, *next;
+
+    for (link = worker->broken.next; link != &worker->broken; link = next) {
+        next = link->next;
+        mend(HTE_OBJECT_OF(link, struct hte_conn, broken_link));
+    }
+}
+
+void hte_conns_break_all(struct hte_worker *worker, int error)
+{
+    struct hte_link_ring *link;
+
+    for (link = worker->conns.next; link != &worker->conns; link = link->next) {
+        hte_conn_break(HTE_OBJECT_OF(link, struct hte_conn, link), error);
+    }
+}
+
+void hte_conns_expire(struct hte_worker *worker, uint64_t timeout)
+{
+    struct hte_link_ring *link, *inner;
+    struct hte_slice *slice;
+    struct hte_conn *conn;
+
+    for (link = worker->conns.next; link != &worker->conns; link = link->next) {
+        conn = HTE_OBJECT_OF(link, struct hte_conn, link);
+        for (inner = conn->posted.next; inner != &conn->posted; inner = inner->next) {
+            slice = HTE_OBJECT_OF(inner, struct hte_slice, link);
+            if (worker->now - slice->posted_at < timeout) {
+                break; /* in order of posting */
+            }
+            slice->is_expired = true;
+            hte_conn_break(conn, HTE_ERR_TIMEOUT);
+        }
+    }
+}
+
+bool hte_conns_are_idle(const struct hte_worker *worker)
+{
+    const struct hte_link_ring *link;
+    const struct hte_conn *conn;
+
+    for (link = worker->conns.next; link != &worker->conns; link = link->next) {
+        conn = HTE_OBJECT_OF(link, const struct hte_conn, link);
+        if (conn->pending > 0 || conn->step > HTE_CONN_UP || !hte_ring_is_empty(&conn->posted)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- the end ---- */
+
+static void destroy(struct hte_conn *conn)
+{
+    pthread_mutex_lock(&conn->worker->lock);
+    hte_ring_remove(&conn->link);
+    pthread_mutex_unlock(&conn->worker->lock);
+    hte_ring_remove(&conn->dirty_link);
+    hte_keys_put(conn->keys);
+    hte_segment_put(conn->segment);
+    free(conn);
+}
+
+static bool is_obsolete(const struct hte_conn *conn)
+{
+    struct hte_view *view;
+    bool is_gone;
+
+    if (atomic_load(&conn->segment->is_closed)) {
+        return true;
+    }
+    view    = hte_segment_view(conn->segment);
+    is_gone = view->incarnation != conn->incarnation;
+    hte_view_put(view);
+    return is_gone;
+}
+
+/* Requests in the queue that were made before the close open a connection again, and the next sweep ends it. */
+void hte_conns_sweep(struct hte_worker *worker)
+{
+    struct hte_link_ring *link, *next;
+    struct hte_conn *conn;
+
+    for (link = worker->conns.next; link != &worker->conns; link = next) {
+        next = link->next;
+        conn = HTE_OBJECT_OF(link, struct hte_conn, link);
+        if (conn->pending > 0 || conn->step > HTE_CONN_UP || !hte_ring_is_empty(&conn->posted) ||
+            !is_obsolete(conn)) {
+            continue;
+        }
+        if (conn->step == HTE_CONN_IDLE) {
+            destroy(conn);
+        } else {
+            conn->step = HTE_CONN_CLOSING; /* nothing is posted: it ends in IDLE, the next sweep destroys it */
+            close_endpoint(conn, 0);
+            hte_ring_append(&worker->broken, &conn->broken_link);
+        }
+    }
+}
+
+void hte_conns_close(struct hte_worker *worker)
+{
+    struct hte_link_ring *link;
+    struct hte_conn *conn;
+
+    for (link = worker->conns.next; link != &worker->conns; link = link->next) {
+        conn = HTE_OBJECT_OF(link, struct hte_conn, link);
+        if (conn->step == HTE_CONN_UP) {
+            conn->step = HTE_CONN_CLOSING;
+            close_endpoint(conn, 0);
+            hte_ring_append(&worker->broken, &conn->broken_link);
+        }
+    }
+}
+
+void hte_conns_release_keys(struct hte_worker *worker)
+{
+    struct hte_link_ring *link, *inner;
+    struct hte_slice *slice;
+    struct hte_conn *conn;
+
+    for (link = worker->conns.next; link != &worker->conns; link = link->next) {
+        conn = HTE_OBJECT_OF(link, struct hte_conn, link);
+        for (inner = conn->posted.next; inner != &conn->posted; inner = inner->next) {
+            slice = HTE_OBJECT_OF(inner, struct hte_slice, link);
+            hte_keys_put(slice->keys);
+            slice->keys = NULL;
+        }
+        hte_keys_put(conn->keys);
+        conn->keys = NULL;
+    }
+}
+
+void hte_conns_abandon(struct hte_worker *worker)
+{
+    struct hte_link_ring *link;
+    struct hte_slice *slice;
+    struct hte_conn *conn;
+
+    for (link = worker->conns.next; link != &worker->conns; link = link->next) {
+        conn = HTE_OBJECT_OF(link, struct hte_conn, link);
+        while (!hte_ring_is_empty(&conn->posted)) {
+            slice = HTE_OBJECT_OF(conn->posted.next, struct hte_slice, link);
+            hte_slice_event(worker, slice, HTE_SLICE_EXPIRE, HTE_ERR_CANCELED);
+        }
+    }
+}
+
+void hte_conns_destroy(struct hte_worker *worker)
+{
+    while (!hte_ring_is_empty(&worker->conns)) {
+        destroy(HTE_OBJECT_OF(worker->conns.next, struct hte_conn, link));
+    }
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "hte_engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "hte_error.h"
+#include "hte_publish.h"
+#include "hte_worker.h"
+
+/* ---- the metadata door ---- */
+
+static int on_call(void *arg, enum hte_call call, const char *from, const char *payload, char *reply,
+                   size_t reply_size, struct hte_why *why)
+{
+    struct hte_engine *engine = arg;
+
+    (void)reply;
+    (void)reply_size;
+    if (call == HTE_CALL_NOTIFY) {
+        return hte_notify_receive(&engine->notify, from, payload, why);
+    }
+    return HTE_OK;
+}
+
+static const char *text_or_null(const char *text)
+{
+    return text[0] == '\0' ? NULL : text;
+}
+
+static int open_meta(struct hte_engine *engine, const struct hte_config *config)
+{
+    const struct hte_settings *settings = &engine->settings;
+    struct hte_meta_options options     = {
+        .url          = config->metadata,
+        .cluster      = text_or_null(settings->cluster),
+        .name         = config->name,
+        .bind_address = config->bind_host,
+        .port         = config->port,
+        .secret       = text_or_null(settings->secret),
+        .connect_ms   = (unsigned)settings->connect_timeout_ms,
+        .call_ms      = (unsigned)settings->handshake_timeout_ms,
+        .handler      = on_call,
+        .arg          = engine,
+    };
+    struct hte_why why = {""};
+
+    return hte_fail_why(hte_meta_open(&options, &engine->meta, &why), &why);
+}
+
+/* ---- life ---- */
+
+static int open_workers(struct hte_engine *engine)
+{
+    unsigned i;
+    int error = HTE_OK;
+
+    engine->workers = calloc(engine->settings.threads, sizeof(*engine->workers));
+    if (engine->workers == NULL) {
+        return hte_fail(HTE_ERR_MEMORY, "no memory for %llu threads", (unsigned long long)engine->settings.threads);
+    }
+    for (i = 0; i < engine->settings.threads && error == HTE_OK; ++i) {
+        engine->n_workers = i + 1;
+        error             = hte_worker_open(&engine->workers[i], engine, i);
+    }
+    return error;
+}
+
+static int start_workers(struct hte_engine *engine)
+{
+    unsigned i;
+    int error = HTE_OK;
+
+    for (i = 0; i < engine->n_workers && error == HTE_OK; ++i) {
+        error = hte_worker_start(&engine->workers[i]);
+    }
+    return error;
+}
+
+/* What does not fail, so that destroy() may be called from here on. */
+static void init(struct hte_engine *engine)
+{
+    hte_regions_init(&engine->regions);
+    hte_queue_init(&engine->queue);
+    pthread_mutex_init(&engine->publish_lock, NULL);
+}
+
+static int open_tables(struct hte_engine *engine)
+{
+    int error = hte_segments_init(&engine->segments, (uint32_t)engine->settings.segments_max);
+
+    if (error == HTE_OK) {
+        error = hte_batches_init(&engine->batches, (uint32_t)engine->settings.batches_max);
+    }
+    if (error == HTE_OK) {
+        error = hte_notify_init(&engine->notify, engine, engine->settings.notify_max);
+    }
+    return error;
+}
+
+static int build(struct hte_engine *engine, const struct hte_config *config)
+{
+    int error = open_tables(engine);
+
+    if (error == HTE_OK) {
+        error = hte_rails_open(&engine->rails, &engine->settings);
+    }
+    if (error == HTE_OK) {
+        error = hte_topology_init(&engine->topology, &engine->rails, &engine->settings);
+    }
+    if (error == HTE_OK) {
+        error = open_workers(engine);
+    }
+    if (error == HTE_OK) {
+        error = open_meta(engine, config);
+    }
+    if (error == HTE_OK) {
+        error = hte_publish(engine);
+    }
+    if (error == HTE_OK) {
+        error = start_workers(engine);
+    }
+    return error;
+}
+
+static void cancel_all(struct hte_engine *engine)
+{
+    struct hte_batch **batches;
+    size_t i, count;
+
+    batches = hte_batches_all(&engine->batches, &count);
+    for (i = 0; i < count; ++i) {
+        hte_batch_cancel_tasks(batches[i]);
+        hte_batch_put(batches[i]);
+    }
+    free(batches);
+}
+
+static void stop_workers(struct hte_engine *engine)
+{
+    uint64_t stop_at = hte_now() + engine->settings.shutdown_timeout_ms * 1000000;
+    unsigned i;
+
+    for (i = 0; i < engine->n_workers; ++i) {
+        engine->workers[i].stop_at = stop_at;
+    }
+    atomic_store(&engine->is_stopping, true);
+    cancel_all(engine);
+    for (i = 0; i < engine->n_workers; ++i) {
+        if (engine->workers[i].has_thread) {
+            hte_worker_order(&engine->workers[i]);
+        }
+    }
+    for (i = 0; i < engine->n_workers; ++i) {
+        hte_worker_join(&engine->workers[i]);
+    }
+}
+
+/* Waiters were woken when their requests became final: let them leave. */
+static void free_batches(struct hte_engine *engine)
+{
+    struct hte_batch **batches;
+    size_t i, count;
+
+    batches = hte_batches_all(&engine->batches, &count);
+    for (i = 0; i < count; ++i) {
+        hte_batch_put(batches[i]);
+        hte_batch_put(batches[i]); /* the table's */
+    }
+    free(batches);
+}
+
+static void destroy(struct hte_engine *engine)
+{
+    struct hte_why why;
+    unsigned i;
+
+    hte_notify_stop(&engine->notify);
+    if (engine->meta != NULL) {
+        hte_meta_withdraw(engine->meta, &why);
+    }
+    stop_workers(engine);
+    if (engine->meta != NULL) {
+        hte_meta_close(engine->meta);
+    }
+    for (i = 0; i < engine->n_workers; ++i) {
+        hte_worker_close(&engine->workers[i]);
+    }
+    free(engine->workers);
+    free_batches(engine);
+    hte_regions_cleanup(&engine->regions, &engine->rails);
+    hte_notify_cleanup(&engine->notify);
+    hte_segments_cleanup(&engine->segments);
+    hte_batches_cleanup(&engine->batches);
+    hte_rails_close(&engine->rails);
+    hte_queue_cleanup(&engine->queue);
+    pthread_mutex_destroy(&engine->publish_lock);
+    hte_settings_cleanup(&engine->settings);
+    free(engine);
+}
+
+static int check_config(const struct hte_config *config)
+{
+    bool is_p2p = config->metadata == NULL || strcmp(config->metadata, HTE_META_P2P) == 0;
+
+    if (config->size < offsetof(struct hte_config, n_options) + sizeof(config->n_options)) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "config.size is %zu: set it to sizeof(struct hte_config)", config->size);
+    }
+    if (config->name != NULL && strlen(config->name) > HTE_NAME_MAX) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "the name is longer than %d bytes", HTE_NAME_MAX);
+    }
+    if (!is_p2p && (config->name == NULL || config->name[0] == '\0')) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "a segment in a store needs a name");
+    }
+    return HTE_OK;
+}
+
+int hte_create(const struct hte_config *config, struct hte_engine **engine_p)
+{
+    static const struct hte_config defaults = {.size = sizeof(defaults)};
+    struct hte_engine *engine;
+    int error;
+
+    config = config == NULL ? &defaults : config;
+    if (engine_p == NULL) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "engine is NULL");
+    }
+    error = check_config(config);
+    if (error != HTE_OK) {
+        return error;
+    }
+    engine = calloc(1, sizeof(*engine));
+    if (engine == NULL) {
+        return hte_fail(HTE_ERR_MEMORY, "no memory for an engine");
+    }
+    error = hte_settings_init(&engine->settings, config);
+    if (error != HTE_OK) {
+        free(engine);
+        return error;
+    }
+    init(engine);
+    error = build(engine, config);
+    if (error != HTE_OK) {
+        destroy(engine);
+        return error;
+    }
+    *engine_p = engine;
+    return HTE_OK;
+}
+
+void hte_destroy(struct hte_engine *engine)
+{
+    if (engine != NULL) {
+        destroy(engine);
+    }
+}
+
+int hte_local_name(struct hte_engine *engine, char *name, size_t size)
+{
+    const char *own = engine == NULL ? NULL : hte_meta_name(engine->meta);
+
+    if (own == NULL || name == NULL || strlen(own) >= size) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "engine or name is NULL, or there is room for %zu bytes only", size);
+    }
+    strcpy(name, own);
+    return HTE_OK;
+}

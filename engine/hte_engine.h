@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HTE_ENGINE_H_
+#define HTE_ENGINE_H_
+
+/*
+ * The engine: what hte_create() makes. Order of the locks, outer first:
+ * publish_lock, a segment's fetch_lock, regions, segments, batches, a batch, queue, a rail, notify.
+ */
+
+#include <stdatomic.h>
+
+#include "engine/include/hte.h"
+#include "engine/meta/hte_meta.h"
+#include "hte_batch.h"
+#include "hte_notify.h"
+#include "hte_peer.h"
+#include "hte_rail.h"
+#include "hte_region.h"
+#include "hte_settings.h"
+#include "hte_topology.h"
+
+struct hte_worker;
+
+struct hte_engine {
+    struct hte_settings  settings;
+    struct hte_rails     rails;
+    struct hte_topology  topology;
+    struct hte_regions   regions;
+    struct hte_segments  segments;
+    struct hte_batches   batches;
+    struct hte_queue     queue;
+    struct hte_notify    notify;
+    struct hte_worker   *workers; /* settings.threads of them */
+    unsigned             n_workers;
+    struct hte_meta     *meta;
+    pthread_mutex_t      publish_lock; /* one publication at a time; guards version */
+    uint64_t             version;
+    _Atomic bool         is_stopping;
+    _Atomic uint64_t     requests, requests_ended;
+};
+
+/* Wakes threads that sleep, for `count` new pieces. */
+void hte_engine_wake(struct hte_engine *engine, uint64_t count);
+
+#endif

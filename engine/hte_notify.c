@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Notifications travel as "name length, newline, name, text" through the handshake's notify call. */
+#include "hte_notify.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hte_engine.h"
+#include "hte_error.h"
+
+struct hte_letter {
+    struct hte_link_ring    link;
+    struct hte_notification content;
+};
+
+/* ---- what came in ---- */
+
+static void letter_destroy(struct hte_letter *letter)
+{
+    free(letter->content.from);
+    free(letter->content.name);
+    free(letter->content.text);
+    free(letter);
+}
+
+static struct hte_letter *letter_create(const char *from, const char *name, size_t name_length, const char *text)
+{
+    struct hte_letter *letter = calloc(1, sizeof(*letter));
+
+    if (letter == NULL) {
+        return NULL;
+    }
+    letter->content.from = strdup(from);
+    letter->content.name = strndup(name, name_length);
+    letter->content.text = strdup(text);
+    if (letter->content.from == NULL || letter->content.name == NULL || letter->content.text == NULL) {
+        letter_destroy(letter);
+        return NULL;
+    }
+    return letter;
+}
+
+static bool parse(const char *payload, const char **name, size_t *name_length)
+{
+    char *end;
+    unsigned long length = strtoul(payload, &end, 10);
+
+    if (end == payload || *end != '\n' || length > HTE_NOTIFY_MAX || strlen(end + 1) < length) {
+        return false;
+    }
+    *name        = end + 1;
+    *name_length = length;
+    return true;
+}
+
+int hte_notify_receive(struct hte_notify *notify, const char *from, const char *payload, struct hte_why *why)
+{
+    struct hte_letter *letter;
+    const char *name;
+    size_t name_length;
+    bool is_full;
+
+    if (!parse(payload, &name, &name_length)) {
+        return hte_why_set(why, HTE_ERR_MALFORMED_JSON, "a notification without name");
+    }
+    letter = letter_create(from, name, name_length, name + name_length);
+    if (letter == NULL) {
+        return hte_why_set(why, HTE_ERR_MEMORY, "no memory for a notification");
+    }
+    pthread_mutex_lock(&notify->lock);
+    is_full = notify->n_inbox >= notify->max;
+    if (!is_full) {
+        hte_ring_append(&notify->inbox, &letter->link);
+        ++notify->n_inbox;
+    }
+    pthread_mutex_unlock(&notify->lock);
+    if (is_full) {
+        letter_destroy(letter);
+        return hte_why_set(why, HTE_ERR_LIMIT, "%llu notifications wait to be drained",
+                           (unsigned long long)notify->max);
+    }
+    return HTE_OK;
+}
+
+int hte_notify_drain(struct hte_engine *engine, struct hte_notification **notifications, size_t *count)
+{
+    struct hte_notify *notify;
+    struct hte_notification *array = NULL;
+    struct hte_letter *letter;
+    size_t i = 0;
+
+    if (engine == NULL || notifications == NULL || count == NULL) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "engine, notifications or count is NULL");
+    }
+    notify = &engine->notify;
+    pthread_mutex_lock(&notify->lock);
+    if (notify->n_inbox > 0) {
+        array = calloc(notify->n_inbox, sizeof(*array));
+        if (array == NULL) {
+            pthread_mutex_unlock(&notify->lock);
+            return hte_fail(HTE_ERR_MEMORY, "no memory for notifications");
+        }
+    }
+    while (!hte_ring_is_empty(&notify->inbox)) {
+        letter = HTE_OBJECT_OF(notify->inbox.next, struct hte_letter, link);
+        hte_ring_remove(&letter->link);
+        array[i++] = letter->content;
+        free(letter);
+    }
+    notify->n_inbox = 0;
+    pthread_mutex_unlock(&notify->lock);
+    *notifications = array;
+    *count         = i;
+    return HTE_OK;
+}
+
+void hte_notify_free(struct hte_notification *notifications, size_t count)
+{
+    size_t i;
+
+    for (i = 0; notifications != NULL && i < count; ++i) {
+        free(notifications[i].from);
+        free(notifications[i].name);
+        free(notifications[i].text);
+    }
+    free(notifications);
+}
+
+/* ---- sending ---- */
+
+static int check(const char *name, const char *text)
+{
+    if (name == NULL || text == NULL) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "a notification's name or text is NULL");
+    }
+    if (strlen(name) > HTE_NAME_MAX || strlen(text) > HTE_NOTIFY_MAX) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "a notification has at most %d bytes of name and %d of text",
+                        HTE_NAME_MAX, HTE_NOTIFY_MAX);
+    }
+    return HTE_OK;
+}
+
+static int deliver(struct hte_engine *engine, const char *segment, const char *name, const char *text)
+{
+    size_t size        = strlen(name) + strlen(text) + 32;
+    char *payload      = malloc(size);
+    struct hte_why why = {""};
+    int error;
+
+    if (payload == NULL) {
+        return hte_fail(HTE_ERR_MEMORY, "no memory for a notification");
+    }
+    snprintf(payload, size, "%zu\n%s%s", strlen(name), name, text);
+    error = hte_meta_call(engine->meta, segment, HTE_CALL_NOTIFY, payload, NULL, &why);
+    free(payload);
+    return hte_fail_why(error, &why);
+}
+
+int hte_notify_send(struct hte_engine *engine, hte_segment_t target, const char *name, const char *text)
+{
+    struct hte_segment *segment;
+    int error = engine == NULL ? hte_fail(HTE_ERR_INVALID_ARGUMENT, "engine is NULL") : check(name, text);
+
+    if (error != HTE_OK) {
+        return error;
+    }
+    if (target == HTE_SEGMENT_LOCAL) {
+        return deliver(engine, hte_meta_name(engine->meta), name, text);
+    }
+    segment = hte_segments_get(&engine->segments, target);
+    if (segment == NULL) {
+        return hte_fail(HTE_ERR_BAD_HANDLE, "segment %d is not open", target);
+    }
+    error = deliver(engine, segment->name, name, text);
+    hte_segment_put(segment);
+    return error;
+}
+
+/* ---- those of batches ---- */
+
+int hte_notice_create(const char *name, const char *text, uint32_t max_targets, struct hte_notice **notice_p)
+{
+    struct hte_notice *notice;
+    int error = check(name, text);
+
+    if (error != HTE_OK) {
+        return error;
+    }
+    notice = calloc(1, sizeof(*notice));
+    if (notice != NULL) {
+        notice->targets = calloc(max_targets, sizeof(*notice->targets));
+        notice->name    = strdup(name);
+        notice->text    = strdup(text);
+    }
+    if (notice == NULL || notice->targets == NULL || notice->name == NULL || notice->text == NULL) {
+        hte_notice_destroy(notice);
+        return hte_fail(HTE_ERR_MEMORY, "no memory for a notification");
+    }
+    hte_ring_init(&notice->link);
+    *notice_p = notice;
+    return HTE_OK;
+}
+
+void hte_notice_destroy(struct hte_notice *notice)
+{
+    uint32_t i;
+
+    if (notice == NULL) {
+        return;
+    }
+    for (i = 0; i < notice->n_targets; ++i) {
+        hte_segment_put(notice->targets[i]);
+    }
+    free(notice->targets);
+    free(notice->name);
+    free(notice->text);
+    free(notice);
+}
+
+void hte_notice_task_final(struct hte_engine *engine, struct hte_notice *notice, bool is_completed)
+{
+    struct hte_notify *notify = &engine->notify;
+    bool is_sent              = false;
+
+    if (!is_completed) {
+        atomic_store(&notice->is_void, true);
+    }
+    if (atomic_fetch_sub(&notice->left, 1) != 1) {
+        return;
+    }
+    if (!atomic_load(&notice->is_void)) {
+        pthread_mutex_lock(&notify->lock);
+        is_sent = !notify->is_stopping;
+        if (is_sent) {
+            hte_ring_append(&notify->outbox, &notice->link);
+            pthread_cond_signal(&notify->has_work);
+        }
+        pthread_mutex_unlock(&notify->lock);
+    }
+    if (!is_sent) {
+        hte_notice_destroy(notice);
+    }
+}
+
+static void *run(void *arg)
+{
+    struct hte_notify *notify = arg;
+    struct hte_notice *notice;
+    uint32_t i;
+
+    pthread_mutex_lock(&notify->lock);
+    while (!notify->is_stopping) {
+        if (hte_ring_is_empty(&notify->outbox)) {
+            pthread_cond_wait(&notify->has_work, &notify->lock);
+            continue;
+        }
+        notice = HTE_OBJECT_OF(notify->outbox.next, struct hte_notice, link);
+        hte_ring_remove(&notice->link);
+        pthread_mutex_unlock(&notify->lock);
+        for (i = 0; i < notice->n_targets; ++i) {
+            deliver(notify->engine, notice->targets[i]->name, notice->name, notice->text);
+        }
+        hte_notice_destroy(notice);
+        pthread_mutex_lock(&notify->lock);
+    }
+    pthread_mutex_unlock(&notify->lock);
+    return NULL;
+}
+
+/* ---- life ---- */
+
+int hte_notify_init(struct hte_notify *notify, struct hte_engine *engine, uint64_t max)
+{
+    notify->engine = engine;
+    notify->max    = max;
+    hte_ring_init(&notify->inbox);
+    hte_ring_init(&notify->outbox);
+    pthread_mutex_init(&notify->lock, NULL);
+    pthread_cond_init(&notify->has_work, NULL);
+    if (pthread_create(&notify->thread, NULL, run, notify) != 0) {
+        return hte_fail(HTE_ERR_LIMIT, "cannot create a thread for notifications");
+    }
+    notify->has_thread = true;
+    return HTE_OK;
+}
+
+void hte_notify_stop(struct hte_notify *notify)
+{
+    if (notify->engine == NULL || !notify->has_thread) {
+        return;
+    }
+    pthread_mutex_lock(&notify->lock);
+    notify->is_stopping = true;
+    pthread_cond_signal(&notify->has_work);
+    pthread_mutex_unlock(&notify->lock);
+    pthread_join(notify->thread, NULL);
+    notify->has_thread = false;
+}
+
+void hte_notify_cleanup(struct hte_notify *notify)
+{
+    struct hte_link_ring *link;
+
+    if (notify->engine == NULL) {
+        return;
+    }
+    while (!hte_ring_is_empty(&notify->inbox)) {
+        link = notify->inbox.next;
+        hte_ring_remove(link);
+        letter_destroy(HTE_OBJECT_OF(link, struct hte_letter, link));
+    }
+    while (!hte_ring_is_empty(&notify->outbox)) {
+        link = notify->outbox.next;
+        hte_ring_remove(link);
+        hte_notice_destroy(HTE_OBJECT_OF(link, struct hte_notice, link));
+    }
+    pthread_cond_destroy(&notify->has_work);
+    pthread_mutex_destroy(&notify->lock);
+}

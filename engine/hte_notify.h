@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HTE_NOTIFY_H_
+#define HTE_NOTIFY_H_
+
+/* Notifications: those that came in, and the thread that sends those of batches. */
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/meta/hte_meta.h"
+#include "hte_batch.h"
+
+struct hte_notify {
+    pthread_mutex_t      lock;      /* guards all */
+    struct hte_link_ring inbox;     /* struct hte_letter */
+    uint64_t             n_inbox, max;
+    pthread_cond_t       has_work;
+    struct hte_link_ring outbox;    /* struct hte_notice */
+    bool                 is_stopping, has_thread;
+    pthread_t            thread;
+    struct hte_engine   *engine;
+};
+
+int hte_notify_init(struct hte_notify *notify, struct hte_engine *engine, uint64_t max);
+/* Sends nothing more. */
+void hte_notify_stop(struct hte_notify *notify);
+void hte_notify_cleanup(struct hte_notify *notify);
+
+/* Call handler of the metadata door. */
+int hte_notify_receive(struct hte_notify *notify, const char *from, const char *payload, struct hte_why *why);
+
+int hte_notice_create(const char *name, const char *text, uint32_t max_targets, struct hte_notice **notice);
+void hte_notice_destroy(struct hte_notice *notice);
+/* A request that it waits for is final. After the last one it is sent, or dropped. */
+void hte_notice_task_final(struct hte_engine *engine, struct hte_notice *notice, bool is_completed);
+
+#endif

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From pieces to posted slices, and back. */
+#include <string.h>
+
+#include "core/hte_cut.h"
+#include "hte_conn.h"
+#include "hte_engine.h"
+#include "hte_error.h"
+
+#define RETRY_SOON_NS 1000000ull /* a connection is being torn down */
+#define TAKE_MAX      32
+
+/* ---- the end of a slice or piece ---- */
+
+static void piece_over(struct hte_piece *piece)
+{
+    hte_ring_remove(&piece->link);
+    hte_task_piece_final(piece->task, &piece->state);
+}
+
+static int code_of(int error)
+{
+    switch (error) {
+    case HTE_ERR_CANCELED:
+        return HTE_CANCELED;
+    case HTE_ERR_TIMEOUT:
+        return HTE_TIMEOUT;
+    case HTE_ERR_RANGE:
+    case HTE_ERR_PERMISSION:
+        return HTE_INVALID;
+    default:
+        return HTE_FAILED;
+    }
+}
+
+static void slice_free(struct hte_worker *worker, struct hte_slice *slice)
+{
+    hte_ring_append(&worker->free, &slice->link);
+    ++worker->n_free;
+}
+
+static void account_begin(struct hte_worker *worker, unsigned rail, uint64_t length)
+{
+    struct hte_worker_rail *mine = &worker->rail[rail];
+
+    if (mine->inflight == 0) {
+        hte_rate_begin(&mine->rate, worker->now);
+    }
+    mine->inflight += length;
+    atomic_fetch_add_explicit(&worker->engine->rails.rail[rail].inflight, length, memory_order_relaxed);
+}
+
+static void account_end(struct hte_worker *worker, const struct hte_slice *slice, bool is_done)
+{
+    unsigned rail         = slice->conn->rail;
+    struct hte_rail *rails = worker->engine->rails.rail;
+
+    worker->rail[rail].inflight -= slice->length;
+    atomic_fetch_sub_explicit(&rails[rail].inflight, slice->length, memory_order_relaxed);
+    if (is_done) {
+        hte_rate_add(&worker->rail[rail].rate, slice->length, worker->now);
+        atomic_fetch_add_explicit(&rails[rail].transferred, slice->length, memory_order_relaxed);
+        atomic_fetch_add_explicit(&slice->conn->transferred, slice->length, memory_order_relaxed);
+    } else {
+        atomic_fetch_add_explicit(&rails[rail].errors, 1, memory_order_relaxed);
+    }
+}
+
+static void completed(struct hte_worker *worker, struct hte_slice *slice)
+{
+    struct hte_piece *piece = slice->piece;
+    struct hte_task *task   = piece->task;
+    int bad_rail            = slice->state.bad_rail;
+
+    if (bad_rail >= 0 && bad_rail != (int)slice->conn->rail) {
+        hte_rail_charge(&worker->engine->rails, (unsigned)bad_rail, worker->now);
+    }
+    slice->conn->strikes = 0;
+    slice->conn->is_warm = true;
+    atomic_fetch_add_explicit(&task->transferred, slice->length, memory_order_relaxed);
+    atomic_fetch_add_explicit(&task->batch->transferred, slice->length, memory_order_relaxed);
+    slice_free(worker, slice);
+    if (hte_piece_slice_done(&piece->state, slice->length)) {
+        piece_over(piece);
+    }
+}
+
+static void retry(struct hte_worker *worker, struct hte_slice *slice)
+{
+    slice->ready_at = worker->now;
+    hte_ring_append(&worker->ready, &slice->link);
+    ++worker->n_ready;
+    atomic_fetch_add_explicit(&worker->slices_retried, 1, memory_order_relaxed);
+}
+
+static void lost(struct hte_worker *worker, struct hte_slice *slice, int error)
+{
+    struct hte_piece *piece = slice->piece;
+
+    slice_free(worker, slice);
+    if (hte_piece_slice_lost(&piece->state, code_of(error), error)) {
+        piece_over(piece);
+    } else if (!hte_piece_can_cut(&piece->state)) {
+        hte_ring_remove(&piece->link); /* its last slice ends it */
+    }
+}
+
+void hte_slice_event(struct hte_worker *worker, struct hte_slice *slice, enum hte_slice_event event, int error)
+{
+    enum hte_slice_action action = hte_slice_on(&slice->state, event, (int)slice->conn->rail);
+
+    if (action == HTE_SLICE_NOTHING || action == HTE_SLICE_ILLEGAL) {
+        return;
+    }
+    hte_ring_remove(&slice->link);
+    hte_keys_put(slice->keys);
+    slice->keys = NULL;
+    account_end(worker, slice, action == HTE_SLICE_COMPLETE);
+    switch (action) {
+    case HTE_SLICE_COMPLETE:
+        completed(worker, slice);
+        break;
+    case HTE_SLICE_RETRY:
+        slice->error = error;
+        retry(worker, slice);
+        break;
+    default:
+        lost(worker, slice, event == HTE_SLICE_EXPIRE ? HTE_ERR_TIMEOUT : error);
+        break;
+    }
+}
+
+/* A slice that is with nobody ends. */
+static void drop(struct hte_worker *worker, struct hte_slice *slice, int error)
+{
+    hte_slice_on(&slice->state, HTE_SLICE_DROP, -1);
+    lost(worker, slice, error);
+}
+
+/* ---- posting ---- */
+
+static uint32_t next_random(struct hte_worker *worker)
+{
+    worker->random ^= worker->random << 13; /* xorshift32 */
+    worker->random ^= worker->random >> 17;
+    worker->random ^= worker->random << 5;
+    return worker->random;
+}
+
+static unsigned choose_rail(struct hte_worker *worker, const struct hte_slice *slice)
+{
+    struct hte_engine *engine = worker->engine;
+    uint64_t predicted[HTE_RAILS_MAX];
+    struct hte_pick pick;
+    unsigned i;
+    int rail;
+
+    if (worker->n_rails == 1) {
+        return 0;
+    }
+    for (i = 0; i < worker->n_rails; ++i) {
+        predicted[i] = hte_rate_predict(&worker->rail[i].rate, worker->rail[i].inflight, slice->length);
+    }
+    pick = (struct hte_pick){
+        .preferred = slice->preferred,
+        .available = slice->available,
+        .paused    = hte_rails_paused(&engine->rails, worker->now) |
+                  hte_conns_unusable(worker, slice->piece->task->segment, slice->piece->task->view),
+        .bad_rail  = slice->state.bad_rail,
+        .turn      = worker->turn++,
+        .random    = next_random(worker),
+        .predicted = predicted,
+    };
+    rail = hte_pick_rail((enum hte_policy)engine->settings.policy, &pick);
+    return rail < 0 ? 0 : (unsigned)rail;
+}
+
+static void wait_for(struct hte_worker *worker, struct hte_slice *slice, uint64_t when)
+{
+    slice->ready_at = when > worker->now ? when : worker->now + RETRY_SOON_NS;
+    hte_ring_append(&worker->ready, &slice->link);
+    ++worker->n_ready;
+}
+
+/* The same rail of the peer; another one when all of ours failed with it. */
+static unsigned choose_remote_rail(const struct hte_worker *worker, const struct hte_slice *slice, unsigned rail)
+{
+    return (rail + slice->state.fails / worker->n_rails) % slice->piece->task->view->rails;
+}
+
+static void post(struct hte_worker *worker, struct hte_slice *slice)
+{
+    struct hte_task *task = slice->piece->task;
+    unsigned rail         = choose_rail(worker, slice);
+    struct hte_conn *conn = hte_conn_get(worker, task->segment, task->view, rail,
+                                         choose_remote_rail(worker, slice, rail));
+
+    if (conn == NULL) {
+        drop(worker, slice, HTE_ERR_MEMORY);
+    } else if (hte_conn_is_usable(conn, task->view)) {
+        hte_slice_on(&slice->state, HTE_SLICE_POST, (int)rail);
+        slice->posted_at = worker->now;
+        account_begin(worker, rail, slice->length);
+        atomic_fetch_add_explicit(&worker->slices_posted, 1, memory_order_relaxed);
+        hte_conn_post(conn, slice, task->view);
+    } else if (hte_conn_is_hopeless(conn)) {
+        drop(worker, slice, conn->error);
+    } else {
+        wait_for(worker, slice, conn->retry_at);
+    }
+}
+
+static bool is_unwanted(const struct hte_piece *piece)
+{
+    return piece->state.step == HTE_PIECE_STOPPED || atomic_load_explicit(&piece->task->is_canceled, memory_order_relaxed);
+}
+
+unsigned hte_post_ready(struct hte_worker *worker)
+{
+    unsigned i, count = worker->n_ready, posted = 0;
+    struct hte_slice *slice;
+
+    for (i = 0; i < count; ++i) {
+        slice = HTE_OBJECT_OF(worker->ready.next, struct hte_slice, link);
+        hte_ring_remove(&slice->link);
+        --worker->n_ready;
+        if (is_unwanted(slice->piece)) {
+            drop(worker, slice, HTE_ERR_CANCELED);
+        } else if (worker->now < slice->ready_at) {
+            wait_for(worker, slice, slice->ready_at);
+        } else {
+            post(worker, slice);
+            ++posted;
+        }
+    }
+    return posted;
+}
+
+/* ---- cutting ---- */
+
+/* Where the next slice begins: the local region with its rails, and the remote buffer. The task has both pinned. */
+static void find_borders(struct hte_engine *engine, struct hte_piece *piece)
+{
+    struct hte_task *task = piece->task;
+    uint64_t local        = (uint64_t)task->local + piece->offset;
+    struct hte_region *region;
+
+    if (local >= piece->local_end) {
+        pthread_rwlock_rdlock(&engine->regions.lock);
+        region           = hte_regions_find(&engine->regions, local);
+        piece->local_end = region->addr + region->length;
+        piece->preferred = region->preferred;
+        piece->available = region->available;
+        pthread_rwlock_unlock(&engine->regions.lock);
+    }
+}
+
+static uint64_t remote_left(struct hte_piece *piece, uint64_t remote)
+{
+    const struct hte_view *view          = piece->task->view;
+    const struct hte_desc_buffer *buffer = &view->descriptor->buffers[piece->buffer];
+
+    if (remote < buffer->addr || remote - buffer->addr >= buffer->length) {
+        piece->buffer = (uint32_t)hte_view_find(view, remote);
+        buffer        = &view->descriptor->buffers[piece->buffer];
+    }
+    return buffer->length - (remote - buffer->addr);
+}
+
+static void cut(struct hte_worker *worker, struct hte_piece *piece)
+{
+    const struct hte_settings *settings = &worker->engine->settings;
+    struct hte_task *task               = piece->task;
+    struct hte_slice *slice             = HTE_OBJECT_OF(worker->free.next, struct hte_slice, link);
+    uint64_t remote                     = task->remote + piece->offset;
+
+    hte_ring_remove(&slice->link);
+    --worker->n_free;
+    find_borders(worker->engine, piece);
+    slice->piece      = piece;
+    slice->local      = task->local + piece->offset;
+    slice->remote     = remote;
+    slice->length     = hte_cut(piece->state.left, settings->slice_size, settings->fragment_size,
+                                piece->local_end - (uint64_t)slice->local, remote_left(piece, remote));
+    slice->buffer     = piece->buffer;
+    slice->preferred  = piece->preferred;
+    slice->available  = piece->available;
+    slice->is_expired = false;
+    slice->conn       = NULL;
+    slice->keys       = NULL;
+    hte_slice_init(&slice->state, task->is_write, (unsigned)settings->retry_count);
+    hte_piece_cut(&piece->state, slice->length);
+    piece->offset += slice->length;
+    if (!hte_piece_can_cut(&piece->state)) {
+        hte_ring_remove(&piece->link); /* its last slice ends it */
+    }
+    post(worker, slice);
+}
+
+/* HTE_SEGMENT_LOCAL: nothing to ask UCX for. */
+static void copy(struct hte_worker *worker, struct hte_piece *piece)
+{
+    const struct hte_settings *settings = &worker->engine->settings;
+    struct hte_task *task               = piece->task;
+    uint64_t length = hte_cut(piece->state.left, settings->slice_size, settings->fragment_size, UINT64_MAX, UINT64_MAX);
+    char *local = task->local + piece->offset, *remote = (char *)task->remote + piece->offset;
+
+    memmove(task->is_write ? remote : local, task->is_write ? local : remote, length);
+    hte_piece_cut(&piece->state, length);
+    piece->offset += length;
+    atomic_fetch_add_explicit(&task->transferred, length, memory_order_relaxed);
+    atomic_fetch_add_explicit(&task->batch->transferred, length, memory_order_relaxed);
+    if (hte_piece_slice_done(&piece->state, length)) {
+        piece_over(piece);
+    }
+}
+
+static void begin(struct hte_task *task)
+{
+    int32_t waiting = HTE_WAITING;
+
+    if (atomic_load_explicit(&task->code, memory_order_relaxed) == HTE_WAITING) {
+        atomic_compare_exchange_strong(&task->code, &waiting, HTE_PENDING);
+    }
+}
+
+static bool take(struct hte_worker *worker)
+{
+    if (hte_ring_is_empty(&worker->pieces)) {
+        hte_queue_take(&worker->engine->queue, worker->n_free < TAKE_MAX ? worker->n_free : TAKE_MAX, &worker->pieces);
+    }
+    return !hte_ring_is_empty(&worker->pieces);
+}
+
+unsigned hte_post_pieces(struct hte_worker *worker)
+{
+    struct hte_piece *piece;
+    unsigned count = 0;
+
+    while (worker->n_free > 0 && count < worker->engine->settings.window && take(worker)) {
+        piece = HTE_OBJECT_OF(worker->pieces.next, struct hte_piece, link);
+        if (is_unwanted(piece)) {
+            hte_ring_remove(&piece->link);
+            if (hte_piece_stop(&piece->state, HTE_CANCELED, HTE_ERR_CANCELED)) {
+                piece_over(piece);
+            }
+            continue;
+        }
+        begin(piece->task);
+        if (piece->task->segment == NULL) {
+            copy(worker, piece);
+        } else {
+            cut(worker, piece);
+        }
+        ++count;
+    }
+    return count;
+}
+
+void hte_post_cancel(struct hte_worker *worker)
+{
+    struct hte_link_ring *link, *next;
+    struct hte_piece *piece;
+
+    hte_queue_take_canceled(&worker->engine->queue, &worker->pieces);
+    for (link = worker->pieces.next; link != &worker->pieces; link = next) {
+        next  = link->next;
+        piece = HTE_OBJECT_OF(link, struct hte_piece, link);
+        if (is_unwanted(piece)) {
+            hte_ring_remove(&piece->link);
+            if (hte_piece_stop(&piece->state, HTE_CANCELED, HTE_ERR_CANCELED)) {
+                piece_over(piece);
+            }
+        }
+    }
+    hte_post_ready(worker);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HTE_REGION_H_
+#define HTE_REGION_H_
+
+/* Local memory that requests may use: registered with every rail, found by address, pinned while a request uses it. */
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "hte_rail.h"
+
+struct hte_region {
+    uint64_t         addr, length;
+    int              permission; /* enum hte_permission */
+    char             location[64];
+    uint32_t         preferred, available; /* rails near it */
+    _Atomic uint32_t pins;       /* unfinished requests that use it; raised only under the regions' lock */
+    ucp_mem_h        memh[HTE_RAILS_MAX];
+    void            *rkey[HTE_RAILS_MAX]; /* packed, of UCX */
+    size_t           rkey_length[HTE_RAILS_MAX];
+};
+
+struct hte_regions {
+    pthread_rwlock_t    lock;
+    struct hte_region **list; /* in order of address; guarded by lock */
+    size_t              count, room;
+};
+
+void hte_regions_init(struct hte_regions *regions);
+/* Unregisters what is left. */
+void hte_regions_cleanup(struct hte_regions *regions, struct hte_rails *rails);
+
+/* Not in the list yet. The masks and the location are the caller's to set. */
+int hte_region_create(struct hte_rails *rails, const struct hte_memory *memory, struct hte_region **region);
+void hte_region_destroy(struct hte_rails *rails, struct hte_region *region);
+
+/* With the lock held for writing. */
+int hte_regions_add(struct hte_regions *regions, struct hte_region *region);
+void hte_regions_remove(struct hte_regions *regions, struct hte_region *region);
+/* With the lock held. The region that contains addr, or NULL. */
+struct hte_region *hte_regions_find(const struct hte_regions *regions, uint64_t addr);
+
+/* Pin all regions of the range; false, and nothing pinned, when it is not covered. With the lock held. */
+bool hte_regions_pin(struct hte_regions *regions, uint64_t addr, uint64_t length);
+/* Takes the lock for reading. */
+void hte_regions_unpin(struct hte_regions *regions, uint64_t addr, uint64_t length);
+
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hte_segment_*. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "hte_conn.h"
+#include "hte_engine.h"
+#include "hte_error.h"
+
+int hte_segment_open(struct hte_engine *engine, const char *name, hte_segment_t *segment)
+{
+    if (engine == NULL || name == NULL || segment == NULL || name[0] == '\0' || strlen(name) > HTE_NAME_MAX) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "engine, name or segment is NULL, or the name has not 1 to %d bytes",
+                        HTE_NAME_MAX);
+    }
+    if (strcmp(name, hte_meta_name(engine->meta)) == 0) {
+        *segment = HTE_SEGMENT_LOCAL;
+        return HTE_OK;
+    }
+    return hte_segments_open(&engine->segments, engine->meta, name, segment);
+}
+
+static void order_all(struct hte_engine *engine)
+{
+    unsigned i;
+
+    for (i = 0; i < engine->n_workers; ++i) {
+        hte_worker_order(&engine->workers[i]);
+    }
+}
+
+int hte_segment_close(struct hte_engine *engine, hte_segment_t segment)
+{
+    int error;
+
+    if (engine == NULL) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "engine is NULL");
+    }
+    if (segment == HTE_SEGMENT_LOCAL) {
+        return HTE_OK;
+    }
+    error = hte_segments_close(&engine->segments, segment);
+    if (error == HTE_OK) {
+        order_all(engine);
+    }
+    return error;
+}
+
+static int sync_one(struct hte_engine *engine, struct hte_segment *segment)
+{
+    int error = hte_segment_refresh(&engine->segments, engine->meta, segment);
+
+    hte_segment_put(segment);
+    return error;
+}
+
+static int sync_all(struct hte_engine *engine)
+{
+    struct hte_segment **all;
+    size_t i, count;
+    int error = HTE_OK, first = HTE_OK;
+
+    all = hte_segments_all(&engine->segments, &count);
+    for (i = 0; i < count; ++i) {
+        error = sync_one(engine, all[i]);
+        first = first == HTE_OK ? error : first;
+    }
+    free(all);
+    return first;
+}
+
+/* A reference in *segment. */
+static int find(struct hte_engine *engine, hte_segment_t id, struct hte_segment **segment)
+{
+    *segment = NULL;
+    if (engine == NULL) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "engine is NULL");
+    }
+    *segment = hte_segments_get(&engine->segments, id);
+    return *segment != NULL ? HTE_OK : hte_fail(HTE_ERR_BAD_HANDLE, "segment %d is not open", id);
+}
+
+int hte_segment_sync(struct hte_engine *engine, hte_segment_t id)
+{
+    struct hte_segment *segment;
+    int error;
+
+    if (engine != NULL && id == HTE_SEGMENT_LOCAL) {
+        return HTE_OK;
+    }
+    if (engine != NULL && id == HTE_SEGMENT_NONE) {
+        return sync_all(engine);
+    }
+    error = find(engine, id, &segment);
+    return error == HTE_OK ? sync_one(engine, segment) : error;
+}
+
+/* ---- warm-up ---- */
+
+static int order_warm(struct hte_worker *worker, struct hte_segment *segment)
+{
+    struct hte_warm *warm = calloc(1, sizeof(*warm));
+
+    if (warm == NULL) {
+        return hte_fail(HTE_ERR_MEMORY, "no memory for an order");
+    }
+    atomic_fetch_add(&segment->refs, 1);
+    warm->segment = segment;
+    warm->view    = hte_segment_view(segment);
+    pthread_mutex_lock(&worker->lock);
+    hte_ring_append(&worker->warms, &warm->link);
+    pthread_mutex_unlock(&worker->lock);
+    hte_worker_order(worker);
+    return HTE_OK;
+}
+
+/* How many of the worker's connections to the segment work; a broken one's error. */
+static unsigned count_warm(struct hte_worker *worker, const struct hte_segment *segment, int *error)
+{
+    struct hte_link_ring *link;
+    struct hte_conn *conn;
+    unsigned count = 0;
+
+    pthread_mutex_lock(&worker->lock);
+    for (link = worker->conns.next; link != &worker->conns; link = link->next) {
+        conn = HTE_OBJECT_OF(link, struct hte_conn, link);
+        if (conn->segment == segment) {
+            count += atomic_load(&conn->is_warm);
+            if (atomic_load(&conn->strikes) > 0) {
+                *error = atomic_load(&conn->error);
+            }
+        }
+    }
+    pthread_mutex_unlock(&worker->lock);
+    return count;
+}
+
+static int wait_warm(struct hte_engine *engine, const struct hte_segment *segment, int timeout_ms)
+{
+    static const struct timespec pause = {.tv_nsec = 1000000};
+    uint64_t end                       = hte_now() + (uint64_t)(timeout_ms < 0 ? 0 : timeout_ms) * 1000000;
+    unsigned i, count;
+    int error = HTE_OK;
+
+    for (;;) {
+        for (i = 0, count = 0; i < engine->n_workers; ++i) {
+            count += count_warm(&engine->workers[i], segment, &error);
+        }
+        if (count >= engine->n_workers * engine->rails.count) {
+            return HTE_OK;
+        }
+        if (error != HTE_OK) {
+            return hte_fail(error, "a connection to '%s' broke while it was made", segment->name);
+        }
+        if (timeout_ms >= 0 && hte_now() >= end) {
+            return hte_fail(HTE_ERR_TIMEOUT, "%u of %u connections to '%s' are made", count,
+                            engine->n_workers * engine->rails.count, segment->name);
+        }
+        nanosleep(&pause, NULL);
+    }
+}
+
+int hte_segment_warm(struct hte_engine *engine, hte_segment_t id, int timeout_ms)
+{
+    struct hte_segment *segment;
+    unsigned i;
+    int error;
+
+    if (engine != NULL && id == HTE_SEGMENT_LOCAL) {
+        return HTE_OK;
+    }
+    error = find(engine, id, &segment);
+    if (error != HTE_OK) {
+        return error;
+    }
+    for (i = 0; i < engine->n_workers && error == HTE_OK; ++i) {
+        error = order_warm(&engine->workers[i], segment);
+    }
+    if (error == HTE_OK) {
+        error = wait_warm(engine, segment, timeout_ms);
+    }
+    hte_segment_put(segment);
+    return error;
+}
+
+/* ---- looking ---- */
+
+int hte_segment_buffers(struct hte_engine *engine, hte_segment_t id, struct hte_buffer *buffers, size_t *count)
+{
+    struct hte_segment *segment;
+    struct hte_view *view;
+    size_t i, room;
+    int error = count == NULL ? hte_fail(HTE_ERR_INVALID_ARGUMENT, "count is NULL") : find(engine, id, &segment);
+
+    if (error != HTE_OK) {
+        return error;
+    }
+    room   = buffers == NULL ? 0 : *count;
+    view   = hte_segment_view(segment);
+    *count = view->descriptor->num_buffers;
+    for (i = 0; i < *count && i < room; ++i) {
+        buffers[i] = (struct hte_buffer){
+            .addr       = view->descriptor->buffers[i].addr,
+            .length     = view->descriptor->buffers[i].length,
+            .permission = (int)view->descriptor->buffers[i].permission,
+        };
+        snprintf(buffers[i].location, sizeof(buffers[i].location), "%s", view->descriptor->buffers[i].location);
+    }
+    hte_view_put(view);
+    hte_segment_put(segment);
+    return HTE_OK;
+}

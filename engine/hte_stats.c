@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hte_nic_load(), hte_links(), hte_counters(): looks that disturb nobody. */
+#include <stdio.h>
+#include <string.h>
+
+#include "hte_conn.h"
+#include "hte_engine.h"
+#include "hte_error.h"
+
+/* Threads' own rates, read while they change: each is one word. */
+static uint64_t bandwidth(const struct hte_engine *engine, unsigned rail)
+{
+    uint64_t sum = 0;
+    unsigned i;
+
+    for (i = 0; i < engine->n_workers; ++i) {
+        sum += __atomic_load_n(&engine->workers[i].rail[rail].rate.per_second, __ATOMIC_RELAXED);
+    }
+    return sum;
+}
+
+static void fill_load(struct hte_engine *engine, unsigned index, struct hte_nic_load *load)
+{
+    struct hte_rail *rail = &engine->rails.rail[index];
+    uint64_t now = hte_now(), until = atomic_load(&rail->paused_until);
+
+    *load = (struct hte_nic_load){
+        .inflight      = atomic_load(&rail->inflight),
+        .bandwidth     = bandwidth(engine, index),
+        .transferred   = atomic_load(&rail->transferred),
+        .errors        = atomic_load(&rail->errors),
+        .pauses        = atomic_load(&rail->pauses),
+        .state         = now < until ? HTE_DEVICE_PAUSED : HTE_DEVICE_UP,
+        .pause_left_ms = now < until ? (int32_t)((until - now) / 1000000) : 0,
+    };
+    snprintf(load->device, sizeof(load->device), "%s", rail->name);
+}
+
+int hte_nic_load(struct hte_engine *engine, struct hte_nic_load *loads, size_t *count)
+{
+    size_t room;
+    unsigned i;
+
+    if (engine == NULL || count == NULL) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "engine or count is NULL");
+    }
+    room   = loads == NULL ? 0 : *count;
+    *count = engine->rails.count;
+    for (i = 0; i < engine->rails.count && i < room; ++i) {
+        fill_load(engine, i, &loads[i]);
+    }
+    return HTE_OK;
+}
+
+static void fill_link(const struct hte_conn *conn, struct hte_link *link)
+{
+    *link = (struct hte_link){
+        .segment     = conn->segment->id,
+        .worker      = conn->worker->index,
+        .connected   = atomic_load(&conn->step) == HTE_CONN_UP,
+        .transferred = atomic_load(&conn->transferred),
+        .reconnects  = atomic_load(&conn->reconnects),
+    };
+    snprintf(link->local_device, sizeof(link->local_device), "%s", conn->worker->engine->rails.rail[conn->rail].name);
+    snprintf(link->remote_device, sizeof(link->remote_device), "%s", conn->remote_device);
+    snprintf(link->peer, sizeof(link->peer), "%s", conn->segment->name);
+}
+
+int hte_links(struct hte_engine *engine, struct hte_link *links, size_t *count)
+{
+    struct hte_link_ring *at;
+    struct hte_worker *worker;
+    size_t room, found = 0;
+    unsigned i;
+
+    if (engine == NULL || count == NULL) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "engine or count is NULL");
+    }
+    room = links == NULL ? 0 : *count;
+    for (i = 0; i < engine->n_workers; ++i) {
+        worker = &engine->workers[i];
+        pthread_mutex_lock(&worker->lock);
+        for (at = worker->conns.next; at != &worker->conns; at = at->next, ++found) {
+            if (found < room) {
+                fill_link(HTE_OBJECT_OF(at, struct hte_conn, link), &links[found]);
+            }
+        }
+        pthread_mutex_unlock(&worker->lock);
+    }
+    *count = found;
+    return HTE_OK;
+}
+
+static uint64_t count_regions(struct hte_engine *engine)
+{
+    uint64_t count;
+
+    pthread_rwlock_rdlock(&engine->regions.lock);
+    count = engine->regions.count;
+    pthread_rwlock_unlock(&engine->regions.lock);
+    return count;
+}
+
+int hte_counters(struct hte_engine *engine, struct hte_counters *counters)
+{
+    struct hte_counters all = {.size = sizeof(all)};
+    size_t size;
+    unsigned i;
+
+    if (engine == NULL || counters == NULL || counters->size < sizeof(counters->size)) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "engine or counters is NULL, or counters.size is not set");
+    }
+    all.requests       = atomic_load(&engine->requests);
+    all.requests_ended = atomic_load(&engine->requests_ended);
+    all.batches_open   = atomic_load(&engine->batches.open);
+    all.memory_regions = count_regions(engine);
+    for (i = 0; i < engine->n_workers; ++i) {
+        all.slices_posted += atomic_load(&engine->workers[i].slices_posted);
+        all.slices_retried += atomic_load(&engine->workers[i].slices_retried);
+        all.flushes += atomic_load(&engine->workers[i].flushes);
+        all.ep_errors += atomic_load(&engine->workers[i].ep_errors);
+    }
+    size = counters->size < sizeof(all) ? counters->size : sizeof(all);
+    memcpy(counters, &all, size);
+    counters->size = size;
+    return HTE_OK;
+}

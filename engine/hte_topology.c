@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "hte_topology.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "hte_engine.h"
+#include "hte_error.h"
+
+/* ---- sysfs ---- */
+
+static int read_number(const char *path, int otherwise)
+{
+    FILE *file = fopen(path, "re");
+    int number;
+
+    if (file == NULL) {
+        return otherwise;
+    }
+    if (fscanf(file, "%d", &number) != 1) {
+        number = otherwise;
+    }
+    fclose(file);
+    return number;
+}
+
+/* NUMA node of the first device of a rail, -1: not known. */
+static int node_of(const char *rail)
+{
+    size_t length = strcspn(rail, ":+");
+    char path[256];
+    int node;
+
+    snprintf(path, sizeof(path), "/sys/class/infiniband/%.*s/device/numa_node", (int)length, rail);
+    node = read_number(path, -1);
+    if (node < 0) {
+        snprintf(path, sizeof(path), "/sys/class/net/%.*s/device/numa_node", (int)length, rail);
+        node = read_number(path, -1);
+    }
+    return node;
+}
+
+static bool has_node(int node)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/sys/devices/system/node/node%d", node);
+    return access(path, F_OK) == 0 || node == 0;
+}
+
+/* Rails of the node are preferred, others available; with none of its own all are preferred. */
+static void discover(struct hte_topology *topology, const struct hte_rails *rails)
+{
+    struct hte_location *location;
+    unsigned i;
+    int node;
+
+    for (node = 0; node < HTE_LOCATIONS_MAX; ++node) {
+        if (!has_node(node)) {
+            continue;
+        }
+        location = &topology->location[topology->count++];
+        snprintf(location->name, sizeof(location->name), "cpu:%d", node);
+        for (i = 0; i < rails->count; ++i) {
+            location->preferred |= (uint32_t)(node_of(rails->rail[i].name) == node) << i;
+        }
+        if (location->preferred == 0) {
+            location->preferred = topology->all;
+        }
+        location->available = topology->all & ~location->preferred;
+    }
+}
+
+/* ---- JSON ---- */
+
+static int rail_of(const struct hte_rails *rails, const char *name)
+{
+    unsigned i;
+
+    for (i = 0; i < rails->count; ++i) {
+        if (strcmp(rails->rail[i].name, name) == 0) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+static int parse_list(const struct hte_rails *rails, const char *location, json_t *list, uint32_t *mask)
+{
+    const char *name;
+    size_t i;
+    int rail;
+
+    if (!json_is_array(list)) {
+        return hte_fail(HTE_ERR_MALFORMED_JSON, "topology: '%s' is not [[preferred...],[available...]]", location);
+    }
+    for (i = 0; i < json_array_size(list); ++i) {
+        name = json_string_value(json_array_get(list, i));
+        if (name == NULL) {
+            return hte_fail(HTE_ERR_MALFORMED_JSON, "topology: device %zu of '%s' is not a text", i, location);
+        }
+        rail = rail_of(rails, name);
+        if (rail < 0) {
+            return hte_fail(HTE_ERR_DEVICE_NOT_FOUND, "topology: '%s' names %s, which option devices does not list",
+                            location, name);
+        }
+        *mask |= 1u << rail;
+    }
+    return HTE_OK;
+}
+
+static int parse_location(struct hte_topology *topology, const struct hte_rails *rails, const char *name, json_t *value)
+{
+    struct hte_location *location = &topology->location[topology->count];
+    int error;
+
+    if (topology->count == HTE_LOCATIONS_MAX || strlen(name) >= sizeof(location->name)) {
+        return hte_fail(HTE_ERR_MALFORMED_JSON, "topology: more than %d locations, or '%.70s' is too long",
+                        HTE_LOCATIONS_MAX, name);
+    }
+    *location = (struct hte_location){.preferred = 0};
+    strcpy(location->name, name);
+    error = parse_list(rails, name, json_array_get(value, 0), &location->preferred);
+    if (error == HTE_OK) {
+        error = parse_list(rails, name, json_array_get(value, 1), &location->available);
+    }
+    if (error == HTE_OK && (location->preferred | location->available) == 0) {
+        error = hte_fail(HTE_ERR_MALFORMED_JSON, "topology: '%s' has no device at all", name);
+    }
+    location->available &= ~location->preferred;
+    topology->count += error == HTE_OK;
+    return error;
+}
+
+static int load(struct hte_topology *topology, const struct hte_rails *rails, const char *path)
+{
+    json_error_t parse_error;
+    json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &parse_error), *value;
+    const char *name;
+    int error = HTE_OK;
+
+    if (!json_is_object(root)) {
+        error = hte_fail(HTE_ERR_MALFORMED_JSON, "topology file %s, line %d: %s", path,
+                         root == NULL ? parse_error.line : 1, root == NULL ? parse_error.text : "not an object");
+        json_decref(root);
+        return error;
+    }
+    json_object_foreach(root, name, value) {
+        if (error == HTE_OK) {
+            error = parse_location(topology, rails, name, value);
+        }
+    }
+    json_decref(root);
+    return error;
+}
+
+int hte_topology_init(struct hte_topology *topology, const struct hte_rails *rails,
+                      const struct hte_settings *settings)
+{
+    topology->count = 0;
+    topology->all   = (1u << rails->count) - 1;
+    if (settings->topology_file[0] != '\0') {
+        return load(topology, rails, settings->topology_file);
+    }
+    discover(topology, rails);
+    return HTE_OK;
+}
+
+void hte_topology_masks(const struct hte_topology *topology, const char *location, uint32_t *preferred,
+                        uint32_t *available)
+{
+    unsigned i;
+
+    *preferred = topology->all;
+    *available = 0;
+    for (i = 0; i < topology->count; ++i) {
+        if (strcmp(topology->location[i].name, location) == 0) {
+            *preferred = topology->location[i].preferred;
+            *available = topology->location[i].available;
+        }
+    }
+}
+
+int hte_location_check(const char *location)
+{
+    char *end;
+    long node;
+
+    if (strcmp(location, "*") == 0) {
+        return HTE_OK;
+    }
+    if (strlen(location) < sizeof(((struct hte_location *)0)->name) && strncmp(location, "cuda:", 5) == 0) {
+        return hte_fail(HTE_ERR_NOT_IMPLEMENTED, "location '%s': GPU memory is not supported yet", location);
+    }
+    if (strncmp(location, "cpu:", 4) != 0 || !isdigit((unsigned char)location[4])) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "location '%.70s' is none of cpu:N, cuda:N and *", location);
+    }
+    node = strtol(location + 4, &end, 10);
+    if (*end != '\0' || node > 65535 || !has_node((int)node)) {
+        return hte_fail(HTE_ERR_NUMA, "location '%.70s': this machine has no such NUMA node", location);
+    }
+    return HTE_OK;
+}
+
+static json_t *list_of(const struct hte_rails *rails, uint32_t mask)
+{
+    json_t *list = json_array();
+
+    for (; mask != 0; mask &= mask - 1) {
+        json_array_append_new(list, json_string(rails->rail[__builtin_ctz(mask)].name));
+    }
+    return list;
+}
+
+int hte_topology_export(struct hte_engine *engine, char **json)
+{
+    struct hte_location *location;
+    json_t *root, *lists;
+    unsigned i;
+
+    if (engine == NULL || json == NULL) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "engine or json is NULL");
+    }
+    root = json_object();
+    for (i = 0; i < engine->topology.count; ++i) {
+        location = &engine->topology.location[i];
+        lists    = json_array();
+        json_array_append_new(lists, list_of(&engine->rails, location->preferred));
+        json_array_append_new(lists, list_of(&engine->rails, location->available));
+        json_object_set_new(root, location->name, lists);
+    }
+    *json = json_dumps(root, JSON_COMPACT);
+    json_decref(root);
+    return *json != NULL ? HTE_OK : hte_fail(HTE_ERR_MEMORY, "no memory for the topology's text");
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HTE_TOPOLOGY_H_
+#define HTE_TOPOLOGY_H_
+
+/* Which rails are near which memory: a list of locations, each with masks of preferred and of other usable rails. */
+
+#include <stdint.h>
+
+#include "hte_rail.h"
+
+#define HTE_LOCATIONS_MAX 256
+
+struct hte_location {
+    char     name[64]; /* "cpu:0", "cuda:1" */
+    uint32_t preferred, available;
+};
+
+struct hte_topology {
+    struct hte_location location[HTE_LOCATIONS_MAX];
+    unsigned            count;
+    uint32_t            all; /* every rail: for memory of no location */
+};
+
+/* From the file that the settings name, or sysfs. */
+int hte_topology_init(struct hte_topology *topology, const struct hte_rails *rails,
+                      const struct hte_settings *settings);
+/* Rails for memory of this location; "*" or one that is not listed: no preference. */
+void hte_topology_masks(const struct hte_topology *topology, const char *location, uint32_t *preferred,
+                        uint32_t *available);
+/* Checks a location that a user wrote: syntax, and that its NUMA node exists. */
+int hte_location_check(const char *location);
+
+#endif

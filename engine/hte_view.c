@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+
+#include "hte_error.h"
+#include "hte_peer.h"
+#include "hte_view.h"
+
+static int by_address(const void *a, const void *b)
+{
+    const struct hte_desc_buffer *left = a, *right = b;
+
+    return (left->addr > right->addr) - (left->addr < right->addr);
+}
+
+/* FNV-1a over the workers' addresses. */
+static uint64_t fingerprint(const struct hte_descriptor *descriptor)
+{
+    uint64_t hash = 14695981039346656037ull;
+    const unsigned char *bytes;
+    uint32_t i;
+    size_t k;
+
+    for (i = 0; i < descriptor->num_workers; ++i) {
+        bytes = descriptor->workers[i].address.bytes;
+        for (k = 0; k < descriptor->workers[i].address.length; ++k) {
+            hash = (hash ^ bytes[k]) * 1099511628211ull;
+        }
+    }
+    return hash;
+}
+
+/* What the rest of the engine relies on, beyond the bounds that the parser has checked. */
+static int check(const struct hte_descriptor *descriptor, unsigned rails, const char *name)
+{
+    const struct hte_desc_buffer *buffer;
+    uint32_t i;
+
+    if (rails == 0 || rails > HTE_RAILS_MAX || descriptor->num_workers == 0 || descriptor->num_workers % rails != 0) {
+        return hte_fail(HTE_ERR_MALFORMED_JSON, "descriptor of '%s': %u workers on %u devices make no sense", name,
+                        descriptor->num_workers, rails);
+    }
+    for (i = 0; i < descriptor->num_workers; ++i) {
+        if (descriptor->workers[i].context != i % rails) {
+            return hte_fail(HTE_ERR_MALFORMED_JSON, "descriptor of '%s': workers[%u].context is %u instead of %u", name,
+                            i, descriptor->workers[i].context, i % rails);
+        }
+    }
+    for (i = 0; i < descriptor->num_buffers; ++i) {
+        buffer = &descriptor->buffers[i];
+        if (buffer->num_keys != rails) {
+            return hte_fail(HTE_ERR_MALFORMED_JSON, "descriptor of '%s': buffers[%u] has %u keys for %u devices", name,
+                            i, buffer->num_keys, rails);
+        }
+        if (i > 0 && buffer[-1].addr + buffer[-1].length > buffer->addr) {
+            return hte_fail(HTE_ERR_MALFORMED_JSON, "descriptor of '%s': buffers[%u] overlaps another", name, i);
+        }
+    }
+    return HTE_OK;
+}
+
+int hte_view_create(struct hte_descriptor *descriptor, const char *name, uint64_t serial, struct hte_view **view_p)
+{
+    struct hte_view *view;
+    unsigned rails = descriptor->num_devices;
+    int error;
+
+    if (descriptor->num_buffers > 0) {
+        qsort(descriptor->buffers, descriptor->num_buffers, sizeof(descriptor->buffers[0]), by_address);
+    }
+    error = check(descriptor, rails, name);
+    view  = error == HTE_OK ? calloc(1, sizeof(*view)) : NULL;
+    if (view == NULL) {
+        hte_descriptor_destroy(descriptor);
+        return error != HTE_OK ? error : hte_fail(HTE_ERR_MEMORY, "no memory for a descriptor");
+    }
+    atomic_init(&view->refs, 1);
+    view->incarnation = fingerprint(descriptor);
+    view->serial      = serial;
+    view->rails       = rails;
+    view->threads     = descriptor->num_workers / rails;
+    view->descriptor  = descriptor;
+    *view_p           = view;
+    return HTE_OK;
+}
+
+void hte_view_put(struct hte_view *view)
+{
+    if (view != NULL && atomic_fetch_sub(&view->refs, 1) == 1) {
+        hte_descriptor_destroy(view->descriptor);
+        free(view);
+    }
+}
+
+long hte_view_find(const struct hte_view *view, uint64_t addr)
+{
+    const struct hte_desc_buffer *buffers = view->descriptor->buffers;
+    long low = 0, high = (long)view->descriptor->num_buffers - 1, middle;
+
+    while (low <= high) {
+        middle = low + (high - low) / 2;
+        if (addr < buffers[middle].addr) {
+            high = middle - 1;
+        } else if (addr - buffers[middle].addr >= buffers[middle].length) {
+            low = middle + 1;
+        } else {
+            return middle;
+        }
+    }
+    return -1;
+}
+
+static bool is_allowed(const struct hte_desc_buffer *buffer, bool is_write)
+{
+    return buffer->permission == HTE_PERM_GLOBAL_RW || (!is_write && buffer->permission == HTE_PERM_GLOBAL_RO);
+}
+
+int hte_view_check(const struct hte_view *view, uint64_t addr, uint64_t length, bool is_write)
+{
+    const struct hte_desc_buffer *buffer;
+    uint64_t room;
+    long index = hte_view_find(view, addr);
+
+    for (; index >= 0 && index < (long)view->descriptor->num_buffers; ++index) {
+        buffer = &view->descriptor->buffers[index];
+        if (buffer->addr > addr) {
+            return HTE_ERR_RANGE;
+        }
+        if (!is_allowed(buffer, is_write)) {
+            return HTE_ERR_PERMISSION;
+        }
+        room = buffer->length - (addr - buffer->addr);
+        if (length <= room) {
+            return HTE_OK;
+        }
+        addr += room;
+        length -= room;
+    }
+    return HTE_ERR_RANGE;
+}

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "hte_worker.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "hte_conn.h"
+#include "hte_engine.h"
+#include "hte_error.h"
+
+#define NS_PER_MS       1000000ull
+#define TICK_NS         (10 * NS_PER_MS)
+#define SWEEP_NS        (500 * NS_PER_MS)
+#define GOODBYE_NS      (500 * NS_PER_MS) /* for polite closing of connections at the end */
+#define PROGRESS_AT_ONCE 32
+
+uint64_t hte_now(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000ull + (uint64_t)time.tv_nsec;
+}
+
+/* ---- sleeping and waking ---- */
+
+void hte_worker_wake(struct hte_worker *worker)
+{
+    uint64_t one    = 1;
+    ssize_t written = write(worker->wake_fd, &one, sizeof(one));
+
+    (void)written; /* full: it wakes anyway */
+}
+
+void hte_worker_order(struct hte_worker *worker)
+{
+    atomic_store(&worker->has_orders, true);
+    hte_worker_wake(worker);
+}
+
+void hte_engine_wake(struct hte_engine *engine, uint64_t count)
+{
+    unsigned i, awake = 0;
+    uint64_t wanted = 1 + count / 8;
+
+    for (i = 0; i < engine->n_workers; ++i) {
+        awake += !atomic_load(&engine->workers[i].is_asleep);
+    }
+    for (i = 0; i < engine->n_workers && awake < wanted; ++i) {
+        if (atomic_exchange(&engine->workers[i].is_asleep, false)) {
+            hte_worker_wake(&engine->workers[i]);
+            ++awake;
+        }
+    }
+}
+
+static int sleep_ms(const struct hte_worker *worker)
+{
+    uint64_t soonest = UINT64_MAX;
+    struct hte_link_ring *link;
+    struct hte_slice *slice;
+
+    for (link = worker->ready.next; link != &worker->ready; link = link->next) {
+        slice   = HTE_OBJECT_OF(link, struct hte_slice, link);
+        soonest = slice->ready_at < soonest ? slice->ready_at : soonest;
+    }
+    if (soonest != UINT64_MAX) {
+        return soonest <= worker->now ? 0 : (int)((soonest - worker->now) / NS_PER_MS + 1);
+    }
+    if (!hte_ring_is_empty(&worker->broken) || atomic_load(&worker->engine->is_stopping)) {
+        return 10;
+    }
+    return worker->n_free < worker->engine->settings.window ? 100 : 500;
+}
+
+/* false: UCX has events to progress first */
+static bool arm(struct hte_worker *worker)
+{
+    unsigned i;
+
+    for (i = 0; i < worker->n_rails; ++i) {
+        if (ucp_worker_arm(worker->rail[i].ucp) != UCS_OK) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void fall_asleep(struct hte_worker *worker)
+{
+    struct pollfd fds[HTE_RAILS_MAX + 1];
+    uint64_t drained;
+    unsigned i;
+
+    if (!arm(worker)) {
+        return;
+    }
+    for (i = 0; i < worker->n_rails; ++i) {
+        fds[i] = (struct pollfd){.fd = worker->rail[i].event_fd, .events = POLLIN};
+    }
+    fds[worker->n_rails] = (struct pollfd){.fd = worker->wake_fd, .events = POLLIN};
+    atomic_store(&worker->is_asleep, true);
+    if ((atomic_load(&worker->engine->queue.count) == 0 || worker->n_free == 0) && !atomic_load(&worker->has_orders)) {
+        poll(fds, worker->n_rails + 1, sleep_ms(worker));
+    }
+    atomic_store(&worker->is_asleep, false);
+    if (fds[worker->n_rails].revents != 0 && read(worker->wake_fd, &drained, sizeof(drained)) < 0) {
+        return; /* somebody else's wake was read before: nothing lost */
+    }
+}
+
+/* ---- the loop ---- */
+
+static void obey(struct hte_worker *worker)
+{
+    struct hte_link_ring warms;
+    struct hte_warm *warm;
+
+    hte_ring_init(&warms);
+    pthread_mutex_lock(&worker->lock);
+    while (!hte_ring_is_empty(&worker->warms)) {
+        warm = HTE_OBJECT_OF(worker->warms.next, struct hte_warm, link);
+        hte_ring_remove(&warm->link);
+        hte_ring_append(&warms, &warm->link);
+    }
+    pthread_mutex_unlock(&worker->lock);
+    while (!hte_ring_is_empty(&warms)) {
+        warm = HTE_OBJECT_OF(warms.next, struct hte_warm, link);
+        hte_ring_remove(&warm->link);
+        hte_conns_warm(worker, warm);
+    }
+    hte_post_cancel(worker);
+    worker->next_sweep = worker->now;
+}
+
+static void tick(struct hte_worker *worker)
+{
+    struct hte_engine *engine = worker->engine;
+    unsigned i;
+
+    worker->next_tick = worker->now + TICK_NS;
+    if (engine->settings.slice_timeout_ms > 0) {
+        hte_conns_expire(worker, engine->settings.slice_timeout_ms * NS_PER_MS);
+    }
+    if (worker->now >= worker->next_sweep) {
+        worker->next_sweep = worker->now + SWEEP_NS;
+        hte_conns_sweep(worker);
+        for (i = 0; i < worker->n_rails && worker->n_rails > 1; ++i) {
+            if (worker->rail[i].rate.bytes > 0) {
+                hte_rail_clear(&engine->rails, i, worker->now);
+            }
+        }
+    }
+    if (atomic_load(&engine->is_stopping) && worker->now >= worker->stop_at) {
+        hte_conns_break_all(worker, HTE_ERR_CANCELED);
+    }
+}
+
+static unsigned progress(struct hte_worker *worker)
+{
+    unsigned i, k, count = 0;
+
+    for (i = 0; i < worker->n_rails; ++i) {
+        for (k = 0; k < PROGRESS_AT_ONCE && ucp_worker_progress(worker->rail[i].ucp) != 0; ++k) {
+            ++count;
+        }
+    }
+    return count;
+}
+
+/* Nothing more will be posted soon, or nothing can be until WRITEs are confirmed. */
+static bool is_dry(const struct hte_worker *worker)
+{
+    if (worker->n_free == 0) {
+        return worker->flushes_out == 0;
+    }
+    return hte_ring_is_empty(&worker->pieces);
+}
+
+static unsigned turn(struct hte_worker *worker)
+{
+    unsigned done = 0;
+
+    worker->now = hte_now();
+    if (atomic_load_explicit(&worker->has_orders, memory_order_relaxed) &&
+        atomic_exchange(&worker->has_orders, false)) {
+        obey(worker);
+    }
+    done += worker->n_ready > 0 ? hte_post_ready(worker) : 0;
+    done += hte_post_pieces(worker);
+    if (worker->n_free == 0 && atomic_load_explicit(&worker->engine->queue.count, memory_order_relaxed) > 0) {
+        hte_engine_wake(worker->engine, 8 * worker->engine->n_workers);
+    }
+    hte_conns_flush(worker, is_dry(worker));
+    done += progress(worker);
+    if (!hte_ring_is_empty(&worker->broken)) {
+        hte_conns_mend(worker);
+    }
+    if (worker->now >= worker->next_tick) {
+        tick(worker);
+    }
+    return done;
+}
+
+/* The first case is for requests that UCX never gives back: see open_endpoint() in hte_conn.c. */
+static bool is_over(const struct hte_worker *worker)
+{
+    if (atomic_load(&worker->engine->is_stopping) && worker->now > worker->stop_at + GOODBYE_NS) {
+        return true;
+    }
+    return atomic_load(&worker->engine->is_stopping) && worker->n_free == worker->engine->settings.window &&
+           hte_ring_is_empty(&worker->pieces) && atomic_load(&worker->engine->queue.count) == 0 &&
+           hte_conns_are_idle(worker);
+}
+
+static void say_goodbye(struct hte_worker *worker)
+{
+    uint64_t end = hte_now() + GOODBYE_NS;
+
+    hte_conns_close(worker);
+    while (!hte_conns_are_idle(worker) && (worker->now = hte_now()) < end) {
+        if (progress(worker) == 0) {
+            fall_asleep(worker);
+        }
+        hte_conns_mend(worker);
+    }
+}
+
+static void *run(void *arg)
+{
+    struct hte_worker *worker = arg;
+    uint64_t busy_at          = 0;
+    uint64_t poll_ns          = worker->engine->settings.poll_us * 1000;
+
+    while (!is_over(worker)) {
+        if (turn(worker) > 0) {
+            busy_at = worker->now;
+        } else if (worker->now - busy_at >= poll_ns) {
+            fall_asleep(worker);
+        }
+    }
+    say_goodbye(worker);
+    return NULL;
+}
+
+/* ---- life ---- */
+
+static int open_rail(struct hte_worker *worker, unsigned index)
+{
+    struct hte_rail *rail        = &worker->engine->rails.rail[index];
+    struct hte_worker_rail *mine = &worker->rail[index];
+    ucp_worker_params_t params   = {
+        .field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
+        .thread_mode = UCS_THREAD_MODE_SERIALIZED, /* made here, used by the thread */
+    };
+    ucs_status_t status = ucp_worker_create(rail->context, &params, &mine->ucp);
+
+    if (status != UCS_OK) {
+        return hte_fail(HTE_ERR_CONTEXT, "UCX cannot create a worker on %s: %s", rail->name, ucs_status_string(status));
+    }
+    worker->n_rails = index + 1;
+    status          = ucp_worker_get_efd(mine->ucp, &mine->event_fd);
+    if (status == UCS_OK) {
+        status = ucp_worker_get_address(mine->ucp, &mine->address, &mine->address_length);
+    }
+    if (status != UCS_OK) {
+        return hte_fail(HTE_ERR_CONTEXT, "UCX's worker on %s has no events or address: %s", rail->name,
+                        ucs_status_string(status));
+    }
+    return HTE_OK;
+}
+
+static int make_slices(struct hte_worker *worker)
+{
+    uint64_t i, window = worker->engine->settings.window;
+
+    worker->slices = calloc(window, sizeof(*worker->slices));
+    if (worker->slices == NULL) {
+        return hte_fail(HTE_ERR_MEMORY, "no memory for %llu slices", (unsigned long long)window);
+    }
+    for (i = 0; i < window; ++i) {
+        hte_ring_append(&worker->free, &worker->slices[i].link);
+    }
+    worker->n_free = (unsigned)window;
+    return HTE_OK;
+}
+
+int hte_worker_open(struct hte_worker *worker, struct hte_engine *engine, unsigned index)
+{
+    unsigned i;
+    int error;
+
+    worker->engine = engine;
+    worker->index  = index;
+    worker->random = (uint32_t)hte_now() * 2654435761u + index + 1;
+    worker->random += worker->random == 0;
+    hte_ring_init(&worker->free);
+    hte_ring_init(&worker->ready);
+    hte_ring_init(&worker->pieces);
+    hte_ring_init(&worker->dirty);
+    hte_ring_init(&worker->broken);
+    hte_ring_init(&worker->conns);
+    hte_ring_init(&worker->warms);
+    pthread_mutex_init(&worker->lock, NULL);
+    worker->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (worker->wake_fd < 0) {
+        return hte_fail(HTE_ERR_LIMIT, "eventfd: %s", strerror(errno));
+    }
+    error = make_slices(worker);
+    for (i = 0; i < engine->rails.count && error == HTE_OK; ++i) {
+        error = open_rail(worker, i);
+    }
+    return error;
+}
+
+int hte_worker_start(struct hte_worker *worker)
+{
+    int error = pthread_create(&worker->thread, NULL, run, worker);
+
+    if (error != 0) {
+        return hte_fail(HTE_ERR_LIMIT, "cannot create a thread: %s", strerror(error));
+    }
+    worker->has_thread = true;
+    return HTE_OK;
+}
+
+void hte_worker_join(struct hte_worker *worker)
+{
+    if (worker->has_thread) {
+        hte_worker_order(worker);
+        pthread_join(worker->thread, NULL);
+        worker->has_thread = false;
+    }
+}
+
+void hte_worker_close(struct hte_worker *worker)
+{
+    unsigned i;
+
+    if (worker->engine == NULL) {
+        return; /* never opened */
+    }
+    hte_conns_release_keys(worker);
+    for (i = 0; i < worker->n_rails; ++i) {
+        if (worker->rail[i].address != NULL) {
+            ucp_worker_release_address(worker->rail[i].ucp, worker->rail[i].address);
+        }
+        ucp_worker_destroy(worker->rail[i].ucp);
+    }
+    hte_conns_abandon(worker);
+    hte_conns_destroy(worker);
+    if (worker->wake_fd >= 0) {
+        close(worker->wake_fd);
+    }
+    free(worker->slices);
+    pthread_mutex_destroy(&worker->lock);
+}

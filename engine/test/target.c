@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "target.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "engine/include/hte.h"
+
+struct order {
+    char     what;
+    uint32_t index, seed;
+    size_t   offset, length;
+};
+
+struct answer {
+    int64_t value;
+    char    text[1024];
+};
+
+struct hello {
+    char     name[256];
+    uint64_t addr[TARGET_BUFFERS_MAX];
+};
+
+unsigned char pattern(uint32_t seed, size_t offset)
+{
+    uint32_t x = (seed + (uint32_t)(offset >> 3)) * 2654435761u;
+
+    return (unsigned char)((x >> 8) + (offset & 7) * 31 + seed);
+}
+
+void pattern_fill(void *buffer, size_t offset, size_t length, uint32_t seed)
+{
+    size_t i;
+
+    for (i = 0; i < length; ++i) {
+        ((unsigned char *)buffer)[i] = pattern(seed, offset + i);
+    }
+}
+
+int pattern_verify(const void *buffer, size_t offset, size_t length, uint32_t seed)
+{
+    size_t i;
+
+    for (i = 0; i < length; ++i) {
+        if (((const unsigned char *)buffer)[i] != pattern(seed, offset + i)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* ---- in the target's process ---- */
+
+static void must(int error, const char *what)
+{
+    if (error != HTE_OK) {
+        fprintf(stderr, "target: %s: %s (%s)\n", what, hte_error_string(error), hte_error_detail());
+        _exit(2);
+    }
+}
+
+static void put(int fd, const void *bytes, size_t length)
+{
+    if (write(fd, bytes, length) != (ssize_t)length) {
+        _exit(3);
+    }
+}
+
+static size_t get(int fd, void *bytes, size_t length)
+{
+    size_t done = 0;
+    ssize_t n;
+
+    while (done < length) {
+        n = read(fd, (char *)bytes + done, length - done);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            break;
+        }
+        done += (size_t)n;
+    }
+    return done;
+}
+
+static int64_t drain(struct hte_engine *engine, char *text, size_t size)
+{
+    struct hte_notification *notifications;
+    size_t count;
+
+    must(hte_notify_drain(engine, &notifications, &count), "drain");
+    if (count > 0) {
+        snprintf(text, size, "%s/%s", notifications[count - 1].name, notifications[count - 1].text);
+    }
+    hte_notify_free(notifications, count);
+    return (int64_t)count;
+}
+
+static void obey(struct hte_engine *engine, struct hte_memory *memories, const struct order *order,
+                 struct answer *answer)
+{
+    char *at = (char *)memories[order->index].addr + order->offset;
+
+    switch (order->what) {
+    case 'v':
+        answer->value = pattern_verify(at, order->offset, order->length, order->seed);
+        break;
+    case 'f':
+        pattern_fill(at, order->offset, order->length, order->seed);
+        break;
+    case 'r':
+        must(hte_memory_register(engine, &memories[order->index]), "register");
+        break;
+    case 'u':
+        must(hte_memory_unregister(engine, memories[order->index].addr), "unregister");
+        break;
+    case 'n':
+        answer->value = drain(engine, answer->text, sizeof(answer->text));
+        break;
+    }
+}
+
+static void run(const struct target_buffer *buffers, unsigned count, int orders, int answers)
+{
+    struct hte_config config = {.size = sizeof(config), .name = "127.0.0.1"};
+    struct hte_memory memories[TARGET_BUFFERS_MAX];
+    struct hello hello = {.name = ""};
+    struct hte_engine *engine;
+    struct answer answer;
+    struct order order;
+    size_t total = 0;
+    unsigned i, n_kept_back = buffers[count - 1].permission < 0;
+    char *memory;
+
+    must(hte_create(&config, &engine), "create");
+    for (i = 0; i < count; ++i) {
+        total += buffers[i].length;
+    }
+    memory = mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (i = 0; i < count; ++i) {
+        memories[i] = (struct hte_memory){.addr = memory, .length = buffers[i].length, .location = "*",
+            .permission = buffers[i].permission < 0 ? HTE_PERM_GLOBAL_RW : buffers[i].permission};
+        hello.addr[i] = (uint64_t)memory;
+        memory += buffers[i].length;
+    }
+    must(hte_memory_register_batch(engine, memories, count - n_kept_back), "register");
+    must(hte_local_name(engine, hello.name, sizeof(hello.name)), "name");
+    put(answers, &hello, sizeof(hello));
+    while (get(orders, &order, sizeof(order)) == sizeof(order)) {
+        memset(&answer, 0, sizeof(answer));
+        obey(engine, memories, &order, &answer);
+        put(answers, &answer, sizeof(answer));
+    }
+    hte_destroy(engine);
+    munmap(memories[0].addr, total);
+}
+
+/* argv: program "target" orders answers {length permission}... */
+void target_main(int argc, char **argv)
+{
+    struct target_buffer buffers[TARGET_BUFFERS_MAX];
+    unsigned i, count;
+
+    if (argc < 6 || strcmp(argv[1], "target") != 0) {
+        return;
+    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    count = (unsigned)(argc - 4) / 2;
+    for (i = 0; i < count; ++i) {
+        buffers[i].length     = strtoull(argv[4 + 2 * i], NULL, 10);
+        buffers[i].permission = atoi(argv[5 + 2 * i]);
+    }
+    run(buffers, count, atoi(argv[2]), atoi(argv[3]));
+    exit(0);
+}
+
+/* ---- in the test's process ---- */
+
+static void fail(const char *what)
+{
+    fprintf(stderr, "target: %s\n", what);
+    abort();
+}
+
+static void execute(const struct target_buffer *buffers, unsigned count, int orders, int answers)
+{
+    char text[2 + 2 * TARGET_BUFFERS_MAX][24], *argv[5 + 2 * TARGET_BUFFERS_MAX] = {"target", "target"};
+    unsigned i;
+
+    snprintf(text[0], sizeof(text[0]), "%d", orders);
+    snprintf(text[1], sizeof(text[1]), "%d", answers);
+    for (i = 0; i < count; ++i) {
+        snprintf(text[2 + 2 * i], sizeof(text[0]), "%zu", buffers[i].length);
+        snprintf(text[3 + 2 * i], sizeof(text[0]), "%d", buffers[i].permission);
+    }
+    for (i = 0; i < 2 + 2 * count; ++i) {
+        argv[2 + i] = text[i];
+    }
+    execv("/proc/self/exe", argv);
+    _exit(127);
+}
+
+/* exec: a process that forked with UCX in use is no good ground for another UCX. */
+void target_start(struct target *target, const struct target_buffer *buffers, unsigned count)
+{
+    int orders[2], answers[2];
+    struct hello hello;
+    unsigned i;
+
+    if (pipe(orders) != 0 || pipe(answers) != 0) {
+        fail("pipe");
+    }
+    fcntl(orders[1], F_SETFD, FD_CLOEXEC);
+    fcntl(answers[0], F_SETFD, FD_CLOEXEC);
+    target->pid = fork();
+    if (target->pid == 0) {
+        execute(buffers, count, orders[0], answers[1]);
+    }
+    close(orders[0]);
+    close(answers[1]);
+    target->orders  = orders[1];
+    target->answers = answers[0];
+    target->count   = count;
+    if (get(target->answers, &hello, sizeof(hello)) != sizeof(hello)) {
+        fail("did not start");
+    }
+    memcpy(target->name, hello.name, sizeof(target->name));
+    for (i = 0; i < count; ++i) {
+        target->addr[i]   = hello.addr[i];
+        target->length[i] = buffers[i].length;
+    }
+}
+
+static int reap(struct target *target)
+{
+    int status = 0;
+
+    close(target->orders);
+    close(target->answers);
+    waitpid(target->pid, &status, 0);
+    return status;
+}
+
+void target_kill(struct target *target)
+{
+    kill(target->pid, SIGKILL);
+    reap(target);
+}
+
+void target_pause(struct target *target)
+{
+    kill(target->pid, SIGSTOP);
+}
+
+void target_resume(struct target *target)
+{
+    kill(target->pid, SIGCONT);
+}
+
+void target_stop(struct target *target)
+{
+    if (reap(target) != 0) {
+        fail("did not end well");
+    }
+}
+
+static int64_t ask(struct target *target, const struct order *order, struct answer *answer)
+{
+    if (write(target->orders, order, sizeof(*order)) != sizeof(*order) ||
+        get(target->answers, answer, sizeof(*answer)) != sizeof(*answer)) {
+        fail("does not answer");
+    }
+    return answer->value;
+}
+
+static int64_t ask_range(struct target *target, char what, unsigned index, size_t offset, size_t length, uint32_t seed)
+{
+    struct order order = {.what = what, .index = index, .offset = offset, .length = length, .seed = seed};
+    struct answer answer;
+
+    return ask(target, &order, &answer);
+}
+
+int target_verify(struct target *target, unsigned index, size_t offset, size_t length, uint32_t seed)
+{
+    return (int)ask_range(target, 'v', index, offset, length, seed);
+}
+
+void target_fill(struct target *target, unsigned index, size_t offset, size_t length, uint32_t seed)
+{
+    ask_range(target, 'f', index, offset, length, seed);
+}
+
+void target_register_more(struct target *target)
+{
+    ask_range(target, 'r', target->count - 1, 0, 0, 0);
+}
+
+void target_unregister(struct target *target, unsigned index)
+{
+    ask_range(target, 'u', index, 0, 0, 0);
+}
+
+int target_notifications(struct target *target, char *text, size_t size)
+{
+    struct order order = {.what = 'n'};
+    struct answer answer;
+    int64_t count = ask(target, &order, &answer);
+
+    snprintf(text, size, "%s", answer.text);
+    return (int)count;
+}
