@@ -27,6 +27,7 @@
 
 #include <stdint.h>
 
+#include "core/ha_damp.h"
 #include "core/ha_log.h"
 #include "core/ha_packet.h"
 #include "core/ha_pair.h"
@@ -61,6 +62,8 @@ struct sim_wqe {
     uint32_t op, index; /* operation of the user; entry of the log */
     uint32_t pos, npsn;
     uint8_t  kind, fence;
+    uint8_t  receives;    /* consumes a receive */
+    uint8_t  mark;        /* its last packet is its mark in the ledger */
 };
 
 struct sim_qp {
@@ -77,6 +80,7 @@ struct sim_qp {
     uint64_t       suspected_at;
     /* responder */
     uint32_t       rx, rx_wqe;    /* packets and work requests executed here */
+    uint32_t       marks;         /* of these packets, in the ledger */
     uint32_t       msg[SIM_OPS_MAX];
     uint32_t       num_msg, visible, taken, delivered;
     uint32_t       close_k, resolved_k;
@@ -86,6 +90,7 @@ struct sim_op {
     uint64_t length;
     uint8_t  kind, fence, wrong; /* wrong: the peer will refuse it */
     uint8_t  submitted, executed, has_data, ended, result, delivered;
+    uint8_t  unknown; /* given up as in doubt, or without its answer */
     int8_t   slot; /* latest posting, -1 = never */
     uint32_t gen;
 };
@@ -100,6 +105,10 @@ struct sim_side {
     uint32_t       ep;                  /* its index there */
     uint8_t        host;
     uint8_t        port_told[HA_SLOTS]; /* down, as it was told */
+    uint8_t        proof[HA_SLOTS];     /* what its device on that rail can prove by */
+    uint8_t        counted;             /* it may prove by count: WRITEs to it consume receives */
+    struct ha_damp damp[HA_SLOTS];
+    uint64_t       born[HA_SLOTS], hold[HA_SLOTS]; /* of the queue pair; to be told, 0 = nothing */
     uint8_t        dead, closed, gone, failed, send_wanted, lost_told;
     uint8_t        reborn;              /* dead, and its port belongs to the next process */
     int            send_slot, heard_slot;
@@ -108,7 +117,7 @@ struct sim_side {
     uint32_t       busy_epoch;
     uint64_t       patience;         /* the timer is served this late */
     uint32_t       nonce;            /* of the latest record sent */
-    uint32_t       failbacks_left;
+    uint32_t       slow_left;        /* times that it leaves a rail for being slow */
     /* a flush under way: it ends when the log has come to `flush_index` */
     uint8_t        flushing;
     uint32_t       flush_index, flush_ops, flush_epoch;
@@ -248,6 +257,7 @@ int sim_data_complete_receive(struct sim_pair *p, int x, int slot);
 int sim_data_give_up(struct sim_pair *p, int x, int slot);
 int sim_data_settle(struct sim_pair *p, int x, int slot);
 uint32_t sim_data_packets(uint64_t length, unsigned kind, uint32_t mtu);
+uint32_t sim_data_word(const struct sim_pair *p, int x, int slot); /* of the proof that x would give */
 int sim_data_stalled(const struct sim_pair *p, int x, int slot, uint64_t time);
 
 /* ---- sim_wire.c ---- */
@@ -262,7 +272,7 @@ int sim_side_connected(struct sim_pair *p, int x, int slot);
 int sim_side_timer(struct sim_pair *p, int x, int slot);
 int sim_side_send(struct sim_pair *p, int x, int slot);
 int sim_side_suspect(struct sim_pair *p, int x, int slot);
-int sim_side_failback(struct sim_pair *p, int x, int slot);
+int sim_side_hold(struct sim_pair *p, int x, int slot);
 int sim_side_alarm(struct sim_pair *p, int x, int slot);
 int sim_side_port(struct sim_pair *p, int x, int slot);
 int sim_side_lost(struct sim_pair *p, int x, int slot);
@@ -299,6 +309,7 @@ void sim_oracle_end(struct sim_pair *p, int x, uint32_t op, enum ha_op_result re
 void sim_oracle_deliver(struct sim_pair *p, int x, uint32_t op); /* at x, operation of the peer */
 void sim_oracle_create(struct sim_pair *p, int x, int slot, uint32_t gen);
 void sim_oracle_resolve(struct sim_pair *p, int x, int slot);
+int sim_oracle_unknown(struct sim_pair *p, int x, uint32_t op);
 void sim_oracle_destroy(struct sim_pair *p, int x, int slot);
 void sim_oracle_fail(struct sim_pair *p, int x);
 void sim_oracle_gone(struct sim_pair *p, int x);

@@ -22,6 +22,8 @@ const char *const sim_cover_name[SIM_COVER_LAST] = {
     "packets for another process", "pairs between the same users after a restart",
     "hosts cut off", "standbys cut during a failover", "lanes cut while connecting",
     "rails cut during a flush", "rails cut while a side closes", "rails cut during a failback",
-    "flushes that waited for a failover", "failbacks",
+    "flushes that waited for a failover", "failbacks", "slow lanes left", "rails held back",
+    "lanes proved by count", "lanes proved by ledger", "operations in doubt",
+    "operations executed without their mark",
     "pairs", "operations", "steps",
 };

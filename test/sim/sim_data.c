@@ -19,6 +19,15 @@ uint32_t sim_data_packets(uint64_t length, unsigned kind, uint32_t mtu)
     return kind == HA_OP_ATOMIC || kind == HA_OP_FETCH || n == 0 ? 1 : n;
 }
 
+uint32_t sim_data_word(const struct sim_pair *p, int x, int slot)
+{
+    const struct sim_side *side = &p->side[x];
+    const struct sim_qp *qp     = &side->qp[slot];
+    int by_ledger               = side->proof[slot] == HA_PROOF_LEDGER;
+
+    return ha_psn_add(side->pair.view[slot].psn, by_ledger ? qp->marks : qp->rx);
+}
+
 static struct sim_qp *qp_of(struct sim_pair *p, int x, int slot)
 {
     return &p->side[x].qp[slot];
@@ -77,7 +86,7 @@ int sim_data_wire(struct sim_pair *p, int x, int slot)
 
 static void receive_message(struct sim_qp *responder, const struct sim_wqe *wqe)
 {
-    if (wqe->kind == HA_OP_SEND)
+    if (wqe->receives)
         responder->msg[responder->num_msg++] = wqe->op;
 }
 
@@ -118,9 +127,12 @@ int sim_data_execute(struct sim_pair *p, int x, int slot)
     p->world->cover[SIM_COVER_EXEC_ERRING] += responder->state == SIM_QP_ERRING;
     p->world->cover[SIM_COVER_EXEC_SENDER_FENCED] += qp->state == SIM_QP_ERR;
     responder->rx += wqe->kind == HA_OP_READ ? wqe->npsn : 1;
-    if (responder->rx < wqe->pos + wqe->npsn)
+    if (responder->rx == wqe->pos + wqe->npsn) {
+        responder->rx_wqe++;
+        responder->marks += wqe->mark;
+    }
+    if (responder->rx != wqe->pos + wqe->npsn - wqe->mark)
         return 1;
-    responder->rx_wqe++;
     receive_message(responder, wqe);
     sim_trace(p, "side %d: operation %u of the peer executes on lane %d.%u", !x, wqe->op, slot,
               qp->gen);

@@ -52,7 +52,8 @@ static void make_sides(struct sim_pair *p)
     struct ha_pair_config cfg = {
         .connect_timeout = patience + patience / 2, .deadline = patience,
         .standby_delay   = 5 * SIM_MS, .cooldown = sim_below(w, 3) * SIM_MS,
-        .drain_timeout   = 50 * SIM_MS, .rtx_min = SIM_MS, .rtx_max = 16 * SIM_MS
+        .drain_timeout   = 50 * SIM_MS, .rtx_min = SIM_MS, .rtx_max = 16 * SIM_MS,
+        .failback        = sim_chance(w, 50) ? 0 : SIM_MS / 2 + sim_below(w, 20 * (uint32_t)SIM_MS)
     };
     struct ha_event start = { .kind = HA_EV_START }, up = { .kind = HA_EV_RAIL, .value = 1 };
 
@@ -62,11 +63,25 @@ static void make_sides(struct sim_pair *p)
         ha_log_init(&side->log, side->log_ops, SIM_LOG_SIZE);
         ha_pair_init(&side->pair, &cfg, side->cookie > p->side[!x].cookie, p->slots);
         side->tx_slot = side->rx_slot = HA_NO_SLOT;
-        side->failbacks_left          = sim_below(w, 3);
+        side->slow_left               = sim_below(w, 3);
         make_operations(w, side);
         sim_side_give(p, x, &start);
         for (up.slot = 0; up.slot < p->slots; up.slot++)
             sim_side_give(p, x, &up);
+    }
+}
+
+/* What the devices of a side can prove by: most know packet numbers. */
+static void make_proofs(struct sim_world *w, struct sim_side *side)
+{
+    static const uint8_t kinds[] = { HA_PROOF_PSN, HA_PROOF_COUNT, HA_PROOF_LEDGER };
+    uint64_t base                = (1 + sim_below(w, 3)) * SIM_MS;
+    uint8_t kind                 = sim_chance(w, 60) ? HA_PROOF_PSN : kinds[sim_below(w, 3)];
+
+    for (int slot = 0; slot < HA_SLOTS; slot++) {
+        side->proof[slot] = sim_chance(w, 90) ? kind : kinds[sim_below(w, 3)];
+        side->counted    |= side->proof[slot] == HA_PROOF_COUNT;
+        ha_damp_init(&side->damp[slot], base, 10 * base);
     }
 }
 
@@ -78,6 +93,7 @@ static void make_pair(struct sim_pair *p)
     for (int x = 0; x < 2; x++) {
         p->side[x].cookie = cookie_of(w, p->side[x].host);
         p->side[x].ep     = (uint32_t)(p->before != NULL ? p->before->number : p->number);
+        make_proofs(w, &p->side[x]);
     }
     p->alarms_left = sim_below(w, 4);
     for (int e = 0; e < SIM_EPOCHS_MAX; e++)

@@ -52,9 +52,11 @@ void sim_oracle_execute(struct sim_pair *p, int x, uint32_t i, int slot)
     }
     if (op->executed)
         sim_violation(p, "I4 operation %u of side %d executes twice, now on lane %d", i, x, slot);
+    if (op->unknown)
+        sim_violation(p, "I4 operation %u of side %d executes, it was given up as in doubt", i, x);
     while (side->next_executed < side->num_ops &&
            (side->op[side->next_executed].kind == HA_OP_READ ||
-            side->op[side->next_executed].wrong))
+            side->op[side->next_executed].wrong || side->op[side->next_executed].unknown))
         side->next_executed++;
     if (i > side->next_executed)
         sim_violation(p, "I5 operation %u of side %d executes before %u", i, x,
@@ -95,6 +97,17 @@ void sim_oracle_post(struct sim_pair *p, int x, uint32_t i, int slot)
     op->gen  = p->side[x].qp[slot].gen;
 }
 
+/* Is what the peer proves something else than what happened there? */
+static int is_false(const struct sim_pair *p, int x, int slot)
+{
+    const struct ha_view *view = &p->side[x].pair.view[slot];
+    const struct sim_qp *mine  = &p->side[x].qp[slot], *its = &p->side[!x].qp[slot];
+    uint32_t numbers           = view->proof == HA_PROOF_LEDGER ? its->marks : its->rx;
+
+    return (ha_proof_has_word(view->proof) && view->rxpsn != ha_psn_add(mine->psn, numbers)) ||
+           (ha_proof_has_count(view->proof) && view->received != its->num_msg);
+}
+
 /* The proof that x is about to adopt must be the truth, and final. */
 void sim_oracle_resolve(struct sim_pair *p, int x, int slot)
 {
@@ -108,10 +121,31 @@ void sim_oracle_resolve(struct sim_pair *p, int x, int slot)
     if (its->gen == mine->gen && its->state >= SIM_QP_UP && its->state != SIM_QP_ERR)
         sim_violation(p, "I3 side %d resolves lane %d.%u before the peer has stopped it", x, slot,
                       mine->gen);
-    if (view->proof == HA_PROOF_EMPTY ? rx != 0 :
-        its->gen == mine->gen && view->rxpsn != ha_psn_add(mine->psn, rx))
-        sim_violation(p, "I10 proof %u of lane %d.%u is not the truth (%u packets after %u)",
-                      view->rxpsn, slot, mine->gen, rx, mine->psn);
+    if (view->proof == HA_PROOF_EMPTY ? rx != 0 : its->gen == mine->gen && is_false(p, x, slot))
+        sim_violation(p, "I10 proof %u, %u of lane %d.%u is not the truth (%u packets after %u)",
+                      view->rxpsn, view->received, slot, mine->gen, rx, mine->psn);
+}
+
+/* An operation ends without anybody knowing whether it ran, 1, or knowing that
+ * it ran but not its answer, 0. Doubt must not be where the lane's order tells. */
+int sim_oracle_unknown(struct sim_pair *p, int x, uint32_t i)
+{
+    struct sim_side *side = &p->side[x];
+    struct sim_op *op     = &side->op[i];
+
+    if (op->unknown)
+        return 0;
+    op->unknown = 1;
+    p->world->cover[SIM_COVER_DOUBT]     += op->kind != HA_OP_FETCH || !op->executed;
+    p->world->cover[SIM_COVER_MARK_LOST] += op->kind != HA_OP_FETCH && op->executed;
+    if (!ha_proof_has_count(p->side[!x].proof[op->slot]) && !(op->kind == HA_OP_FETCH && op->executed))
+        sim_violation(p, "I2 operation %u of side %d ends in doubt, the proof leaves none", i, x);
+    for (uint32_t j = 0; j < i; j++)
+        if (side->op[j].slot == op->slot && side->op[j].gen == op->gen && !side->op[j].ended &&
+            side->op[j].kind == HA_OP_SEND && !side->op[j].executed)
+            sim_violation(p, "I2 operation %u of side %d ends in doubt, message %u before it never came",
+                          i, x, j);
+    return op->kind != HA_OP_FETCH || !op->executed;
 }
 
 static int may_end_so(const struct sim_pair *p, int x, const struct sim_op *op,
@@ -125,7 +159,7 @@ static int may_end_so(const struct sim_pair *p, int x, const struct sim_op *op,
     case HA_RESULT_PROVEN:
         return op->executed && !answered;
     case HA_RESULT_UNKNOWN:
-        return op->kind == HA_OP_FETCH && op->executed && !op->has_data;
+        return op->unknown && !op->has_data;
     case HA_RESULT_REJECTED:
         return op->wrong && !op->executed;
     case HA_RESULT_CANCELED:

@@ -20,6 +20,11 @@ static void refresh_lanes(struct sim_pair *p, int x)
     sim_trace(p, "side %d: posts on %d, delivers from %d", x, side->tx_slot, side->rx_slot);
 }
 
+static int is_to_blame(unsigned cause)
+{
+    return cause != HA_CAUSE_PROGRAM && cause != HA_CAUSE_FAILBACK && cause != HA_CAUSE_CLOSE;
+}
+
 /* modify(ERR). A connect job under way must end first. */
 static void fence(struct sim_pair *p, int x, int slot, uint32_t cause)
 {
@@ -27,6 +32,10 @@ static void fence(struct sim_pair *p, int x, int slot, uint32_t cause)
 
     sim_trace(p, "side %d: fences lane %d.%u (%s)", x, slot, qp->gen, ha_cause_name(cause));
     qp->fence_asked = 1;
+    if (cause == HA_CAUSE_PEER)
+        cause = p->side[x].pair.view[slot].cause;
+    if (is_to_blame(cause) && ha_damp_flap(&p->side[x].damp[slot], p->side[x].born[slot], p->world->now))
+        p->side[x].hold[slot] = ha_damp_hold(&p->side[x].damp[slot]);
     if (qp->job)
         p->world->cover[SIM_COVER_FENCED_CONNECTING]++;
     else if (qp->state == SIM_QP_INIT)
@@ -127,6 +136,8 @@ static void cover_transition(struct sim_pair *p, int x, const struct ha_pair *be
         const struct ha_lane *was = &before->lane[slot], *is = &now->lane[slot];
 
         p->world->cover[SIM_COVER_SKIPPED] += is->gen > was->gen && is->st == HA_LANE_FENCED;
+        p->world->cover[SIM_COVER_FAILBACK]  += was->q == HA_QP_UP && is->q == HA_QP_ERRING &&
+                                               is->cause == HA_CAUSE_FAILBACK;
         p->world->cover[SIM_COVER_ABANDONED] += was->q == HA_QP_INIT && is->q == HA_QP_ERR;
         p->world->cover[SIM_COVER_STANDBY_DIED] += was->st < HA_LANE_FENCED && was->gen == is->gen &&
                                                    is->q == HA_QP_ERRING && was->q == HA_QP_UP &&
@@ -150,7 +161,13 @@ int sim_side_pair_run(struct sim_pair *p, int x, enum ha_context ctx)
 
 /* ---- facts ---- */
 
-/* The barrier has passed: the expected packet number is final. */
+/* Only progress can count, and it must have polled every receive. */
+static int all_polled(const struct sim_pair *p, int x, const struct sim_qp *qp)
+{
+    return qp->taken == qp->num_msg && p->world->now >= p->side[x].busy_until;
+}
+
+/* The barrier has passed: the proof is final. */
 int sim_side_settled(struct sim_pair *p, int x, int slot)
 {
     struct sim_qp *qp     = &p->side[x].qp[slot];
@@ -158,9 +175,14 @@ int sim_side_settled(struct sim_pair *p, int x, int slot)
 
     if (!qp->fence_asked || qp->settled_told || qp->state != SIM_QP_ERR)
         return 0;
+    event.proof = p->side[x].proof[slot];
+    if (ha_proof_has_count(event.proof) && !all_polled(p, x, qp))
+        return 0;
     qp->settled_told = 1;
-    event.proof      = HA_PROOF_PSN;
-    event.psn        = ha_psn_add(p->side[x].pair.view[slot].psn, qp->rx);
+    event.psn        = sim_data_word(p, x, slot);
+    event.received   = qp->taken;
+    p->world->cover[SIM_COVER_PROOF_COUNT]  += event.proof == HA_PROOF_COUNT;
+    p->world->cover[SIM_COVER_PROOF_LEDGER] += event.proof == HA_PROOF_LEDGER;
     if (p->side[x].pair.lane[slot].proof == HA_PROOF_EMPTY)
         p->world->cover[SIM_COVER_EMPTY_PROOF]++;
     sim_side_give(p, x, &event);
@@ -230,8 +252,13 @@ int sim_side_suspect(struct sim_pair *p, int x, int slot)
     else if (!sim_path_works(p, !x, slot) && sim_path_works(p, !x, !slot) &&
              p->world->now - sim_hurt_at(p, slot) > SUSPECT_TIME && sim_chance(p->world, 5))
         event.cause = HA_CAUSE_HEARTBEAT;
+    else if (side->slow_left > 0 && (sim_port_of(p, 0, slot)->slow || sim_port_of(p, 1, slot)->slow) &&
+             sim_chance(p->world, 20))
+        event.cause = HA_CAUSE_SLOW;
     else
         return 0;
+    side->slow_left -= event.cause == HA_CAUSE_SLOW;
+    p->world->cover[SIM_COVER_LEFT_SLOW] += event.cause == HA_CAUSE_SLOW;
     sim_side_give(p, x, &event);
     if (side->pair.lane[slot].q == HA_QP_ERRING && st < HA_LANE_FENCED)
         p->world->cover[SIM_COVER_SUSPECT]++;
@@ -303,19 +330,16 @@ void sim_side_restarted(struct sim_pair *p, int x)
     sim_side_give(p, x, &event);
 }
 
-/* Back to the first rail, which works again: a failover like any other. */
-int sim_side_failback(struct sim_pair *p, int x, int slot)
+/* The rail has failed: it is left alone for a while. */
+int sim_side_hold(struct sim_pair *p, int x, int slot)
 {
     struct sim_side *side = &p->side[x];
-    struct ha_event event = { .kind = HA_EV_LANE_SUSPECT, .slot = 1, .gen = side->qp[1].gen,
-                              .cause = HA_CAUSE_FAILBACK };
+    struct ha_event event = { .kind = HA_EV_HOLD, .slot = slot, .wait = side->hold[slot] };
 
-    if (slot != 0 || side->failbacks_left == 0 || side->tx_slot != 1 ||
-        ha_pair_standby(&side->pair) != 0 || !sim_chance(p->world, 10))
+    if (event.wait == 0)
         return 0;
-    side->failbacks_left--;
-    p->world->cover[SIM_COVER_FAILBACK]++;
-    sim_trace(p, "side %d: back to its first rail", x);
+    side->hold[slot] = 0;
+    p->world->cover[SIM_COVER_HOLD]++;
     sim_side_give(p, x, &event);
     return 1;
 }

@@ -17,7 +17,9 @@ int sim_user_submit(struct sim_pair *p, int x, int slot)
         side->flushing)
         return 0;
     index = ha_log_append(&side->log, (enum ha_op_kind)op->kind,
-                          op->fence ? HA_OP_FLAG_FENCE : 0, op->length);
+                          (op->fence ? HA_OP_FLAG_FENCE : 0) |
+                          (op->kind == HA_OP_WRITE && p->side[!x].counted ? HA_OP_FLAG_RECEIVE : 0),
+                          op->length);
     side->op_of[index & side->log.mask] = side->submitted++;
     op->submitted                       = 1;
     return 1;

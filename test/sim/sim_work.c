@@ -17,7 +17,7 @@ int sim_work_post(struct sim_pair *p, int x, int slot)
     struct sim_qp *qp;
     struct sim_wqe *wqe;
     struct sim_op *op;
-    uint32_t index;
+    uint32_t index, mtu;
 
     slot = side->tx_slot;
     if (slot == HA_NO_SLOT || side->failed)
@@ -33,14 +33,17 @@ int sim_work_post(struct sim_pair *p, int x, int slot)
     wqe->kind  = op->kind;
     wqe->fence = op->fence;
     wqe->pos   = qp->posted;
-    wqe->npsn  = sim_data_packets(op->length, op->kind, qp->mtu);
-    if (!ha_log_psn_room(&side->log, slot, wqe->npsn))
+    mtu        = side->pair.view[slot].offer == HA_PROOF_LEDGER ? 0 : qp->mtu; /* as the log wants it */
+    wqe->receives = (uint8_t)ha_op_consumes_receive(ha_log_op(&side->log, index));
+    wqe->mark     = mtu == 0 && ha_op_needs_mark(ha_log_op(&side->log, index));
+    wqe->npsn     = sim_data_packets(op->length, op->kind, qp->mtu) + wqe->mark;
+    if (!ha_log_psn_room(&side->log, slot, ha_log_npsn(ha_log_op(&side->log, index), mtu)))
         return 0;
     if (qp->state == SIM_QP_INIT || qp->state == SIM_QP_NONE)
         sim_violation(p, "side %d posts on lane %d.%u, which is not connected", x, slot, qp->gen);
     sim_oracle_post(p, x, wqe->op, slot);
     sim_trace(p, "side %d: posts operation %u on lane %d.%u", x, wqe->op, slot, qp->gen);
-    ha_log_post(&side->log, slot, qp->mtu);
+    ha_log_post(&side->log, slot, mtu);
     if (qp->num_wqe == qp->acked)
         qp->progress_at = p->world->now;
     qp->num_wqe++;
@@ -99,11 +102,15 @@ int sim_work_deliver(struct sim_pair *p, int x, int slot)
     struct sim_side *side = &p->side[x];
     struct sim_qp *qp     = &side->qp[slot];
 
+    uint32_t op;
+
     if (qp->delivered == qp->taken || side->rx_slot != slot)
         return 0;
-    sim_trace(p, "side %d: delivers message %u from lane %d.%u", x, qp->msg[qp->delivered], slot,
-              qp->gen);
-    sim_oracle_deliver(p, x, qp->msg[qp->delivered++]);
+    op = qp->msg[qp->delivered++];
+    if (p->side[!x].op[op].kind != HA_OP_SEND)
+        return 1; /* a WRITE that only counts */
+    sim_trace(p, "side %d: delivers message %u from lane %d.%u", x, op, slot, qp->gen);
+    sim_oracle_deliver(p, x, op);
     return 1;
 }
 
@@ -137,6 +144,7 @@ void sim_work_create(struct sim_pair *p, int x, int slot, uint32_t gen)
     qp->psn            = sim_chance(p->world, 50) ? HA_PSN_MASK - sim_below(p->world, 12) :
                                              sim_below(p->world, HA_PSN_MASK);
     qp->created_untold = 1;
+    side->born[slot]   = p->world->now;
     ha_log_lane_start(&side->log, slot, gen, qp->psn);
     sim_trace(p, "side %d: builds lane %d.%u", x, slot, gen);
 }
@@ -145,7 +153,8 @@ int sim_work_created(struct sim_pair *p, int x, int slot)
 {
     struct sim_qp *qp     = &p->side[x].qp[slot];
     struct ha_event event = { .kind = HA_EV_QP_CREATED, .slot = slot, .gen = qp->gen, .psn = qp->psn,
-                              .qpn = 100 + qp->gen * 2 + (uint32_t)slot, .mtu = (uint16_t)qp->mtu };
+                              .qpn = 100 + qp->gen * 2 + (uint32_t)slot, .mtu = (uint16_t)qp->mtu,
+                              .proof = p->side[x].proof[slot] };
 
     if (!qp->created_untold)
         return 0;
@@ -183,6 +192,22 @@ static void cover_resolution(struct sim_pair *p, struct sim_qp *qp, const struct
             p->world->cover[SIM_COVER_PARTIAL]++;
 }
 
+/* Which operations does the log give up? Behind a ledger one at most is in doubt. */
+static void note_unknown(struct sim_pair *p, int x, int slot)
+{
+    struct sim_side *side = &p->side[x];
+    unsigned doubts       = 0;
+
+    for (uint32_t i = side->log.head; i != side->log.tail; i++) {
+        const struct ha_op *entry = ha_log_op(&side->log, i);
+
+        if (entry->state == HA_OP_DONE && entry->result == HA_RESULT_UNKNOWN)
+            doubts += (unsigned)sim_oracle_unknown(p, x, side->op_of[i & side->log.mask]);
+    }
+    if (doubts > 1 && p->side[!x].proof[slot] == HA_PROOF_LEDGER)
+        sim_violation(p, "I2 %u operations of side %d are in doubt, the ledger leaves one", doubts, x);
+}
+
 void sim_work_resolve(struct sim_pair *p, int x, int slot)
 {
     struct sim_side *side      = &p->side[x];
@@ -207,6 +232,7 @@ void sim_work_resolve(struct sim_pair *p, int x, int slot)
     cover_resolution(p, qp, &p->side[!x].qp[slot], &res);
     qp->resolved_k     = res.k;
     qp->resolve_untold = 1; /* the control context may come in between */
+    note_unknown(p, x, slot);
     sim_work_retire(p, x);
 }
 
@@ -229,7 +255,8 @@ int sim_work_check_close(struct sim_pair *p, int x, int slot)
 {
     struct sim_qp *qp     = &p->side[x].qp[slot];
     struct ha_event event = { .kind = HA_EV_DELIVERED, .slot = slot, .gen = qp->gen,
-                              .value = qp->delivered, .proof = HA_PROOF_PSN };
+                              .value = qp->delivered, .received = qp->taken,
+                              .proof = p->side[x].proof[slot] };
 
     if (!qp->close_asked)
         return 0;
@@ -237,7 +264,7 @@ int sim_work_check_close(struct sim_pair *p, int x, int slot)
     if (qp->delivered < qp->close_k)
         return 0;
     qp->close_asked = 0;
-    event.psn       = ha_psn_add(p->side[x].pair.view[slot].psn, qp->rx);
+    event.psn       = sim_data_word(p, x, slot);
     sim_side_give(p, x, &event);
     return 1;
 }

@@ -67,7 +67,7 @@ static const struct {
     { NATURE,   6, 1, sim_wire_receive },
     { CONTROL,  4, 1, run_control },
     { CONTROL,  1, 1, sim_side_lost },
-    { CONTROL,  1, 1, sim_side_failback },
+    { CONTROL,  2, 2, sim_side_hold },
     { PROGRESS, 4, 1, run_progress },
     { PROGRESS, 2, 1, sim_user_submit },
     { PROGRESS, 5, 1, sim_work_post },
