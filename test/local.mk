@@ -16,9 +16,11 @@ unit_tests = \
 	test/unit/test_core_proof \
 	test/unit/test_core_recovery \
 	test/unit/test_core_rto \
+	test/unit/test_match \
 	test/unit/test_md \
 	test/unit/test_topo \
 	test/unit/test_topo_pair \
+	test/unit/test_zone \
 	test/unit/test_setup \
 	test/glue/test_glue
 check_PROGRAMS += $(unit_tests)
@@ -33,11 +35,11 @@ test_unit_test_abi_LDADD    = $(unit_libs) $(UCX_LIBS) -lpthread
 
 test_unit_test_addr_SOURCES  = test/unit/test_addr.c uct_ha/uct_ha_addr.c
 test_unit_test_addr_CPPFLAGS = $(unit_cppflags)
-test_unit_test_addr_LDADD    = $(unit_libs)
+test_unit_test_addr_LDADD    = libha_topo.la $(unit_libs)
 
 test_unit_test_config_SOURCES  = test/unit/test_config.c uct_ha/uct_ha_config.c
 test_unit_test_config_CPPFLAGS = $(unit_cppflags)
-test_unit_test_config_LDADD    = $(unit_libs) $(UCX_LIBS)
+test_unit_test_config_LDADD    = libha_topo.la $(unit_libs) $(UCX_LIBS)
 
 # compiles ha_log.c itself, with packet numbers of 4 bits
 test_unit_test_core_log_SOURCES  = test/unit/test_core_log.c
@@ -81,6 +83,14 @@ test_unit_test_md_SOURCES = test/unit/test_md.c uct_ha/uct_ha_config.c \
 test_unit_test_md_CPPFLAGS = $(unit_cppflags)
 test_unit_test_md_LDADD    = libha_discover.la $(unit_libs) $(UCX_LIBS)
 
+test_unit_test_match_SOURCES  = test/unit/test_match.c
+test_unit_test_match_CPPFLAGS = $(unit_cppflags)
+test_unit_test_match_LDADD    = libha_topo.la $(unit_libs)
+
+test_unit_test_zone_SOURCES  = test/unit/test_zone.c
+test_unit_test_zone_CPPFLAGS = $(unit_cppflags)
+test_unit_test_zone_LDADD    = libha_topo.la $(unit_libs)
+
 test_unit_test_topo_SOURCES  = test/unit/test_topo.c
 test_unit_test_topo_CPPFLAGS = $(unit_cppflags)
 test_unit_test_topo_LDADD    = libha_discover.la $(unit_libs)
@@ -117,7 +127,8 @@ test_glue_test_glue_SOURCES = $(libuct_ha_la_SOURCES) \
 	%D%/glue/test_glue_proof.c \
 	%D%/glue/test_glue_rma.c \
 	%D%/glue/test_glue_setup_faults.c \
-	%D%/glue/test_glue_soak.c
+	%D%/glue/test_glue_soak.c \
+	%D%/glue/test_glue_zones.c
 test_glue_test_glue_CPPFLAGS = $(unit_cppflags)
 test_glue_test_glue_LDADD    = libha_core.la libha_discover.la $(unit_libs) $(UCX_LIBS) -lpthread
 endif
@@ -206,6 +217,7 @@ EXTRA_DIST   += test/fuzz/libfuzzer
 
 test_fuzz_fuzz_addr_SOURCES  = $(fuzz_driver) %D%/fuzz/fuzz_addr.c uct_ha/uct_ha_addr.c
 test_fuzz_fuzz_addr_CPPFLAGS = $(fuzz_cppflags) $(UCX_CFLAGS)
+test_fuzz_fuzz_addr_LDADD    = libha_topo.la
 
 # compiles uct_ha_tcp.c itself: its reader of frames is not public
 test_fuzz_fuzz_frame_SOURCES  = $(fuzz_driver) %D%/fuzz/fuzz_frame.c

@@ -23,12 +23,16 @@ libha_core_la_SOURCES = \
 
 # pure too: which rail backs which
 libha_topo_la_SOURCES = \
+	%D%/topo/ha_match.c \
+	%D%/topo/ha_match.h \
 	%D%/topo/ha_span.h \
 	%D%/topo/ha_topo.c \
 	%D%/topo/ha_topo.h \
 	%D%/topo/ha_topo_groups.c \
 	%D%/topo/ha_topo_pair.c \
-	%D%/topo/ha_topo_pair.h
+	%D%/topo/ha_topo_pair.h \
+	%D%/topo/ha_zone.c \
+	%D%/topo/ha_zone.h
 
 # the only place that knows hwloc
 libha_discover_la_SOURCES = %D%/topo/ha_discover.c %D%/topo/ha_discover.h

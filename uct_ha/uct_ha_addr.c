@@ -26,6 +26,17 @@ static uint32_t get24(const uint8_t *from)
     return (uint32_t)from[0] << 16 | get16(from + 1);
 }
 
+static void put32(uint8_t *to, uint32_t value)
+{
+    put16(to, (uint16_t)(value >> 16));
+    put16(to + 2, (uint16_t)value);
+}
+
+static uint32_t get32(const uint8_t *from)
+{
+    return (uint32_t)get16(from) << 16 | get16(from + 2);
+}
+
 void uct_ha_addr_pack_rail(const struct uct_ha_rail_where *where, struct uct_ha_packed_rail *packed)
 {
     packed->version    = UCT_HA_ADDR_VERSION;
@@ -35,6 +46,7 @@ void uct_ha_addr_pack_rail(const struct uct_ha_rail_where *where, struct uct_ha_
     put16(packed->mtu, where->addr.mtu);
     put16(packed->lid, where->addr.lid);
     memcpy(packed->gid, where->addr.gid, sizeof(packed->gid));
+    put32(packed->zone, where->zone);
 }
 
 static int mtu_is_valid(unsigned mtu)
@@ -56,6 +68,7 @@ int uct_ha_addr_unpack_rail(const struct uct_ha_packed_rail *packed, struct uct_
     where->addr.lid        = get16(packed->lid);
     where->place           = packed->place;
     memcpy(where->addr.gid, packed->gid, sizeof(packed->gid));
+    where->zone = get32(packed->zone);
     return 0;
 }
 
@@ -97,41 +110,11 @@ int uct_ha_addr_unpack_iface(const struct uct_ha_packed_iface *packed, struct uc
     return uct_ha_addr_unpack_rail(&packed->standby, &where->standby);
 }
 
-static int same_network(const struct ha_rail_addr *a, const struct ha_rail_addr *b)
+int uct_ha_addr_match(const struct uct_ha_rail_where *a, const struct uct_ha_rail_where *b,
+                      const struct ha_match_opts *opts)
 {
-    unsigned bytes = a->prefix_len / 8, bits = a->prefix_len % 8;
+    struct ha_match_rail own  = { .addr = a->addr, .zone = a->zone, .place = a->place };
+    struct ha_match_rail peer = { .addr = b->addr, .zone = b->zone, .place = b->place };
 
-    if (a->prefix_len != b->prefix_len || memcmp(a->gid, b->gid, bytes) != 0) {
-        return 0;
-    }
-    return bits == 0 || ((a->gid[bytes] ^ b->gid[bytes]) >> (8 - bits)) == 0;
-}
-
-static int is_ipv4(const struct ha_rail_addr *addr)
-{
-    static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-
-    return memcmp(addr->gid, mapped, sizeof(mapped)) == 0;
-}
-
-int uct_ha_addr_match(const struct uct_ha_rail_where *a, const struct uct_ha_rail_where *b)
-{
-    if (a->addr.mtu == 0 || b->addr.mtu == 0) {
-        return a->place == b->place || a->place == UCT_HA_PLACE_ALONE ||
-               b->place == UCT_HA_PLACE_ALONE;
-    }
-    if (a->addr.link_layer != b->addr.link_layer) {
-        return 0;
-    }
-    if (a->addr.prefix_len != 0 && b->addr.prefix_len != 0) {
-        return same_network(&a->addr, &b->addr);
-    }
-    if (a->addr.link_layer == HA_LINK_IB) {
-        return memcmp(a->addr.gid, b->addr.gid, 8) == 0; /* subnet prefix */
-    }
-    if (is_ipv4(&a->addr) != is_ipv4(&b->addr)) {
-        return 0; /* one of them has lost its address for the moment */
-    }
-    return a->place == b->place || a->place == UCT_HA_PLACE_ALONE ||
-           b->place == UCT_HA_PLACE_ALONE;
+    return ha_match_rails(&own, &peer, opts) < HA_MATCH_NO;
 }

@@ -12,16 +12,17 @@
 #include <stdint.h>
 
 #include "core/ha_packet.h"
+#include "topo/ha_match.h"
 #include "verbs/ha_rail.h"
 
-#define UCT_HA_ADDR_VERSION 1
+#define UCT_HA_ADDR_VERSION 2
 
 /* Place of a rail among the two of its pair, in the order of their names. It
  * tells the two apart where a link-local GID does not say which network it
  * belongs to. */
 #define UCT_HA_PLACE_ALONE HA_PLACE_ALONE
 
-struct uct_ha_packed_rail { /* 24 bytes */
+struct uct_ha_packed_rail { /* 28 bytes */
     uint8_t version;
     uint8_t link_layer;
     uint8_t prefix_len;
@@ -29,9 +30,10 @@ struct uct_ha_packed_rail { /* 24 bytes */
     uint8_t mtu[2]; /* big endian; 0 = no such rail or no address yet */
     uint8_t lid[2];
     uint8_t gid[16];
+    uint8_t zone[4]; /* hash of its name, 0 = none */
 };
 
-struct uct_ha_packed_iface { /* 49 bytes */
+struct uct_ha_packed_iface { /* 53 bytes */
     uint8_t version;
     uint8_t slots;
     uint8_t cookie[8];
@@ -49,6 +51,7 @@ _Static_assert(sizeof(struct uct_ha_packed_iface) <= 63, "UCX limits interface a
 struct uct_ha_rail_where {
     struct ha_rail_addr addr;
     uint8_t             place;
+    ha_zone_t           zone;
 };
 
 struct uct_ha_iface_where {
@@ -69,9 +72,8 @@ void uct_ha_addr_pack_iface(const struct uct_ha_iface_where *where, struct uct_h
 int uct_ha_addr_unpack_rail(const struct uct_ha_packed_rail *packed, struct uct_ha_rail_where *where);
 int uct_ha_addr_unpack_iface(const struct uct_ha_packed_iface *packed, struct uct_ha_iface_where *where);
 
-/* Can the two rails talk? Same link layer; IP networks must be the same where
- * both are known; else the place decides. A rail without an address yet
- * (mtu 0) may turn out to match. */
-int uct_ha_addr_match(const struct uct_ha_rail_where *a, const struct uct_ha_rail_where *b);
+/* Can the two rails talk? The rules are ha_match_rails(). */
+int uct_ha_addr_match(const struct uct_ha_rail_where *a, const struct uct_ha_rail_where *b,
+                      const struct ha_match_opts *opts);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "uct_ha_config.h"
 
+#include "topo/ha_zone.h"
+
 #include <stdio.h>
 #include <strings.h>
 
@@ -217,6 +219,22 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
      "Give the same to all processes.",
      IFACE_FIELD(atomics), UCS_CONFIG_TYPE_ENUM(uct_ha_atomics_names)},
 
+    {"ZONES", "",
+     "Names of what can reach what, for example mlx5_0:railA,10.1.0.0/16:railB. Before\n"
+     "the last ':' of an entry stands an RDMA device (or device:port), a net device or a\n"
+     "subnet; the first entry that fits a rail counts. Rails of one zone may talk, also\n"
+     "across subnets; rails of different zones never do.",
+     IFACE_FIELD(zones), UCS_CONFIG_TYPE_STRING},
+
+    {"ALLOW_UNKNOWN_ZONE", "y",
+     "Whether rails may talk of which one or both have no zone, if their network is\n"
+     "the same; n: only rails of the same zone.",
+     IFACE_FIELD(allow_unknown_zone), UCS_CONFIG_TYPE_BOOL},
+
+    {"PREFER_IB", "y",
+     "Prefer InfiniBand rails to RoCE ones where UCX finds both equally good.",
+     IFACE_FIELD(prefer_ib), UCS_CONFIG_TYPE_BOOL},
+
     {"CONTROL", "auto",
      "What carries connection set-up, heartbeats and failover messages: ud datagrams\n"
      "on the rails themselves, tcp over another network, or auto: ud, and tcp where a\n"
@@ -320,9 +338,23 @@ static int failover_is_bad(const struct uct_ha_iface_config *config)
            (check_time("CONNECT_TIMEOUT", config->connect_timeout, 0.1, FOREVER) != UCS_OK);
 }
 
+static int zones_are_bad(const char *text)
+{
+    struct ha_zones zones;
+    char            error[160];
+
+    if (ha_zones_parse(text, &zones, error, sizeof(error)) == 0) {
+        return 0;
+    }
+    ucs_error("UCX_" UCT_HA_CONFIG_PREFIX "ZONES='%s': %s. Write device:zone, netdev:zone or "
+              "subnet/bits:zone, ',' between entries", text, error);
+    return 1;
+}
+
 ucs_status_t uct_ha_iface_config_check(const struct uct_ha_iface_config *config)
 {
-    if (queues_are_bad(config) || lane_is_bad(config) || failover_is_bad(config)) {
+    if (queues_are_bad(config) || lane_is_bad(config) || failover_is_bad(config) ||
+        zones_are_bad(config->zones)) {
         return UCS_ERR_INVALID_PARAM;
     }
     return UCS_OK;

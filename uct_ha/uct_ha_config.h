@@ -84,6 +84,10 @@ struct uct_ha_iface_config {
     unsigned atomics;  /* enum uct_ha_atomics_mode: on memory of this side */
 
     /* control plane */
+    char *zones;              /* ZONES: see topo/ha_zone.h; UCX's, valid while opening */
+    int   allow_unknown_zone;
+    int   prefer_ib;
+
     unsigned control;       /* enum uct_ha_control */
     char    *tcp_interface; /* net device of the TCP carrier, "" = choose */
 };

@@ -40,6 +40,10 @@ static void learn_rails(struct uct_ha_peer *peer, const struct ha_packet_header 
         where.addr.link_layer = rail->link_layer;
         where.addr.prefix_len = rail->prefix_len;
         where.place           = rail->place;
+        if ((header->flags & HA_PACKET_ZONE(s)) && s < peer->iface->slots &&
+            peer->rail[s].where.zone == 0) { /* the sender knows both zones */
+            where.zone = uct_ha_iface_where(peer->iface, s).zone;
+        }
         uct_ha_peer_set_rail(peer, s, &where, rail->ud_qpn);
         uct_ha_peer_set_up(peer, s, rail->up);
     }

@@ -40,6 +40,9 @@ static void fill_header(struct uct_ha_peer *peer, enum ha_packet_type type, int 
         rail->prefix_len = where.addr.prefix_len;
         rail->place      = where.place;
         rail->up         = !iface->ctl.down[s];
+        if (where.zone != 0 && where.zone == peer->rail[s].where.zone) {
+            header->flags |= HA_PACKET_ZONE(s);
+        }
         rail->ud_qpn     = iface->ctl.ud[s] == NULL ? 0 : ha_ud_qpn(iface->ctl.ud[s]);
     }
 }
@@ -197,7 +200,7 @@ void uct_ha_ctl_msg_bye_locked(struct uct_ha_peer *peer, int want)
     uint8_t                 buf[HA_PACKET_MTU];
 
     fill_header(peer, HA_PACKET_BYE, 0, &header);
-    header.flags = want ? HA_PACKET_WANT : 0;
+    header.flags |= want ? HA_PACKET_WANT : 0;
     (void)send_everywhere(peer, &header, buf, HA_PACKET_HEADER_LEN);
 }
 

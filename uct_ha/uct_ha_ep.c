@@ -10,6 +10,23 @@
 
 /* ---- connection of an endpoint ------------------------------------------------ */
 
+/* The program runs, but without what it was started for: one line per process. */
+static void tell_single(const struct uct_ha_iface *iface, const struct uct_ha_peer *peer,
+                        const struct uct_ha_iface_where *where)
+{
+    static int told;
+
+    if (iface->slots < HA_SLOTS || peer->rail[1].known ||
+        (where->slots == HA_SLOTS && where->standby.addr.mtu == 0) || /* has no address yet */
+        __atomic_exchange_n(&told, 1, __ATOMIC_RELAXED)) {
+        return;
+    }
+    ucs_warn("ha_rc: no failover with peer %016lx: %s", (unsigned long)where->cookie,
+             where->slots < HA_SLOTS ? "it has a single rail" :
+             "its second rail and ours are in different networks, zones or link layers; "
+             "see UCX_HA_RC_RAILS and UCX_HA_RC_ZONES");
+}
+
 static struct uct_ha_peer *peer_of_address(struct uct_ha_iface *iface,
                                            const struct uct_ha_packed_rail *dev,
                                            const struct uct_ha_packed_iface *addr)
@@ -30,12 +47,15 @@ static struct uct_ha_peer *peer_of_address(struct uct_ha_iface *iface,
         }
     }
     if (peer != NULL) {
+        uct_ha_peer_set_zone(peer, 0, primary.zone);
+        uct_ha_peer_set_zone(peer, 1, where.standby.zone);
         if (!peer->rail[0].known) {
             uct_ha_peer_set_rail(peer, 0, &primary, where.ud_qpn[0]);
         }
         if (!peer->rail[1].known) {
             uct_ha_peer_set_rail(peer, 1, &where.standby, where.ud_qpn[1]);
         }
+        tell_single(iface, peer, &where);
         uct_ha_peer_set_tcp(peer, where.tcp_ip, where.tcp_port);
         uct_ha_peer_resolve(peer, uct_ha_now());
     }

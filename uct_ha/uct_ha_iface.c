@@ -37,9 +37,16 @@ typedef struct uct_ha_iface uct_ha_iface_t; /* UCX's class macros want one word 
 struct uct_ha_rail_where uct_ha_iface_where(const struct uct_ha_iface *iface, int slot)
 {
     struct uct_ha_rail_where where;
+    char                     netdev[HA_NETDEV_MAX];
 
     where.addr  = ha_rail_addr(iface->rail[slot]);
     where.place = iface->place[slot];
+    where.zone  = 0;
+    if (iface->zones.num > 0) { /* a subnet follows the address: asked anew each time */
+        ha_rail_netdev(iface->rail[slot], netdev);
+        where.zone = ha_zone_hash(ha_zone_name(&iface->zones, ha_rail_name(iface->rail[slot]),
+                                               netdev, where.addr.gid));
+    }
     return where;
 }
 
@@ -91,7 +98,7 @@ static int is_reachable(const uct_iface_h tl_iface, const uct_device_addr_t *dev
          where.cookie == iface->cookie)) {
         return 0; /* another version, or ourselves: that is what "self" is for */
     }
-    return uct_ha_addr_match(&own, &peer);
+    return uct_ha_addr_match(&own, &peer, &iface->match);
 }
 
 /* ---- attributes --------------------------------------------------------------------- */
@@ -155,7 +162,7 @@ static ucs_status_t query(uct_iface_h tl_iface, uct_iface_attr_t *attr)
     attr->bandwidth.dedicated = 0;
     attr->latency             = ucs_linear_func_make(limits->latency, 1e-9);
     attr->overhead            = 75e-9;
-    attr->priority            = 10;
+    attr->priority            = 10 + (iface->match.prefer_ib && addr.link_layer == HA_LINK_IB);
     return UCS_OK;
 }
 

@@ -70,6 +70,8 @@ struct uct_ha_iface {
     uint8_t                    place[HA_SLOTS];
     uint8_t                    proof[HA_SLOTS]; /* kind that this side gives, enum ha_proof */
     unsigned                   caps;            /* HA_CAP_*: what peers have to know */
+    struct ha_zones            zones; /* constant, as is match */
+    struct ha_match_opts       match;
     unsigned                   max_inline, max_sge, credits, rx_depth, rd_atomic;
     uint32_t                   log_len;
 

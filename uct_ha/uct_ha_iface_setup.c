@@ -142,6 +142,17 @@ static void choose_atomics(struct uct_ha_iface *iface)
     iface->caps |= HA_CAP_ATOMIC_HW;
 }
 
+/* The text is UCX's and may go; it was checked with the rest of the configuration. */
+static void take_zones(struct uct_ha_iface *iface)
+{
+    char error[8];
+
+    (void)ha_zones_parse(iface->config.zones, &iface->zones, error, sizeof(error));
+    iface->config.zones             = NULL;
+    iface->match.allow_unknown_zone = iface->config.allow_unknown_zone;
+    iface->match.prefer_ib          = iface->config.prefer_ib;
+}
+
 static void choose_places(struct uct_ha_iface *iface)
 {
     int second;
@@ -198,6 +209,7 @@ ucs_status_t uct_ha_iface_setup(struct uct_ha_iface *iface)
     derive_sizes(iface);
     fit_rto(iface);
     choose_places(iface);
+    take_zones(iface);
     if (uct_ha_job_open() != 0) {
         return UCS_ERR_NO_RESOURCE;
     }

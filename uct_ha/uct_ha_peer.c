@@ -83,11 +83,20 @@ static int same_path(const struct uct_ha_rail_where *a, const struct uct_ha_rail
            a->addr.lid == b->addr.lid && a->addr.link_layer == b->addr.link_layer;
 }
 
+/* Can this rail of the peer talk to ours, as far as both are known now? */
+static void judge(struct uct_ha_peer *peer, int slot)
+{
+    struct uct_ha_peer_rail *rail = &peer->rail[slot];
+    struct uct_ha_rail_where own  = uct_ha_iface_where(peer->iface, slot);
+
+    rail->known = (uint8_t)uct_ha_addr_match(&own, &rail->where, &peer->iface->match);
+}
+
 void uct_ha_peer_set_rail(struct uct_ha_peer *peer, int slot,
                           const struct uct_ha_rail_where *where, uint32_t ud_qpn)
 {
     struct uct_ha_peer_rail *rail = &peer->rail[slot];
-    struct uct_ha_rail_where own;
+    ha_zone_t                zone;
 
     if (slot >= peer->iface->slots || where->addr.mtu == 0) {
         return; /* nothing is known of that rail yet: keep what we had */
@@ -95,10 +104,24 @@ void uct_ha_peer_set_rail(struct uct_ha_peer *peer, int slot,
     if (rail->known && !same_path(&rail->where, where)) {
         resolve_anew(peer, slot);
     }
-    own          = uct_ha_iface_where(peer->iface, slot);
-    rail->where  = *where;
-    rail->ud_qpn = ud_qpn;
-    rail->known  = (uint8_t)uct_ha_addr_match(&own, where);
+    zone             = rail->where.zone;
+    rail->where      = *where;
+    rail->where.zone = where->zone != 0 ? where->zone : zone; /* control packets have none */
+    rail->ud_qpn     = ud_qpn;
+    judge(peer, slot);
+}
+
+void uct_ha_peer_set_zone(struct uct_ha_peer *peer, int slot, ha_zone_t zone)
+{
+    struct uct_ha_peer_rail *rail = &peer->rail[slot];
+
+    if (zone == 0 || rail->where.zone == zone || slot >= peer->iface->slots) {
+        return;
+    }
+    rail->where.zone = zone;
+    if (rail->where.addr.mtu != 0) {
+        judge(peer, slot);
+    }
 }
 
 void uct_ha_peer_set_up(struct uct_ha_peer *peer, int slot, int up)
@@ -111,11 +134,8 @@ void uct_ha_peer_set_up(struct uct_ha_peer *peer, int slot, int up)
 
 void uct_ha_peer_rail_moved(struct uct_ha_peer *peer, int slot)
 {
-    struct uct_ha_peer_rail *rail = &peer->rail[slot];
-    struct uct_ha_rail_where own  = uct_ha_iface_where(peer->iface, slot);
-
-    if (rail->where.addr.mtu != 0) {
-        rail->known = (uint8_t)uct_ha_addr_match(&own, &rail->where);
+    if (peer->rail[slot].where.addr.mtu != 0) {
+        judge(peer, slot);
         resolve_anew(peer, slot);
     }
 }

@@ -79,6 +79,10 @@ void uct_ha_peer_set_up(struct uct_ha_peer *peer, int slot, int up);
 /* Our own address on this rail is another one, or has moved in the table. */
 void uct_ha_peer_rail_moved(struct uct_ha_peer *peer, int slot);
 
+/* The zone of the peer's rail, known from its address or said by the peer. 0 = not
+ * known: nothing changes. */
+void uct_ha_peer_set_zone(struct uct_ha_peer *peer, int slot, ha_zone_t zone);
+
 /* Learn where its TCP carrier listens. */
 void uct_ha_peer_set_tcp(struct uct_ha_peer *peer, const uint8_t *ip, uint16_t port);
 

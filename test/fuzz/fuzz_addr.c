@@ -55,8 +55,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     unpack_iface(data + 2 * rail);
     if (unpack(data, &a) != 0 || unpack(data + rail, &b) != 0)
         return 0;
-    fuzz_expect(uct_ha_addr_match(&a, &b) == uct_ha_addr_match(&b, &a),
-                "one side can talk to the other, but not the other way round");
-    fuzz_expect(uct_ha_addr_match(&a, &a), "a rail cannot talk to one like it");
+    for (int allow = 0; allow <= 1; allow++) {
+        struct ha_match_opts opts = { .allow_unknown_zone = allow };
+
+        fuzz_expect(uct_ha_addr_match(&a, &b, &opts) == uct_ha_addr_match(&b, &a, &opts),
+                    "one side can talk to the other, but not the other way round");
+        fuzz_expect(uct_ha_addr_match(&a, &a, &opts) || (!allow && a.zone == 0),
+                    "a rail cannot talk to one like it");
+        fuzz_expect(a.zone == 0 || b.zone == 0 || a.zone == b.zone ||
+                    !uct_ha_addr_match(&a, &b, &opts), "rails of different zones match");
+    }
     return 0;
 }

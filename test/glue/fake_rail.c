@@ -372,6 +372,11 @@ int ha_rail_has_addr(struct ha_rail *rail, const struct ha_rail_addr *addr)
     return has;
 }
 
+void ha_rail_netdev(struct ha_rail *rail, char netdev[HA_NETDEV_MAX])
+{
+    snprintf(netdev, HA_NETDEV_MAX, "eth%d", rail->index);
+}
+
 int ha_rail_up(const struct ha_rail *rail)
 {
     return __atomic_load_n(&rail->up, __ATOMIC_RELAXED);

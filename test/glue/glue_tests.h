@@ -19,5 +19,6 @@ int glue_proof(void);
 int glue_ends(void);
 int glue_paths(void);
 int glue_soak(void);
+int glue_zones(void);
 
 #endif

@@ -65,6 +65,7 @@ static void test_values(void **state)
     parse("UCX_HA_RC_ATOMICS", "sw", UCS_OK, UCS_OK);
     parse("UCX_HA_RC_ATOMICS", "hw", UCS_OK, UCS_OK);
     parse("UCX_HA_RC_ATOMICS", "y", UCS_ERR_INVALID_PARAM, UCS_OK);
+    parse("UCX_HA_RC_ZONES", "mlx5_0:railA,10.1.0.0/16:railB", UCS_OK, UCS_OK);
     parse("UCX_HA_RC_FAILBACK", "auto", UCS_OK, UCS_OK);
     parse("UCX_HA_RC_FAILBACK", "NEVER", UCS_OK, UCS_OK);
     parse("UCX_HA_RC_FAILBACK", "30s", UCS_OK, UCS_OK);
@@ -85,6 +86,8 @@ static void test_out_of_range(void **state)
     parse("UCX_HA_RC_SEG_SIZE", "inf", UCS_OK, UCS_ERR_INVALID_PARAM);
     parse("UCX_HA_RC_TX_QUEUE_LEN", "1000000", UCS_OK, UCS_ERR_INVALID_PARAM);
     parse("UCX_HA_RC_MAX_SGE", "0", UCS_OK, UCS_ERR_INVALID_PARAM);
+    parse("UCX_HA_RC_ZONES", "mlx5_0", UCS_OK, UCS_ERR_INVALID_PARAM);
+    parse("UCX_HA_RC_ZONES", "10.1.0.0/99:a", UCS_OK, UCS_ERR_INVALID_PARAM);
     parse("UCX_HA_RC_FAILBACK", "1us", UCS_OK, UCS_ERR_INVALID_PARAM);
     parse("UCX_HA_RC_FAILBACK", "inf", UCS_OK, UCS_ERR_INVALID_PARAM);
     parse("UCX_HA_RC_COOLDOWN", "11s", UCS_OK, UCS_ERR_INVALID_PARAM); /* above COOLDOWN_MAX */

@@ -204,7 +204,7 @@ static void test_malformed_headers(void **state)
     static const struct bad_field bad[] = {
         { "magic", 0, 4, 0x48415244 }, { "version", 4, 1, 0 },     { "version", 4, 1, 2 },
         { "type", 5, 1, 0 },           { "type", 5, 1, 6 },        { "type", 5, 1, 255 },
-        { "rail", 6, 1, 2 },           { "flags", 8, 2, 2 },
+        { "rail", 6, 1, 2 },           { "flags", 8, 2, 8 },
         { "flags", 8, 2, 0x8001 },     { "count", 10, 2, 0 },      { "count", 10, 2, 2 },
         { "count", 10, 2, 9 },         { "count", 10, 2, 0xffff }, { "rail mtu", 50, 2, 1000 },
         { "rail mtu", 50, 2, 128 },    { "rail mtu", 50, 2, 8192 }, { "ud_qpn", 52, 4, 0x1000000 },

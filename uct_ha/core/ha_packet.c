@@ -138,7 +138,7 @@ static int ha_get_rail(const uint8_t **p, struct ha_packet_rail *rail)
 static int ha_packet_header_is_valid(const struct ha_packet_header *header, size_t length)
 {
     return header->type >= HA_PACKET_STATE && header->type <= HA_PACKET_BYE &&
-           header->rail < HA_SLOTS && (header->flags & ~HA_PACKET_WANT) == 0 &&
+           header->rail < HA_SLOTS && (header->flags & ~(HA_PACKET_WANT | HA_PACKET_ZONE(0) | HA_PACKET_ZONE(1))) == 0 &&
            header->count <= HA_PACKET_RECORDS_MAX &&
            (header->count == 0 || header->type == HA_PACKET_STATE) &&
            length == HA_PACKET_HEADER_LEN + (size_t)header->count * HA_PACKET_RECORD_LEN;

@@ -29,7 +29,8 @@
 
 enum ha_packet_type { HA_PACKET_STATE = 1, HA_PACKET_PING, HA_PACKET_PONG, HA_PACKET_UNKNOWN, HA_PACKET_BYE };
 
-#define HA_PACKET_WANT 0x1u
+#define HA_PACKET_WANT       0x1u
+#define HA_PACKET_ZONE(slot) (0x2u << (slot)) /* both sides' rails of the slot are in one zone */
 
 /* What the sender's peers have to know of it; in its address too. */
 #define HA_CAP_PROOF_PSN 0x1u /* its devices report packet numbers */

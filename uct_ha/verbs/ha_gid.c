@@ -97,8 +97,13 @@ static unsigned gid_prefix_len(const uint8_t *gid)
     return len;
 }
 
-static int gid_take(const struct ibv_gid_entry *entry, struct ha_rail_addr *addr)
+static int gid_take(const struct ibv_gid_entry *entry, struct ha_rail_addr *addr, char *netdev)
 {
+    _Static_assert(HA_NETDEV_MAX >= IF_NAMESIZE, "a net device's name must fit");
+
+    if (entry->ndev_ifindex == 0 || if_indextoname(entry->ndev_ifindex, netdev) == NULL) {
+        netdev[0] = '\0';
+    }
     memcpy(addr->gid, entry->gid.raw, sizeof(addr->gid));
     addr->prefix_len = (uint8_t)gid_prefix_len(addr->gid);
     return (int)entry->gid_index;
@@ -126,7 +131,8 @@ static int free_rank(const struct ibv_gid_entry *entry, const uint8_t *present)
 }
 
 int ha_gid_choose(struct ibv_context *ctx, uint8_t port, int link_layer, int wanted,
-                  const uint8_t *present, struct ha_rail_addr *addr)
+                  const uint8_t *present, struct ha_rail_addr *addr,
+                  char netdev[HA_NETDEV_MAX])
 {
     struct ibv_gid_entry entries[GIDS_MAX];
     const struct ibv_gid_entry *best = NULL;
@@ -149,7 +155,7 @@ int ha_gid_choose(struct ibv_context *ctx, uint8_t port, int link_layer, int wan
             best      = &entries[i];
         }
     }
-    return best == NULL ? -EADDRNOTAVAIL : gid_take(best, addr);
+    return best == NULL ? -EADDRNOTAVAIL : gid_take(best, addr, netdev);
 }
 
 int ha_gid_exists(struct ibv_context *ctx, uint8_t port, const uint8_t *gid)

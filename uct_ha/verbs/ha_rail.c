@@ -202,6 +202,7 @@ int ha_rail_refresh(struct ha_rail *rail)
 {
     struct ha_rail_addr  addr = {0}, present;
     struct ibv_port_attr port;
+    char                 netdev[HA_NETDEV_MAX];
     int                  gid_index, up;
 
     if (ibv_query_port(rail->ctx, rail->port, &port) != 0) {
@@ -220,7 +221,8 @@ int ha_rail_refresh(struct ha_rail *rail)
     gid_index = rail->gid_index;
     pthread_mutex_unlock(&rail->lock);
     gid_index = ha_gid_choose(rail->ctx, rail->port, addr.link_layer, rail->opts.gid_index,
-                              gid_index >= 0 ? present.gid : NULL, &addr);
+                              gid_index >= 0 ? present.gid : NULL, &addr,
+                              netdev);
     up = port.state == IBV_PORT_ACTIVE &&
          (gid_index >= 0 || addr.link_layer == HA_LINK_IB);
 
@@ -228,6 +230,7 @@ int ha_rail_refresh(struct ha_rail *rail)
     if (gid_index >= 0) {
         rail->addr      = addr;
         rail->gid_index = gid_index;
+        memcpy(rail->netdev, netdev, sizeof(rail->netdev));
     }
     rail->up = up;
     pthread_mutex_unlock(&rail->lock);
@@ -356,6 +359,13 @@ int ha_rail_has_addr(struct ha_rail *rail, const struct ha_rail_addr *addr)
         return 0;
     }
     return ha_gid_exists(rail->ctx, rail->port, addr->gid);
+}
+
+void ha_rail_netdev(struct ha_rail *rail, char netdev[HA_NETDEV_MAX])
+{
+    pthread_mutex_lock(&rail->lock);
+    memcpy(netdev, rail->netdev, HA_NETDEV_MAX);
+    pthread_mutex_unlock(&rail->lock);
 }
 
 int ha_rail_up(const struct ha_rail *rail)

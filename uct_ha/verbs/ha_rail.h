@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #define HA_RAIL_NAME_MAX 32 /* UCX limits a device name to 32 bytes */
+#define HA_NETDEV_MAX    16 /* as the kernel limits it */
 #define HA_RAILS_MAX     32 /* ports one process looks at */
 
 struct ha_rail;
@@ -119,6 +120,10 @@ int                 ha_rail_up(const struct ha_rail *rail);
 /* Does the port still have this address of its own, be it the chosen one or not?
  * A queue pair that was connected with one that is gone reaches nobody. */
 int ha_rail_has_addr(struct ha_rail *rail, const struct ha_rail_addr *addr);
+
+/* Net device that carries the rail's GID, as last refreshed; "" when there is none
+ * (InfiniBand without IPoIB). */
+void ha_rail_netdev(struct ha_rail *rail, char netdev[HA_NETDEV_MAX]);
 
 /* Non-blocking file descriptor of the device's asynchronous events. The caller
  * polls it; ha_rail_event_get() takes one event (already acknowledged) for

@@ -19,9 +19,10 @@ struct ha_rail {
     struct ha_rail_opts   opts;
     struct ha_rail_limits limits;
 
-    pthread_mutex_t       lock;  /* guards addr, gid_index */
+    pthread_mutex_t       lock;  /* guards addr, gid_index, netdev */
     struct ha_rail_addr   addr;
     int                   gid_index;
+    char                  netdev[HA_NETDEV_MAX];
     int                   up;    /* written under lock, read without */
 };
 

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HA_MATCH_H_
+#define HA_MATCH_H_
+
+/*
+ * Which rail of ours can talk to which rail of a peer, and which to take. Pure; any
+ * thread. Both sides come to the same verdict about two rails, whichever asks, as
+ * long as they know the same of each other.
+ */
+
+#include "ha_zone.h"
+#include "verbs/ha_rail.h"
+
+/* Place of a rail among the two of its pair, in the order of their names; it tells
+ * the two apart where a link-local GID does not say which network it belongs to. */
+#define HA_MATCH_PLACE_ALONE 0xffu
+
+struct ha_match_rail {
+    struct ha_rail_addr addr; /* mtu 0: no address yet, it may turn out to match */
+    ha_zone_t           zone;
+    uint8_t             place;  /* 0, 1, HA_MATCH_PLACE_ALONE */
+    uint8_t             active; /* for ha_match_select() only */
+};
+
+struct ha_match_opts {
+    int allow_unknown_zone; /* rails of which one has no zone may talk */
+    int prefer_ib;          /* InfiniBand before RoCE when both match */
+};
+
+enum ha_match {
+    HA_MATCH_ZONE,         /* they can: in the same zone, whatever their networks */
+    HA_MATCH_NETWORK,      /* they can: nothing is known of zones, but the network is the same */
+    HA_MATCH_NO,           /* what follows means: they cannot, and why */
+    HA_MATCH_OTHER_LINK = HA_MATCH_NO,
+    HA_MATCH_OTHER_ZONE,
+    HA_MATCH_UNKNOWN_ZONE, /* one has no zone, and that is not allowed */
+    HA_MATCH_OTHER_NETWORK,
+};
+
+/* Same link layer, always. Then zones: the same zone is enough, two different ones
+ * never match. Where one is unknown and that is allowed, the network decides: IP
+ * networks must be equal where both are known, InfiniBand subnet prefixes must be
+ * equal, and else the place. */
+enum ha_match ha_match_rails(const struct ha_match_rail *a, const struct ha_match_rail *b,
+                             const struct ha_match_opts *opts);
+
+/* "the same zone", "another link layer"... constant. */
+const char *ha_match_text(enum ha_match match);
+
+struct ha_match_pair {
+    int           own, peer; /* indices; -1 = none */
+    enum ha_match how;
+};
+
+/*
+ * Among all rails of both sides: the pair that carries the traffic, and a standby
+ * that has neither rail in common with it (own = -1: there is none, as when one side
+ * has a single rail). Only active rails count. First those in a common zone are
+ * looked at, only then the others; InfiniBand alone if preferred and there is any;
+ * of equals number `turn` modulo their count. Start `turn` at random per peer and
+ * step it per connection. Returns 0, or -ENOENT when nothing matches.
+ */
+int ha_match_select(const struct ha_match_rail *own, int num_own,
+                    const struct ha_match_rail *peer, int num_peer,
+                    const struct ha_match_opts *opts, uint32_t turn,
+                    struct ha_match_pair *primary, struct ha_match_pair *standby);
+
+#endif
