@@ -13,10 +13,10 @@ failed=0
 # pair ARGS...: runs both sides; $status is the client's exit status
 pair() {
     local port=$((20000 + RANDOM % 12000)) server
-    timeout 60 "$torture" --port "$port" --stall-limit 3 --quiet --progress "$dir/progress" >"$dir/server" 2>&1 &
+    timeout 120 "$torture" --port "$port" --stall-limit 30 --quiet --progress "$dir/progress" >"$dir/server" 2>&1 &
     server=$!
     status=0
-    timeout 60 "$torture" --port "$port" --stall-limit 3 --quiet --host 127.0.0.1 --seconds 1 "$@" \
+    timeout 120 "$torture" --port "$port" --stall-limit 30 --quiet --host 127.0.0.1 --seconds 1 "$@" \
         >"$dir/client" 2>&1 || status=$?
     wait "$server" || true
 }
