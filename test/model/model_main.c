@@ -56,7 +56,7 @@ static const char usage[] =
     "  -l    also L1: from every state the goal (everything has ended, everything is\n"
     "        delivered, one lane in use and a standby ready; or both failed) can be\n"
     "        reached without more bad luck, and without the luck of late packets\n"
-    "  -M N  stop after N states (50000000)  -t N  stop after N seconds (no limit)\n"
+    "  -M N  stop after N states (50000000)  -t N  stop after N seconds of processor time (no limit)\n"
     "  -v    print every level\n"
     "\n"
     "Without -a ... -l: the small bounds of `make check`, all of them.\n"

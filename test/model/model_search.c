@@ -62,7 +62,6 @@ struct search {
     uint64_t *first;
     uint64_t edges, edge_room;
     uint8_t *good;
-    time_t begin;
 };
 
 static uint64_t hash_of(const uint8_t *state, unsigned length)
@@ -298,7 +297,7 @@ static enum model_outcome check_goal_reachable(struct search *s)
 static int over_limit(const struct search *s)
 {
     return s->count >= s->limits->states ||
-           (s->limits->seconds != 0 && time(0) - s->begin >= (time_t)s->limits->seconds);
+           (s->limits->seconds != 0 && clock() / CLOCKS_PER_SEC >= (clock_t)s->limits->seconds);
 }
 
 static enum model_outcome search_levels(struct search *s)
@@ -334,7 +333,7 @@ static enum model_outcome search_levels(struct search *s)
 
 enum model_outcome model_search(const struct model_limits *limits, struct model_result *result)
 {
-    struct search s = { .limits = limits, .result = result, .begin = time(0) };
+    struct search s = { .limits = limits, .result = result };
     enum model_outcome outcome;
     uint8_t state[MODEL_BYTES_MAX];
     struct model_world w;
