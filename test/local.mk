@@ -11,6 +11,7 @@ unit_tests = \
 	test/unit/test_core_damp \
 	test/unit/test_core_log \
 	test/unit/test_core_merge \
+	test/unit/test_core_pace \
 	test/unit/test_core_packet \
 	test/unit/test_core_pair \
 	test/unit/test_core_proof \
@@ -49,6 +50,10 @@ test_unit_test_core_log_LDADD    = $(unit_libs)
 test_unit_test_core_merge_SOURCES  = test/unit/test_core_merge.c
 test_unit_test_core_merge_CPPFLAGS = $(unit_cppflags)
 test_unit_test_core_merge_LDADD    = libha_core.la $(unit_libs)
+
+test_unit_test_core_pace_SOURCES  = test/unit/test_core_pace.c
+test_unit_test_core_pace_CPPFLAGS = $(unit_cppflags)
+test_unit_test_core_pace_LDADD    = $(unit_libs)
 
 test_unit_test_core_packet_SOURCES  = test/unit/test_core_packet.c
 test_unit_test_core_packet_CPPFLAGS = $(unit_cppflags)
@@ -123,6 +128,7 @@ test_glue_test_glue_SOURCES = $(libuct_ha_la_SOURCES) \
 	%D%/glue/test_glue_ends.c \
 	%D%/glue/test_glue_failover.c \
 	%D%/glue/test_glue_memory.c \
+	%D%/glue/test_glue_many.c \
 	%D%/glue/test_glue_paths.c \
 	%D%/glue/test_glue_proof.c \
 	%D%/glue/test_glue_rma.c \

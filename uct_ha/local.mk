@@ -10,6 +10,7 @@ libha_core_la_SOURCES = \
 	%D%/core/ha_damp.h \
 	%D%/core/ha_log.c \
 	%D%/core/ha_log.h \
+	%D%/core/ha_pace.h \
 	%D%/core/ha_packet.c \
 	%D%/core/ha_packet.h \
 	%D%/core/ha_pair.c \

@@ -54,6 +54,7 @@ struct uct_ha_stats {
     uint64_t proofs_count;      /* ... by count of receives */
     uint64_t in_doubt;          /* operations ended with an error: executed or not, or with what
                                  * result, nobody can tell */
+    uint64_t paced;             /* times that a new lane had to wait its turn */
 };
 
 /* Copy at most `size` bytes of the totals to `stats`; bytes of a newer, larger

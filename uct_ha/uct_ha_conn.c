@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A device that was told to flush has done so by then. */
+#define FLUSH_NS 10000000ull
+
 /* Completions that one lane may leave in its queue: every send, every receive,
  * the drain marker, and one to spare. */
 static unsigned lane_completions(const struct uct_ha_iface *iface)
@@ -126,7 +129,7 @@ void uct_ha_conn_destroy(struct uct_ha_conn *conn)
     uct_ha_failover_forget_locked(conn);
     for (int s = 0; s < HA_SLOTS; s++) {
         if (conn->lane[s] != NULL) {
-            uct_ha_lane_park(conn, s, 0);
+            uct_ha_lane_park(conn, s, uct_ha_now() + FLUSH_NS);
         }
         /* The receive memory goes with the lanes that may still point to it. */
         uct_ha_rx_ring_cleanup(conn, s);

@@ -137,11 +137,14 @@ struct uct_ha_lane {
     uint8_t             connected;/* was READY: the peer may have posted on it */
     uint8_t             drained;
     uint8_t             busy;     /* a job works on it: must not be destroyed */
-    uint8_t             reads;    /* PSN reads since the fence */
+    uint8_t             reads;    /* the latest PSN read since the fence succeeded */
+    uint8_t             read_fails;
     uint32_t            last_read;
     uint32_t            sign;     /* of life: what the data part had done at the last heartbeat */
     uint64_t            born, fence_at, read_at, park_until;
     struct uct_ha_lane *parked;   /* next in iface->ctl.parked */
+    uint32_t            polls;    /* parked for long enough: buried when so many calls were made, */
+    uint8_t             polling;  /* ... which empties the queue of what it left there */
 };
 
 /* Receive memory of a slot: kept over generations. */

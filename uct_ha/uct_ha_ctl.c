@@ -209,12 +209,29 @@ static void accept_locked(struct uct_ha_iface *iface)
     }
 }
 
+/* What the lane has left in its completion queue must have been taken before
+ * the room there is given to another: each call of progress takes a batch. */
+static int is_swept(struct uct_ha_lane *lane)
+{
+    struct uct_ha_iface *iface = lane->iface;
+
+    if (!lane->polling) {
+        lane->polling = 1;
+        lane->polls   = iface->polls + iface->cq_used[lane->slot] / UCT_HA_POLL_BATCH + 2;
+    }
+    return (int32_t)(iface->polls - lane->polls) >= 0;
+}
+
+/* `now` = UINT64_MAX: all, nobody polls any more. */
 static void reap_parked_locked(struct uct_ha_iface *iface, uint64_t now)
 {
     struct uct_ha_lane **link, *lane;
 
     for (link = &iface->ctl.parked; (lane = *link) != NULL;) {
         if (lane->busy || lane->park_until > now) {
+            link = &lane->parked;
+        } else if (now != UINT64_MAX && !is_swept(lane)) {
+            __atomic_store_n(&iface->ctl.pending, 1, __ATOMIC_RELEASE); /* soon again */
             link = &lane->parked;
         } else {
             *link = lane->parked;

@@ -2,8 +2,8 @@
 
 /*
  * What happens on UCX's async thread: datagrams and timers become facts for the
- * core; rail events are in uct_ha_ctl_rail.c. Nothing here blocks, touches a data completion queue, or
- * calls the user, so a peer that computes still answers.
+ * core; rail events are in uct_ha_ctl_rail.c. Nothing here blocks, touches a data
+ * completion queue, or calls the user, so a peer that computes still answers.
  */
 
 #include "uct_ha_ctl.h"
@@ -28,37 +28,36 @@
 
 /* ---- timers -------------------------------------------------------------------- */
 
-/* Two equal reads, apart: no packet is being executed any more. A device that
- * does not answer is told to the core at once. */
-static void check_settle(struct uct_ha_lane *lane, uint64_t now)
-{
-    uint32_t psn;
-
-    if (!lane->fenced || lane->settled || !uct_ha_proof_is_ready(lane) ||
-        now < lane->fence_at + SETTLE_NS ||
-        (lane->reads > 0 && now < lane->read_at + SETTLE_NS)) {
-        return;
-    }
-    if (!lane->connected) {
-        uct_ha_ctl_settle_locked(lane, HA_CTX_ASYNC);
-        return;
-    }
-    if (ha_rc_expected_psn(lane->rc, &psn) != 0 ||
-        (lane->reads > 0 && psn == lane->last_read)) {
-        uct_ha_ctl_settle_locked(lane, HA_CTX_ASYNC);
-        return;
-    }
-    lane->reads     = 1;
-    lane->last_read = psn;
-    lane->read_at   = now;
-}
-
 static uint64_t settle_due(const struct uct_ha_lane *lane)
 {
     if (lane == NULL || !lane->fenced || lane->settled || !uct_ha_proof_is_ready(lane)) {
         return UINT64_MAX;
     }
-    return (lane->reads > 0 ? lane->read_at : lane->fence_at) + SETTLE_NS;
+    return (lane->read_at != 0 ? lane->read_at : lane->fence_at) + SETTLE_NS;
+}
+
+/* Two equal reads, apart: no packet is being executed any more. One that the
+ * device refuses counts for nothing; too many of them are told to the core. */
+static void check_settle(struct uct_ha_lane *lane, uint64_t now)
+{
+    uint32_t psn;
+    int      ready, status;
+
+    if (now < settle_due(lane)) {
+        return;
+    }
+    ready = !lane->connected;
+    if (!ready) {
+        status            = ha_rc_expected_psn(lane->rc, &psn);
+        ready             = status != 0 ? ++lane->read_fails == UCT_HA_PROOF_TRIES :
+                                          lane->reads > 0 && psn == lane->last_read;
+        lane->reads       = status == 0;
+        lane->last_read   = psn;
+        lane->read_at     = now;
+    }
+    if (ready) {
+        uct_ha_ctl_settle_locked(lane, HA_CTX_ASYNC);
+    }
 }
 
 /* No progress although the owner polls and work is out: suspect the lane. A

@@ -12,6 +12,8 @@
 
 #define PARK_NS      2000000000ull
 #define EVENTS_MAX   16
+#define PACE_BURST   16
+#define PACE_NS      5000000ull /* 200 lanes per second and rail */
 #define CONNECT_TRIES 5 /* each may wait a second for the neighbour */
 
 /* One call of the core and all that follows from it. */
@@ -131,12 +133,27 @@ static void connect_lane(struct step *step, int slot)
 
 /* ---- the other actions ---------------------------------------------------- */
 
+/* Hundreds of endpoints may want a new standby in the same moment: each costs device
+ * commands in progress, which others wait for. Those whose peer has begun are not held
+ * up, nor those that have nothing else. */
+static int is_too_soon(struct step *step, int slot, uint32_t gen)
+{
+    struct uct_ha_conn *conn = step->conn;
+
+    if (ha_pair_tx_slot(&conn->pair) != !slot || conn->pair.view[slot].gen == gen ||
+        ha_pace_take(&conn->iface->ctl.pace[slot], PACE_BURST, PACE_NS, step->now)) {
+        return 0;
+    }
+    UCT_HA_STATS_ADD(paced, 1);
+    return 1;
+}
+
 static void create_lane(struct step *step, int slot, uint32_t gen)
 {
     struct uct_ha_conn *conn  = step->conn;
     struct ha_event     event = { .kind = HA_EV_QP_FAILED, .slot = slot, .gen = gen };
 
-    if (uct_ha_lane_create(conn, slot, gen) == 0) {
+    if (!is_too_soon(step, slot, gen) && uct_ha_lane_create(conn, slot, gen) == 0) {
         ha_log_lane_start(&conn->log, slot, gen, conn->lane[slot]->psn);
         event.kind = HA_EV_QP_CREATED;
         event.qpn  = ha_rc_qpn(conn->lane[slot]->rc);

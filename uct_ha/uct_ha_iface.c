@@ -14,7 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define POLL_BATCH   16
 #define PUT_ZCOPY_MAX (1u << 30)
 
 #define ATOMIC_POST_OPS  (UCS_BIT(UCT_ATOMIC_OP_ADD) | UCS_BIT(UCT_ATOMIC_OP_AND) | \
@@ -196,7 +195,7 @@ static inline void take_completion(struct uct_ha_iface *iface, const struct ha_w
 
 static unsigned poll_slot(struct uct_ha_iface *iface, int slot)
 {
-    struct ha_wc wc[POLL_BATCH];
+    struct ha_wc wc[UCT_HA_POLL_BATCH];
     int          count;
 
     if (ucs_unlikely(iface->stashed & (1u << slot))) {
@@ -204,7 +203,7 @@ static unsigned poll_slot(struct uct_ha_iface *iface, int slot)
         take_completion(iface, &iface->stash[slot]);
         return 1;
     }
-    count = ha_cq_poll(iface->cq[slot], wc, POLL_BATCH);
+    count = ha_cq_poll(iface->cq[slot], wc, UCT_HA_POLL_BATCH);
     for (int i = 0; i < count; i++) {
         take_completion(iface, &wc[i]);
     }

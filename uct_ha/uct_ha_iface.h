@@ -13,6 +13,7 @@
  */
 
 #include "abi/uct_ha_abi.h"
+#include "core/ha_pace.h"
 #include "core/ha_rto.h"
 #include "uct_ha_addr.h"
 #include "uct_ha_config.h"
@@ -26,6 +27,7 @@
 #include <pthread.h>
 
 #define UCT_HA_ACCEPTS_MAX 256
+#define UCT_HA_POLL_BATCH  16 /* completions that one call of progress takes per rail, if there are */
 
 struct uct_ha_accept { /* a connection that a peer asks for; progress makes it */
     struct ha_packet_header header;
@@ -55,6 +57,7 @@ struct uct_ha_ctl {
     uint32_t              nonce;
     struct ha_pair_config pair_config;
     struct ha_rto         rto;
+    struct ha_pace        pace[HA_SLOTS];  /* of lanes that are built while the other rail works */
     uint64_t              heartbeat, dead_peer, cooldown, cooldown_max;
     uint8_t               leaving;         /* the interface closes */
 };

@@ -12,7 +12,9 @@ void uct_ha_proof_read(struct uct_ha_lane *lane, struct ha_event *event)
     }
     event->proof    = lane->proof;
     event->received = lane->received;
-    if (lane->proof == HA_PROOF_PSN && ha_rc_expected_psn(lane->rc, &event->psn) != 0) {
+    if (lane->proof == HA_PROOF_PSN &&
+        (lane->read_fails == UCT_HA_PROOF_TRIES ||
+         ha_rc_expected_psn(lane->rc, &event->psn) != 0)) {
         event->proof = HA_PROOF_NONE;
     }
 }

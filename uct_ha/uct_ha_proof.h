@@ -9,6 +9,8 @@
 
 #include "uct_ha_iface.h"
 
+#define UCT_HA_PROOF_TRIES 3 /* reads that may fail before a device is said not to answer */
+
 /* Choose the kind for each rail of the interface (PROOF); UCS_OK, or an error
  * that has been told. May test a device, see uct_ha_selftest.h. */
 ucs_status_t uct_ha_proof_choose(struct uct_ha_iface *iface);

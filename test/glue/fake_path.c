@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The ways between rails: what a sender fixes once, and what may change behind its back. */
+/* The ways between rails: what a sender fixes once, and what may change behind its back.
+ * And what the product has made of the rails. */
 
 #include "fake_priv.h"
 
@@ -44,4 +45,33 @@ void fake_change_mac(int index)
     pthread_mutex_lock(&fake.lock);
     fake.rail[index].mac++;
     pthread_mutex_unlock(&fake.lock);
+}
+
+struct fake_objects fake_objects(void)
+{
+    struct fake_objects objects = { 0 };
+
+    pthread_mutex_lock(&fake.lock);
+    objects.all = fake.live;
+    for (struct ha_rc *rc = fake.rcs; rc != NULL; rc = rc->next) {
+        objects.rcs++;
+    }
+    for (struct ha_mr *mr = fake.mrs; mr != NULL; mr = mr->next) {
+        objects.mrs++;
+    }
+    for (struct ha_ud *ud = fake.uds; ud != NULL; ud = ud->next) {
+        objects.uds++;
+    }
+    pthread_mutex_unlock(&fake.lock);
+    return objects;
+}
+
+size_t fake_cq_bytes(void)
+{
+    size_t bytes;
+
+    pthread_mutex_lock(&fake.lock);
+    bytes = fake.cq_bytes;
+    pthread_mutex_unlock(&fake.lock);
+    return bytes;
 }

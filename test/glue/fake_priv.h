@@ -47,6 +47,7 @@ struct ha_cq {
     struct ha_rail *rail;
     struct ha_wc   *ring;
     unsigned        depth, head, tail;
+    unsigned        promised; /* what was posted and not yet polled */
     int             fd, armed;
 };
 
@@ -142,6 +143,7 @@ struct fake {
     uint32_t              next_key, next_qpn;
     uint32_t              max_cqe, max_qp_wr;
     int                   live; /* objects of the product */
+    size_t                cq_bytes;
     struct fake_counts    counts;
     const struct ha_rail *switching[FAKE_HOSTS_MAX]; /* the rail that a host has fenced last */
     struct {

@@ -499,6 +499,7 @@ int ha_cq_create(struct ha_rail *rail, unsigned depth, int with_fd, struct ha_cq
     pthread_mutex_lock(&fake.lock);
     status = fake_refuses(FAKE_CALL_CQ_CREATE, rail);
     fake.live += status == 0;
+    fake.cq_bytes += status == 0 ? depth * sizeof(struct ha_wc) : 0;
     pthread_mutex_unlock(&fake.lock);
     if (status != 0) {
         free(cq);
@@ -516,6 +517,7 @@ void ha_cq_destroy(struct ha_cq *cq)
 {
     pthread_mutex_lock(&fake.lock);
     fake.live--;
+    fake.cq_bytes -= cq->depth * sizeof(struct ha_wc);
     pthread_mutex_unlock(&fake.lock);
     close(cq->fd);
     free(cq->ring);
@@ -535,6 +537,7 @@ int ha_cq_resize(struct ha_cq *cq, unsigned depth)
             ring[used++] = cq->ring[cq->head++ % cq->depth];
         }
         free(cq->ring);
+        fake.cq_bytes += (depth - cq->depth) * sizeof(struct ha_wc);
         cq->ring  = ring;
         cq->depth = depth;
         cq->head  = 0;
@@ -568,6 +571,7 @@ int ha_cq_poll(struct ha_cq *cq, struct ha_wc *wc, int max)
     fake_step();
     while (count < max && cq->head != cq->tail) {
         wc[count++] = cq->ring[cq->head++ % cq->depth];
+        cq->promised--;
     }
     pthread_mutex_unlock(&fake.lock);
     return count;

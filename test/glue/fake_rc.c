@@ -37,6 +37,13 @@ int ha_rc_create(struct ha_rail *rail, struct ha_cq *cq, struct ha_rc_caps *caps
     return status;
 }
 
+/* Everything posted completes sometime: is there room, should it be now? */
+static void promise(struct ha_cq *cq)
+{
+    fake.counts.overbooked += ++cq->promised > cq->depth;
+    fake_kick();
+}
+
 /* As real ones do, this drops completions that nobody has polled yet, or not. */
 static void forget_completions(struct ha_rc *rc)
 {
@@ -48,7 +55,8 @@ static void forget_completions(struct ha_rc *rc)
             cq->ring[keep++ % cq->depth] = cq->ring[i % cq->depth];
         }
     }
-    cq->tail = keep;
+    cq->promised -= cq->tail - keep;
+    cq->tail      = keep;
 }
 
 void ha_rc_destroy(struct ha_rc *rc)
@@ -59,6 +67,7 @@ void ha_rc_destroy(struct ha_rc *rc)
     for (link = &fake.rcs; *link != rc; link = &(*link)->next) {
     }
     *link = rc->next;
+    rc->cq->promised -= rc->tail - rc->head + rc->rq_tail - rc->rq_head;
     if (fake_luck(500)) {
         forget_completions(rc);
     }
@@ -207,7 +216,7 @@ int ha_rc_post_send(struct ha_rc *rc, const struct ha_send *send)
         if (fake.switching[rc->rail->host] != rc->rail) {
             fake.switching[rc->rail->host] = NULL;
         }
-        fake_kick();
+        promise(rc->cq);
     }
     pthread_mutex_unlock(&fake.lock);
     return status;
@@ -225,7 +234,7 @@ int ha_rc_post_recv(struct ha_rc *rc, uint64_t wr_id, const struct ha_sge *sge)
     if (status == 0) {
         rc->rq[rc->rq_tail++ % rc->caps.recv_depth] =
             (struct fake_rqe) { .wr_id = wr_id, .sge = *sge };
-        fake_kick();
+        promise(rc->cq);
     }
     pthread_mutex_unlock(&fake.lock);
     return status;

@@ -90,6 +90,7 @@ struct fake_counts {
     uint64_t retry_exceeded;
     uint64_t rnr;          /* no receive was posted: flow control is broken */
     uint64_t overruns;     /* completions that found their queue full */
+    uint64_t overbooked;   /* posted although the queue could not take them all */
     uint64_t bad_lkey, bad_rkey, bad_length;
     uint64_t wrong_peer;   /* packets that a fenced or other queue pair refused */
     uint64_t connects, fences;
@@ -98,6 +99,14 @@ struct fake_counts {
     uint64_t mr_regs_in_switch; /* ... on a host between a fence and its first post on another rail */
 };
 struct fake_counts fake_counts(void);
+
+/* What the product has at present. */
+struct fake_objects {
+    int all; /* rails, completion queues and address handles too */
+    int rcs, mrs, uds;
+};
+struct fake_objects fake_objects(void);
+size_t              fake_cq_bytes(void);
 
 /* Called, under the network's lock, when a WRITE has been executed to its end.
  * Only look; call nothing. */

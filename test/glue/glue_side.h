@@ -21,6 +21,7 @@
 #include "uct_ha.h"
 
 #define EPS_MAX    16
+#define EPS_ROOM   128 /* for tests that want many; no zero-copy messages beyond EPS_MAX */
 #define AM_ID      5
 #define AM_SLOTS   128
 #define AM_SLOT    1024
@@ -35,10 +36,10 @@ struct side {
     uct_iface_h          iface;
     uct_iface_attr_t     attr;
     uint8_t              dev_addr[64], iface_addr[64];
-    uct_ep_h             ep[EPS_MAX];
+    uct_ep_h             ep[EPS_ROOM];
 
     /* active messages: each stream counts */
-    uint32_t             sent[EPS_MAX], received[EPS_MAX];
+    uint32_t             sent[EPS_ROOM], received[EPS_ROOM];
     unsigned             wrong; /* out of order, twice, or of wrong content */
     unsigned             errors;
     ucs_status_t         error; /* the last one */

@@ -18,6 +18,7 @@ int glue_memory(void);
 int glue_proof(void);
 int glue_ends(void);
 int glue_paths(void);
+int glue_many(void);
 int glue_soak(void);
 int glue_zones(void);
 

@@ -4,6 +4,7 @@
  * The transport over made-up hardware, through UCT's public API.
  *
  *   test_glue [PATTERN]     only tests whose name matches ('*' and '?')
+ *   GLUE_FAILOVERS=10000    how many in test_nothing_is_left_behind, 2000 if not given
  *   UCX_LOG_LEVEL=warn      shows what the product says; many tests provoke errors
  */
 
@@ -19,6 +20,7 @@ static void prepare(char **argv)
     if (getenv("UCX_MEM_EVENTS") == NULL) {
         setenv("UCX_MEM_EVENTS", "n", 1);
         setenv("UCX_LOG_LEVEL", "fatal", 0);
+        setenv("MALLOC_ARENA_MAX", "1", 1); /* all of the heap is counted */
         execv("/proc/self/exe", argv);
     }
 }
@@ -41,6 +43,7 @@ int main(int argc, char **argv)
     failed += glue_ends();
     failed += glue_paths();
     failed += glue_zones();
+    failed += glue_many();
     failed += glue_soak();
     return failed != 0;
 }

@@ -257,6 +257,28 @@ static void test_no_proof(void **state)
     flush_all();
 }
 
+/* ... which is not said of one that refuses now and then, while its owner computes. */
+static void test_proof_at_the_third_try(void **state)
+{
+    uint64_t start;
+
+    (void)state;
+    open_pair(93, "");
+    fake_set(A0, FAKE_STALL, 900);
+    fake_set(B0, FAKE_LATE, 1000);
+    fake_fail(FAKE_CALL_EXPECTED_PSN, B0, -5, 2);
+    start_operations();
+    fake_port(A0, 0);
+    start = now_ns();
+    while (operations_ended() < OPS) {
+        (void)uct_worker_progress(world.side[0].worker);
+        assert_true(now_ns() - start < PATIENCE_S * 1000000000ull);
+    }
+    assert_int_equal(world.side[0].errors, 0);
+    pump_until(am_all_here());
+    flush_all();
+}
+
 /* Nobody there, from the first word on. */
 static void test_connect_to_nobody(void **state)
 {
@@ -358,6 +380,7 @@ static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_come_and_go),
     GLUE_TEST(test_close_during_failover),
     GLUE_TEST(test_no_proof),
+    GLUE_TEST(test_proof_at_the_third_try),
     GLUE_TEST(test_connect_to_nobody),
     GLUE_TEST(test_both_leave_at_once),
     GLUE_TEST(test_leave_while_peer_sends),
