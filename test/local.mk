@@ -7,6 +7,7 @@ if HAVE_CMOCKA
 unit_tests = \
 	test/unit/test_abi \
 	test/unit/test_addr \
+	test/unit/test_budget \
 	test/unit/test_config \
 	test/unit/test_core_damp \
 	test/unit/test_core_log \
@@ -37,6 +38,10 @@ test_unit_test_abi_LDADD    = $(unit_libs) $(UCX_LIBS) -lpthread
 test_unit_test_addr_SOURCES  = test/unit/test_addr.c uct_ha/uct_ha_addr.c
 test_unit_test_addr_CPPFLAGS = $(unit_cppflags)
 test_unit_test_addr_LDADD    = libha_topo.la $(unit_libs)
+
+test_unit_test_budget_SOURCES  = test/unit/test_budget.c
+test_unit_test_budget_CPPFLAGS = $(unit_cppflags)
+test_unit_test_budget_LDADD    = libha_topo.la $(unit_libs)
 
 test_unit_test_config_SOURCES  = test/unit/test_config.c uct_ha/uct_ha_config.c
 test_unit_test_config_CPPFLAGS = $(unit_cppflags)

@@ -24,6 +24,8 @@ libha_core_la_SOURCES = \
 
 # pure too: which rail backs which
 libha_topo_la_SOURCES = \
+	%D%/topo/ha_budget.c \
+	%D%/topo/ha_budget.h \
 	%D%/topo/ha_match.c \
 	%D%/topo/ha_match.h \
 	%D%/topo/ha_span.h \
