@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The binding against the header, and against itself over whatever UCX finds. HTE_LAYOUT = the program hte_layout."""
+
+import array
+import ctypes
+import json
+import os
+import select
+import subprocess
+import time
+import unittest
+
+import hte
+from hte import binding, values
+
+SIZE = 1 << 20
+
+STRUCTURES = {
+    "hte_option": binding.Option, "hte_config": binding.Config, "hte_option_help": binding.OptionHelp,
+    "hte_memory": binding.Memory, "hte_buffer": binding.Buffer, "hte_request": binding.Request,
+    "hte_status": binding.Status, "hte_batch_status": binding.BatchStatus,
+    "hte_notification": binding.Notification, "hte_nic_load": binding.NicLoad, "hte_link": binding.Link}
+
+
+def pattern(length, seed=1):
+    return bytes((seed + i * 37 + (i >> 8)) & 255 for i in range(length))
+
+
+class Header(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.layout = json.loads(subprocess.check_output([os.environ["HTE_LAYOUT"]]))
+
+    def test_sizes_and_offsets(self):
+        for name, structure in STRUCTURES.items():
+            self.assertEqual(ctypes.sizeof(structure), self.layout.pop(name), name)
+        for name in [name for name in self.layout if "." in name]:
+            structure, field = name.split(".")
+            self.assertEqual(getattr(STRUCTURES[structure], field).offset, self.layout[name], name)
+
+    def test_values(self):
+        names = [name for name in self.layout if name.startswith("HTE_")]
+        self.assertGreater(len(names), 15)
+        for name in names:
+            short = name[4:].replace("PERM_", "").replace("PRIORITY_", "")
+            self.assertEqual(getattr(values, short), self.layout[name], name)
+
+
+class Ends(unittest.TestCase):
+    def setUp(self):
+        self.here = hte.Engine(name="127.0.0.1")
+        self.there = hte.Engine(name="127.0.0.1")
+        self.addCleanup(self.there.close)
+        self.addCleanup(self.here.close)
+        self.memory = self.here.allocate(SIZE)
+        self.target = self.there.allocate(SIZE)
+        self.peer = self.here.open(self.there.name)
+
+    def run_batch(self, *requests, notify=None):
+        with self.here.batch(len(requests)) as batch:
+            batch.submit(requests, notify)
+            batch.wait(30)
+            return batch.status()
+
+    def test_write_and_read(self):
+        self.memory.view[:] = pattern(SIZE)
+        status = self.run_batch(hte.write(self.peer, self.memory.addr, self.target.addr, SIZE))
+        self.assertEqual((status.code, status.transferred, status.finished), (hte.COMPLETED, SIZE, 1))
+        self.assertEqual(bytes(self.target.view), pattern(SIZE))
+        self.target.view[:] = pattern(SIZE, 2)
+        half = SIZE // 2
+        self.run_batch(hte.read(self.peer, self.memory.addr, self.target.addr + half, half),
+                       hte.read(self.peer, self.memory.addr + half, self.target.addr, half))
+        self.assertEqual(bytes(self.memory.view), pattern(SIZE, 2)[half:] + pattern(SIZE, 2)[:half])
+
+    def test_own_memory(self):
+        self.memory.view[:4] = b"abcd"
+        with self.here.batch(1) as batch:
+            batch.submit([hte.write(self.here.local, self.memory.addr, self.memory.addr + 100, 4)])
+            batch.wait(30)
+        self.assertEqual(bytes(self.memory.view[100:104]), b"abcd")
+
+    def test_buffers(self):
+        self.assertEqual([(b.addr, b.length, b.permission) for b in self.peer.buffers()],
+                         [(self.target.addr, SIZE, hte.GLOBAL_RW)])
+        more = self.there.register(bytearray(SIZE), array.array("d", [0.0] * 512), permission=hte.GLOBAL_RO)
+        self.peer.sync()
+        self.assertEqual({(b.addr, b.length, b.permission) for b in self.peer.buffers()},
+                         {(self.target.addr, SIZE, hte.GLOBAL_RW), (more[0].addr, SIZE, hte.GLOBAL_RO),
+                          (more[1].addr, 4096, hte.GLOBAL_RO)})
+        self.there.unregister(*more)
+        self.peer.sync()
+        self.assertEqual(len(self.peer.buffers()), 1)
+
+    def test_notifications(self):
+        self.run_batch(hte.write(self.peer, self.memory.addr, self.target.addr, 100), notify=("ready", "block 7"))
+        self.peer.notify("hello", "\u00fc")
+        found, deadline = [], time.monotonic() + 30
+        while len(found) < 2 and time.monotonic() < deadline:
+            found += self.there.notifications()
+            time.sleep(0.01)
+        self.assertEqual({(n.sender, n.name, n.text) for n in found},
+                         {(self.here.name, "ready", "block 7"), (self.here.name, "hello", "\u00fc")})
+
+    def test_eventfd(self):
+        eventfd = os.eventfd(0) if hasattr(os, "eventfd") else self.skipTest("Python without os.eventfd")
+        with self.here.batch(1) as batch:
+            batch.set_eventfd(eventfd)
+            batch.submit([hte.write(self.peer, self.memory.addr, self.target.addr, SIZE)])
+            self.assertTrue(select.select([eventfd], [], [], 30)[0])
+            self.assertEqual(batch.status().code, hte.COMPLETED)
+        os.close(eventfd)
+
+    def test_looking_around(self):
+        self.run_batch(hte.write(self.peer, self.memory.addr, self.target.addr, SIZE))
+        self.assertEqual(sum(load.transferred for load in self.here.nic_load()), SIZE)
+        self.assertEqual(sum(link.transferred for link in self.here.links()), SIZE)
+        self.assertTrue(all(len(lists) == 2 for lists in self.here.topology().values()))
+        self.assertIn("secret", hte.Engine.options())
+        self.assertRegex(hte.version(), r"^\d+\.\d+\.\d+$")
+
+    def refuses(self, part, call, *arguments, **keywords):
+        with self.assertRaises(hte.Error) as caught:
+            call(*arguments, **keywords)
+        self.assertIn(part, str(caught.exception))
+        self.assertLess(caught.exception.code, 0)
+
+    def test_refusals(self):
+        batch = self.here.batch(1)
+        self.refuses("zero length", self.here.register, bytearray(0))
+        self.refuses("overlap", self.here.register, self.memory.view[10:20])
+        with self.assertRaises((TypeError, BufferError)):
+            self.here.register(b"constant")
+        request = hte.write(self.peer, self.memory.addr, self.target.addr, 1)
+        self.refuses("many requests", batch.submit, [request, request])
+        self.refuses("not inside", batch.submit, [hte.write(self.peer, self.memory.addr, self.target.addr + SIZE, 1)])
+        self.refuses("", self.here.open, "127.0.0.1:1")
+        self.refuses("nonsense", hte.Engine, name="127.0.0.1", nonsense="1")
+        batch.free()
+        self.refuses("handle", batch.status)
+
+
+class Secrets(unittest.TestCase):
+    def test_wrong_secret(self):
+        secret = "x" * 32
+        with hte.Engine(name="127.0.0.1", secret=secret) as guarded, hte.Engine(name="127.0.0.1") as stranger, \
+                hte.Engine(name="127.0.0.1", secret=secret) as friend:
+            with self.assertRaisesRegex(hte.Error, "secret"):
+                stranger.open(guarded.name)
+            self.assertEqual(friend.open(guarded.name).buffers(), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
