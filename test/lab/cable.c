@@ -9,8 +9,8 @@
  * once, whatever happens, and keeps the frames in queues of its own.
  *
  * Commands, each answered with "ok ..." when in force, or "error ...":
- *   set RAIL FROM drop N acks N loss PERCENT delay MS after N     what happens to frames that guest FROM sends on RAIL
- *       (drop: all, those under way too; acks: RoCE acknowledgements and read responses; after: let N more RoCE frames pass, then all; -1 none)
+ *   set RAIL FROM drop N acks N loss PERCENT delay MS after N control PERCENT     what happens to frames that guest FROM sends on RAIL
+ *       (drop: all, those under way too; acks: RoCE acknowledgements and read responses; after: let N more RoCE frames pass, then all; -1 none; control: loss of RoCE datagrams only)
  *   count        frames passed and lost, per rail and direction
  */
 #define _GNU_SOURCE
@@ -50,6 +50,7 @@ struct lane {
     double             loss;
     int64_t            delay; /* ns */
     long               after;
+    double             control;
     uint64_t           passed, lost, overflown;
     unsigned           head, tail;
     struct frame       queue[QUEUE];
@@ -122,6 +123,12 @@ static int opcode_is_ack(int opcode)
     return opcode >= 0x0d && opcode <= 0x12;
 }
 
+/* Unreliable datagrams (0x60 and on): what the transport's control packets are. */
+static int opcode_is_datagram(int opcode)
+{
+    return opcode >= 0x60 && opcode < 0x80;
+}
+
 static int lane_loses(struct lane *lane, const uint8_t *data, size_t length)
 {
     int opcode = -1;
@@ -129,10 +136,13 @@ static int lane_loses(struct lane *lane, const uint8_t *data, size_t length)
     if (lane->drop) {
         return 1;
     }
-    if (lane->acks || lane->after >= 0) {
+    if (lane->acks || lane->after >= 0 || lane->control > 0) {
         opcode = roce_opcode(data, length);
     }
     if (lane->acks && opcode_is_ack(opcode)) {
+        return 1;
+    }
+    if (lane->control > 0 && opcode_is_datagram(opcode) && drand48() * 100 < lane->control) {
         return 1;
     }
     if (lane->after == 0) {
@@ -206,10 +216,11 @@ static int lane_set(char *words, char *reply, size_t size)
 {
     char   rail = 0, *r;
     int    from = 0, drop, acks;
-    double loss, delay;
+    double loss, delay, control = 0;
     long   after;
 
-    if (sscanf(words, "set %c %d drop %d acks %d loss %lf delay %lf after %ld", &rail, &from, &drop, &acks, &loss, &delay, &after) != 7 ||
+    if (sscanf(words, "set %c %d drop %d acks %d loss %lf delay %lf after %ld control %lf", &rail, &from, &drop, &acks, &loss, &delay, &after,
+               &control) < 7 ||
         (r = strchr(rail_names, rail)) == NULL || from < 1 || from > 2) {
         snprintf(reply, size, "error: not understood: %s", words);
         return -1;
@@ -220,6 +231,7 @@ static int lane_set(char *words, char *reply, size_t size)
     lane->loss  = loss;
     lane->delay = (int64_t)(delay * 1e6);
     lane->after = after;
+    lane->control = control;
     if (drop) {
         lane_discard(lane);
     }

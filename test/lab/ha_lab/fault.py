@@ -10,7 +10,7 @@ KINDS = {
     "down": (None, False), "up": (None, True),
     "carrier-off": (None, False), "carrier-on": (None, True),
     "drop": (None, True), "drop-from": (None, False), "acks": (None, True),
-    "loss": ("PERCENT", True), "delay": ("MS", True), "after": ("FRAMES", False),
+    "loss": ("PERCENT", True), "delay": ("MS", True), "after": ("FRAMES", False), "control": ("PERCENT", True),
     "clear": (None, True),
 }
 HELP = """kinds:
@@ -21,6 +21,7 @@ HELP = """kinds:
   acks [HOST]            only RoCE acknowledgements and read responses (that HOST sends) vanish
   loss [HOST] PERCENT    frames are lost at random
   delay [HOST] MS        frames arrive that much later
+  control [HOST] PERCENT shape two: only RoCE datagrams are lost at random: the transport's control packets
   after HOST FRAMES      shape two: FRAMES more RoCE frames from HOST pass, then none
   clear [RAIL] [HOST]    everything normal again; without RAIL on both"""
 
@@ -84,7 +85,7 @@ def parse(words):
 class Lanes:
     """What happens to frames, per rail and sending host."""
 
-    NORMAL = {"drop": 0, "acks": 0, "loss": 0.0, "delay": 0.0, "after": -1}
+    NORMAL = {"drop": 0, "acks": 0, "loss": 0.0, "delay": 0.0, "after": -1, "control": 0.0}
 
     def __init__(self):
         self.lanes = {(rail, host): dict(self.NORMAL) for rail in RAILS for host in HOSTS}

@@ -261,15 +261,15 @@ class Warden:
     async def do_fault(self, request, reader, writer):
         await self.check_ready()
         wanted = fault.parse(request["words"])
-        if wanted.kind == "after" and self.shape == "one":
-            raise LabError("fault after: only in shape two, whose cable can count frames")
+        if wanted.kind in ("after", "control") and self.shape == "one":
+            raise LabError(f"fault {wanted.kind}: only in shape two, whose cable can look into frames")
         async with self.fault_lock:
             before = time.time()
             await self.apply(wanted)
             self.answer(writer, fault=str(wanted), asked=before, in_force=time.time())
 
     async def apply(self, wanted):
-        if wanted.kind in ("drop", "drop-from", "acks", "loss", "delay", "after", "clear"):
+        if wanted.kind in ("drop", "drop-from", "acks", "loss", "delay", "after", "control", "clear"):
             touched = self.lanes.apply(wanted)
             if self.shape == "two":
                 for key in touched:
