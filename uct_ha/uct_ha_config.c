@@ -151,7 +151,7 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
     {"MAX_SGE", "4", "Pieces that one zero-copy operation may gather.",
      IFACE_FIELD(max_sge), UCS_CONFIG_TYPE_UINT},
 
-    {"TIMEOUT", "14",
+    {"TIMEOUT", "16",
      "Local ACK timeout of a lane, 1 to 31: 4.096 us * 2^timeout. Together with\n"
      "RETRY_COUNT it says how long the HCA itself retries.",
      IFACE_FIELD(timeout), UCS_CONFIG_TYPE_UINT},

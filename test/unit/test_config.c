@@ -36,7 +36,7 @@ static void test_defaults(void **state)
     assert_int_equal(ucs_config_parser_fill_opts(&config, uct_ha_iface_config_table, "UCX_",
                                                  UCT_HA_CONFIG_PREFIX, 0), UCS_OK);
     assert_int_equal(uct_ha_iface_config_check(&config), UCS_OK);
-    assert_int_equal(config.timeout, 14);
+    assert_int_equal(config.timeout, 16);
     assert_int_equal(config.retry_count, 6);
     assert_int_equal(config.seg_size, 8192);
     assert_true((config.rto > 0.999) && (config.rto < 1.001));
