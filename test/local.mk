@@ -210,7 +210,8 @@ test_lab_tests_ha_torture_SOURCES = \
 	%D%/lab_tests/torture_pattern.c \
 	%D%/lab_tests/torture_remote.c \
 	%D%/lab_tests/torture_report.c \
-	%D%/lab_tests/torture_rma.c
+	%D%/lab_tests/torture_rma.c \
+	%D%/lab_tests/torture_series.c
 test_lab_tests_ha_torture_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
 test_lab_tests_ha_torture_LDADD    = $(UCX_LIBS) -ldl -lm
 test_lab_tests_ha_torture_LDFLAGS  = $(AM_LDFLAGS) -rdynamic
@@ -218,6 +219,13 @@ test_lab_tests_ha_torture_LDFLAGS  = $(AM_LDFLAGS) -rdynamic
 # and what it says can be believed: needs no lab (sanitizers report what UCX leaks)
 if !HA_SANITIZED
 TESTS += test/lab_tests/test_torture.sh
+endif
+
+if HAVE_OMPI
+noinst_PROGRAMS += test/lab_tests/ha_alltoall
+test_lab_tests_ha_alltoall_SOURCES  = %D%/lab_tests/ha_alltoall.c
+test_lab_tests_ha_alltoall_CPPFLAGS = $(AM_CPPFLAGS) $(MPICC_CFLAGS)
+test_lab_tests_ha_alltoall_LDADD    = $(MPICC_LIBS) -ldl
 endif
 
 # bytes from a stranger: the corpus and changes of it; test/fuzz/libfuzzer runs them for longer

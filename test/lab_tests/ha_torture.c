@@ -175,8 +175,6 @@ static void turn(struct torture *t)
     }
     if (++turns % 32 == 0) {
         report_poll(t);
-    }
-    if (turns % 1024 == 0) {
         alarm(WATCHDOG);
         leak_planted(t);
     }
@@ -361,6 +359,23 @@ static void leave(struct torture *t)
     }
 }
 
+/* Everything is closed: somebody may want to see what is left of it. */
+static void hold(struct torture *t)
+{
+    double until = now_seconds() + t->opt.hold;
+
+    if (t->opt.hold == 0) {
+        return;
+    }
+    alarm(0);
+    asked_to_stop = 0;
+    printf("%.3f closed\n", wall_seconds());
+    fflush(stdout);
+    while (!asked_to_stop && now_seconds() < until) {
+        usleep(10000);
+    }
+}
+
 static void finish(struct torture *t, int result)
 {
     if (result == EXIT_EP_ERROR) {
@@ -391,6 +406,8 @@ static void finish(struct torture *t, int result)
     }
     link_destroy(t);
     report_destroy(t);
+    series_destroy();
+    hold(t);
     free(t->run->pattern[0]);
     free(t->run->pattern[1]);
 }
@@ -442,6 +459,8 @@ int main(int argc, char **argv)
     t->run->running = 1;
     pattern_create(t);
     report_create(t);
+    buffers_create();
+    series_create(t);
     worker_create(t);
     endpoints_create(endpoints);
     peer_connect(t);

@@ -68,6 +68,9 @@ struct torture_options {
     int                 wakeup;
     int                 quiet;
     enum torture_plant  plant;
+    unsigned            hold;    /* seconds between closing everything and the exit */
+    unsigned            gap_ms;  /* 0, or report silences longer than this */
+    const char         *series_file;
 };
 
 /* A registered-or-not piece of memory of one size class, kept for reuse. */
@@ -167,6 +170,7 @@ void     complain(struct torture *t, uint64_t *counter, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* torture_buffer.c */
+void           buffers_create(void);
 struct buffer *buffer_get(uint32_t size, uint32_t limit_large);
 void           buffer_put(struct buffer *buffer, uint32_t used); /* poisons it */
 void           buffer_put_unpoisoned(struct buffer *buffer);
@@ -256,6 +260,12 @@ uint64_t report_failovers(struct torture *t);
 void     totals_add(const struct torture *first, struct totals *sum); /* over all endpoints */
 void     report_final(struct torture *t, int ok);
 void     report_destroy(struct torture *t);
+
+/* torture_series.c: messages received, over time; one per process */
+void series_create(const struct torture *t);
+void series_add(uint64_t bytes);
+void series_poll(const struct torture *t, double now);
+void series_destroy(void);
 
 /* ha_torture.c */
 uint64_t outstanding(const struct torture *t); /* of this endpoint */

@@ -6,15 +6,20 @@
 #include "torture.h"
 
 /* Buffers by size class. One that came back is poisoned at once: whoever still
- * reads it after completion sends rubbish, and is found out. */
+ * reads it after completion sends rubbish, and is found out. The oldest one that
+ * is free goes next, so that soon all have been used, and what UCX keeps
+ * registered for them grows no more. */
 
 #define CLASSES 4
 
 static const uint32_t class_size[CLASSES] = {SLOT_SMALL_SIZE, 8192, 64 << 10, MAX_SIZE};
 
+static const uint32_t class_count[CLASSES] = {1024, 128, 128, 128}; /* at the start */
+
 static struct {
-    struct buffer *free;
-    uint32_t       used;
+    struct buffer  *free;
+    struct buffer **last; /* where the next free one is attached */
+    uint32_t        used;
 } pool[CLASSES];
 
 void *must_alloc(size_t size)
@@ -42,7 +47,25 @@ static struct buffer *buffer_create(uint32_t class)
     return buffer;
 }
 
-/* NULL when limit_large buffers of one of the two large classes are in use. */
+static void buffer_free(struct buffer *buffer)
+{
+    buffer->next              = NULL;
+    *pool[buffer->class].last = buffer;
+    pool[buffer->class].last  = &buffer->next;
+}
+
+void buffers_create(void)
+{
+    for (uint32_t class = 0; class < CLASSES; class++) {
+        pool[class].last = &pool[class].free;
+        for (uint32_t i = 0; i < class_count[class]; i++) {
+            buffer_free(buffer_create(class));
+        }
+    }
+}
+
+/* NULL when limit_large buffers of one of the two large classes are in use, or
+ * all of medium size; limit_large = 0: never. */
 struct buffer *buffer_get(uint32_t size, uint32_t limit_large)
 {
     uint32_t       class = 0;
@@ -51,12 +74,16 @@ struct buffer *buffer_get(uint32_t size, uint32_t limit_large)
     while (class_size[class] < size) {
         class++;
     }
-    if (class >= 2 && limit_large != 0 && pool[class].used >= limit_large) {
+    if (limit_large != 0 && ((class >= 2 && pool[class].used >= limit_large) ||
+                             (class == 1 && pool[class].free == NULL))) {
         return NULL;
     }
     buffer = pool[class].free;
     if (buffer != NULL) {
         pool[class].free = buffer->next;
+        if (pool[class].free == NULL) {
+            pool[class].last = &pool[class].free;
+        }
     } else {
         buffer = buffer_create(class);
     }
@@ -66,8 +93,7 @@ struct buffer *buffer_get(uint32_t size, uint32_t limit_large)
 
 void buffer_put_unpoisoned(struct buffer *buffer)
 {
-    buffer->next             = pool[buffer->class].free;
-    pool[buffer->class].free = buffer;
+    buffer_free(buffer);
     pool[buffer->class].used--;
 }
 

@@ -66,6 +66,7 @@ static void verify(struct torture *t, unsigned kind, uint64_t seq, const void *d
         complain(t, &t->total.corrupt, "%s %" PRIu64 ": contents of %u bytes", what, seq, size);
     }
     t->total.received[kind]++;
+    series_add(length);
     report_progress(t);
 }
 

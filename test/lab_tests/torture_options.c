@@ -34,6 +34,9 @@ static void usage(FILE *to)
             "  --leave                do not wait for the peer when closing\n"
             "  --linger S             stay S seconds after the end, the peer may be gone\n"
             "  --quiet                no status line every second\n"
+            "  --hold S               when all is closed, say so and stay S seconds (or until SIGUSR1)\n"
+            "  --gaps MS              a line for each longer time in which no message arrived\n"
+            "  --series FILE          received throughput, as CSV\n"
             "  --plant FAULT          make a mistake that must be noticed: lost, duplicate, reordered,\n"
             "                         corrupt, stale, atomic, error; or leak: fd, memory\n"
             "SIGUSR1 tells the client to stop early.\n"
@@ -95,7 +98,7 @@ static uint32_t parse_sizes(const char *text)
 }
 
 enum { O_HOST, O_PORT, O_OPS, O_SIZES, O_SECONDS, O_FAILOVERS, O_WINDOW, O_SEED, O_ONEWAY, O_BUSY,
-       O_WAKEUP, O_PEER_ERR, O_PROGRESS, O_STALL, O_LEAVE, O_LINGER, O_QUIET, O_EPS, O_PLANT, O_HELP };
+       O_WAKEUP, O_PEER_ERR, O_PROGRESS, O_STALL, O_LEAVE, O_LINGER, O_QUIET, O_EPS, O_PLANT, O_GAPS, O_SERIES, O_HOLD, O_HELP };
 
 static const struct option options[] = {
     {"host", 1, NULL, O_HOST},         {"port", 1, NULL, O_PORT},
@@ -107,7 +110,9 @@ static const struct option options[] = {
     {"progress", 1, NULL, O_PROGRESS}, {"stall-limit", 1, NULL, O_STALL},
     {"leave", 0, NULL, O_LEAVE},       {"linger", 1, NULL, O_LINGER},
     {"quiet", 0, NULL, O_QUIET},       {"eps", 1, NULL, O_EPS},
-    {"plant", 1, NULL, O_PLANT},       {"help", 0, NULL, O_HELP},
+    {"gaps", 1, NULL, O_GAPS},         {"series", 1, NULL, O_SERIES},
+    {"plant", 1, NULL, O_PLANT},       {"hold", 1, NULL, O_HOLD},
+    {"help", 0, NULL, O_HELP},
     {NULL, 0, NULL, 0},
 };
 
@@ -132,6 +137,9 @@ static void parse_option(struct torture_options *opt, int option)
     case O_LINGER:    opt->linger = parse_number("--linger", optarg, 3600); break;
     case O_QUIET:     opt->quiet = 1; break;
     case O_EPS:       opt->plan.eps = parse_number("--eps", optarg, MAX_EPS); break;
+    case O_GAPS:      opt->gap_ms = parse_number("--gaps", optarg, 60000); break;
+    case O_SERIES:    opt->series_file = optarg; break;
+    case O_HOLD:      opt->hold = parse_number("--hold", optarg, 3600); break;
     case O_PLANT:     opt->plant = parse_plant(optarg); break;
     case O_HELP:      usage(stdout); exit(0);
     default:          usage(stderr); exit(EXIT_USAGE);

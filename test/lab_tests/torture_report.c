@@ -214,6 +214,7 @@ void report_poll(struct torture *t)
         report->moved_at = now;
     }
     report->outstanding = outstanding_all(t);
+    series_poll(t, now);
     if (report->file >= 0 && now - report->filed_at > FILE_INTERVAL) {
         report->filed_at = now;
         write_file(t);
