@@ -4,12 +4,21 @@
 EXTRA_DIST += \
 	%D%/README.md \
 	%D%/compare \
+	%D%/failover \
+	%D%/handshake \
 	%D%/plot_outage.py \
+	%D%/rto_sweep \
 	%D%/test_bench.sh
 
 check_PROGRAMS += %D%/test_pattern
 TESTS          += %D%/test_pattern
 %C%_test_pattern_SOURCES = %D%/test_pattern.c %D%/bench_pattern.c %D%/bench_pattern.h
+
+# for bench/handshake
+noinst_PROGRAMS += %D%/ha_connect
+%C%_ha_connect_SOURCES  = %D%/ha_connect.c
+%C%_ha_connect_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
+%C%_ha_connect_LDADD    = $(UCX_LIBS)
 
 if HAVE_OMPI
 bin_PROGRAMS += %D%/ha_bw %D%/ha_lat
