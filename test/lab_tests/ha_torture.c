@@ -12,6 +12,7 @@
 #define BURST         16   /* operations started between two calls of progress */
 #define SETTLE        0.5  /* seconds for late writes to show, after the end */
 #define LEAVE_SECONDS 20
+#define PLANT_SECONDS 30   /* longer than asked for, until the fault was planted */
 #define WATCHDOG      30   /* seconds that one call of UCX may take */
 
 static struct op *free_ops;
@@ -224,10 +225,22 @@ static void on_stop(int signal)
     asked_to_stop = 1;
 }
 
+/* A fault that is still to be planted: on a slow machine that takes a while. */
+static int plant_is_due(const struct torture *t)
+{
+    if (planted(t, PLANT_REORDERED)) {
+        return t->total.sent[KIND_TAG] <= PLANT_AT + 1;
+    }
+    return !planted(t, PLANT_NOTHING) && t->opt.plant < PLANT_FD;
+}
+
 static int should_stop(struct torture *t, double until)
 {
     uint64_t limit = t->opt.plan.max_failovers;
 
+    if (plant_is_due(t) && !asked_to_stop && now_seconds() < until + PLANT_SECONDS) {
+        return 0;
+    }
     return asked_to_stop || now_seconds() > until || (limit != 0 && report_failovers(t) >= limit);
 }
 

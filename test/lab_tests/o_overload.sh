@@ -28,7 +28,7 @@ each=$(((seconds + parts - 1) / parts))
 part() {
     local name=$1 happening=$2 moved
     shift 2
-    start "$name" "$@" --seed "$seed" --seconds 900
+    start "$name" "$@" --seed "$seed" --seconds 900 --window 256
     if ! flows 60; then
         not_ok "$name" "no traffic$(first_wrong)"
         abandon
@@ -37,7 +37,7 @@ part() {
     "$happening" || true
     wait_field h1 operations "$(($(field h1 operations) + 50))" 60 || true
     stop_pair
-    if ! verdict; then
+    if ! verdict 180; then
         not_ok "$name" "$why"
         abandon
         return
