@@ -189,6 +189,23 @@ static bool wait_for(struct hte_batch *batch, int timeout_ms)
     return atomic_load(&batch->unfinished) == 0;
 }
 
+static int wait_batch(struct hte_engine *engine, struct hte_batch *batch, int timeout_ms,
+                      struct hte_batch_status *status)
+{
+    int error = HTE_OK;
+
+    if (!wait_for(batch, timeout_ms)) {
+        error = hte_fail(HTE_ERR_TIMEOUT, "%u of %u requests are unfinished after %d ms",
+                         atomic_load(&batch->unfinished), atomic_load(&batch->submitted), timeout_ms);
+    } else if (atomic_load(&engine->is_stopping)) {
+        return hte_fail(HTE_ERR_CANCELED, "the engine is being destroyed");
+    }
+    if (status != NULL) {
+        read_status(batch, status);
+    }
+    return error;
+}
+
 int hte_batch_wait(struct hte_engine *engine, hte_batch_t id, int timeout_ms, struct hte_batch_status *status)
 {
     struct hte_batch *batch;
@@ -197,16 +214,10 @@ int hte_batch_wait(struct hte_engine *engine, hte_batch_t id, int timeout_ms, st
     if (error != HTE_OK) {
         return error;
     }
-    if (!wait_for(batch, timeout_ms)) {
-        error = hte_fail(HTE_ERR_TIMEOUT, "%u of %u requests are unfinished after %d ms",
-                         atomic_load(&batch->unfinished), atomic_load(&batch->submitted), timeout_ms);
-    } else if (atomic_load(&engine->is_stopping)) {
-        error = hte_fail(HTE_ERR_CANCELED, "the engine is being destroyed");
-    }
-    if (status != NULL && error != HTE_ERR_CANCELED) {
-        read_status(batch, status);
-    }
+    atomic_fetch_add(&engine->waiters, 1);
+    error = wait_batch(engine, batch, timeout_ms, status);
     hte_batch_put(batch);
+    atomic_fetch_sub(&engine->waiters, 1);
     return error;
 }
 

@@ -230,8 +230,7 @@ static void on_slice(void *request, ucs_status_t status, void *arg)
     if (status == UCS_OK) {
         hte_slice_event(conn->worker, slice, HTE_SLICE_LOCAL, HTE_OK);
     } else {
-        hte_slice_event(conn->worker, slice, slice->is_expired ? HTE_SLICE_EXPIRE : HTE_SLICE_FAIL,
-                        conn->step == HTE_CONN_UP ? hte_error_of_ucs(status) : conn->error);
+        hte_slice_fail(conn->worker, slice, conn->step == HTE_CONN_UP ? hte_error_of_ucs(status) : conn->error);
     }
 }
 

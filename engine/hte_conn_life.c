@@ -164,7 +164,7 @@ static void fail_the_rest(struct hte_conn *conn)
 
     while (!hte_ring_is_empty(&conn->posted)) {
         slice = HTE_OBJECT_OF(conn->posted.next, struct hte_slice, link);
-        hte_slice_event(conn->worker, slice, slice->is_expired ? HTE_SLICE_EXPIRE : HTE_SLICE_FAIL, conn->error);
+        hte_slice_fail(conn->worker, slice, conn->error);
     }
 }
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "hte_error.h"
 #include "hte_publish.h"
@@ -156,7 +157,16 @@ static void stop_workers(struct hte_engine *engine)
     }
 }
 
-/* Waiters were woken when their requests became final: let them leave. */
+/* They were woken when their requests became final: let them leave. */
+static void await_waiters(struct hte_engine *engine)
+{
+    static const struct timespec pause = {.tv_nsec = 1000000};
+
+    while (atomic_load(&engine->waiters) > 0) {
+        nanosleep(&pause, NULL);
+    }
+}
+
 static void free_batches(struct hte_engine *engine)
 {
     struct hte_batch **batches;
@@ -183,9 +193,11 @@ static void destroy(struct hte_engine *engine)
     if (engine->meta != NULL) {
         hte_meta_close(engine->meta);
     }
+    cancel_all(engine); /* a submit may have come in between */
     for (i = 0; i < engine->n_workers; ++i) {
         hte_worker_close(&engine->workers[i]);
     }
+    await_waiters(engine);
     free(engine->workers);
     free_batches(engine);
     hte_regions_cleanup(&engine->regions, &engine->rails);

@@ -36,6 +36,7 @@ struct hte_engine {
     pthread_mutex_t      publish_lock; /* one publication at a time; guards version */
     uint64_t             version;
     _Atomic bool         is_stopping;
+    _Atomic uint32_t     waiters; /* threads in hte_batch_wait() */
     _Atomic uint64_t     requests, requests_ended;
 };
 

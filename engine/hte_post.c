@@ -125,8 +125,17 @@ void hte_slice_event(struct hte_worker *worker, struct hte_slice *slice, enum ht
         retry(worker, slice);
         break;
     default:
-        lost(worker, slice, event == HTE_SLICE_EXPIRE ? HTE_ERR_TIMEOUT : error);
+        lost(worker, slice, error);
         break;
+    }
+}
+
+void hte_slice_fail(struct hte_worker *worker, struct hte_slice *slice, int error)
+{
+    if (slice->is_expired) {
+        hte_slice_event(worker, slice, HTE_SLICE_EXPIRE, HTE_ERR_TIMEOUT);
+    } else {
+        hte_slice_event(worker, slice, HTE_SLICE_FAIL, error);
     }
 }
 
@@ -210,9 +219,11 @@ static void post(struct hte_worker *worker, struct hte_slice *slice)
     }
 }
 
-static bool is_unwanted(const struct hte_piece *piece)
+static bool is_unwanted(const struct hte_worker *worker, const struct hte_piece *piece)
 {
-    return piece->state.step == HTE_PIECE_STOPPED || atomic_load_explicit(&piece->task->is_canceled, memory_order_relaxed);
+    return piece->state.step == HTE_PIECE_STOPPED ||
+           atomic_load_explicit(&piece->task->is_canceled, memory_order_relaxed) ||
+           atomic_load_explicit(&worker->engine->is_stopping, memory_order_relaxed);
 }
 
 unsigned hte_post_ready(struct hte_worker *worker)
@@ -224,7 +235,7 @@ unsigned hte_post_ready(struct hte_worker *worker)
         slice = HTE_OBJECT_OF(worker->ready.next, struct hte_slice, link);
         hte_ring_remove(&slice->link);
         --worker->n_ready;
-        if (is_unwanted(slice->piece)) {
+        if (is_unwanted(worker, slice->piece)) {
             drop(worker, slice, HTE_ERR_CANCELED);
         } else if (worker->now < slice->ready_at) {
             wait_for(worker, slice, slice->ready_at);
@@ -339,7 +350,7 @@ unsigned hte_post_pieces(struct hte_worker *worker)
 
     while (worker->n_free > 0 && count < worker->engine->settings.window && take(worker)) {
         piece = HTE_OBJECT_OF(worker->pieces.next, struct hte_piece, link);
-        if (is_unwanted(piece)) {
+        if (is_unwanted(worker, piece)) {
             hte_ring_remove(&piece->link);
             if (hte_piece_stop(&piece->state, HTE_CANCELED, HTE_ERR_CANCELED)) {
                 piece_over(piece);
@@ -366,7 +377,7 @@ void hte_post_cancel(struct hte_worker *worker)
     for (link = worker->pieces.next; link != &worker->pieces; link = next) {
         next  = link->next;
         piece = HTE_OBJECT_OF(link, struct hte_piece, link);
-        if (is_unwanted(piece)) {
+        if (is_unwanted(worker, piece)) {
             hte_ring_remove(&piece->link);
             if (hte_piece_stop(&piece->state, HTE_CANCELED, HTE_ERR_CANCELED)) {
                 piece_over(piece);

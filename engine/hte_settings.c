@@ -55,8 +55,9 @@ static const struct row rows[] = {
     NUMBER("connect_timeout_ms", AT(connect_timeout_ms), "5000", 1, 600000, "for a TCP connection to a peer or store"),
     NUMBER("shutdown_timeout_ms", AT(shutdown_timeout_ms), "5000", 0, 600000,
            "hte_destroy() breaks connections off after it"),
-    NUMBER("keepalive_ms", AT(keepalive_ms), "1000", 0, 3600000,
-           "interval of UCX's test whether peers live; not used where UCX_KEEPALIVE_INTERVAL is set; 0 = UCX's own default"),
+    NUMBER("keepalive_ms", AT(keepalive_ms), "10000", 0, 3600000,
+           "interval of UCX's test whether peers live: one that stands still for so long is given up; not used where "
+           "UCX_KEEPALIVE_INTERVAL is set; 0 = UCX's own default"),
     NUMBER("notify_max", AT(notify_max), "65536", 1, 1u << 24, "notifications kept until they are drained"),
     NUMBER("segments_max", AT(segments_max), "4096", 1, 65534, "segments open at a time"),
     NUMBER("batches_max", AT(batches_max), "65536", 1, 1u << 24, "batches allocated at a time"),

@@ -353,6 +353,7 @@ void hte_worker_close(struct hte_worker *worker)
         ucp_worker_destroy(worker->rail[i].ucp);
     }
     hte_conns_abandon(worker);
+    hte_post_cancel(worker);
     hte_conns_destroy(worker);
     if (worker->wake_fd >= 0) {
         close(worker->wake_fd);

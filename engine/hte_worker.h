@@ -103,6 +103,8 @@ unsigned hte_post_pieces(struct hte_worker *worker);
 unsigned hte_post_ready(struct hte_worker *worker);
 /* UCX or the connection is through with a posted slice. */
 void hte_slice_event(struct hte_worker *worker, struct hte_slice *slice, enum hte_slice_event event, int error);
+/* FAIL, or EXPIRE when it took too long. */
+void hte_slice_fail(struct hte_worker *worker, struct hte_slice *slice, int error);
 /* Pieces whose requests were canceled: taken ones, and slices that wait for a retry. */
 void hte_post_cancel(struct hte_worker *worker);
 

@@ -67,7 +67,7 @@ libhte_la_LIBADD   = libhte_core.la libhte_meta.la $(UCX_LIBS) $(JANSSON_LIBS) -
 libhte_la_LDFLAGS  = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined
 
 if HAVE_CMOCKA
-hte_tests = %D%/test/test_core %D%/test/test_engine
+hte_tests = %D%/test/test_core %D%/test/test_engine %D%/test/test_faults
 check_PROGRAMS += $(hte_tests)
 TESTS          += $(hte_tests)
 
@@ -75,11 +75,14 @@ TESTS          += $(hte_tests)
 %C%_test_test_core_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 %C%_test_test_core_LDADD    = libhte_core.la $(CMOCKA_LIBS)
 
-%C%_test_test_engine_SOURCES = \
-	%D%/test/test_engine.c \
-	%D%/test/target.c \
-	%D%/test/target.h
+hte_fixture = %D%/test/fixture.c %D%/test/fixture.h %D%/test/target.c %D%/test/target.h
+
+%C%_test_test_engine_SOURCES  = %D%/test/test_engine.c $(hte_fixture)
 %C%_test_test_engine_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 %C%_test_test_engine_LDADD    = libhte.la $(CMOCKA_LIBS) -lpthread
+
+%C%_test_test_faults_SOURCES  = %D%/test/test_faults.c $(hte_fixture)
+%C%_test_test_faults_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+%C%_test_test_faults_LDADD    = libhte.la $(CMOCKA_LIBS) -lpthread
 endif
 endif

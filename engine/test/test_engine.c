@@ -1,102 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The engine through its header, against a target in another process. UCX as the environment has it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include "engine/include/hte.h"
-#include "target.h"
-
-#define K        1024ull
-#define M        (1024 * K)
-#define SIZE     (8 * M)
-#define PATIENCE 30000 /* ms */
-
-struct fixture {
-    struct hte_engine *engine;
-    struct target      target;
-    hte_segment_t      segment;
-    char              *memory; /* SIZE, registered */
-};
-
-static int check_(int error, const char *what, int line)
-{
-    if (error != HTE_OK) {
-        fprintf(stderr, "line %d: %s: %s (%s)\n", line, what, hte_error_string(error), hte_error_detail());
-    }
-    return error;
-}
-#define OK(call) assert_int_equal(check_(call, #call, __LINE__), HTE_OK)
-
-static void create(struct hte_engine **engine, const struct hte_option *options, size_t count)
-{
-    struct hte_config config = {
-        .size = sizeof(config), .name = "127.0.0.1", .options = options, .n_options = count};
-
-    OK(hte_create(&config, engine));
-}
-
-static void open_with(struct fixture *f, const struct hte_option *options, size_t n_options,
-                      const struct target_buffer *buffers, unsigned n_buffers)
-{
-    struct hte_memory memory = {.length = SIZE};
-
-    target_start(&f->target, buffers, n_buffers);
-    create(&f->engine, options, n_options);
-    f->memory   = aligned_alloc(4096, SIZE);
-    memory.addr = f->memory;
-    OK(hte_memory_register(f->engine, &memory));
-    OK(hte_segment_open(f->engine, f->target.name, &f->segment));
-}
-
-static void open_fixture(struct fixture *f)
-{
-    static const struct target_buffer buffer = {.length = SIZE};
-
-    open_with(f, NULL, 0, &buffer, 1);
-}
-
-static void close_fixture(struct fixture *f)
-{
-    hte_destroy(f->engine);
-    free(f->memory);
-}
-
-static struct hte_request request(const struct fixture *f, int opcode, size_t local, size_t remote, size_t length)
-{
-    return (struct hte_request){.opcode = opcode, .target = f->segment, .local = f->memory + local,
-                                .target_offset = f->target.addr[0] + remote, .length = length};
-}
-
-static struct hte_batch_status transfer(const struct fixture *f, const struct hte_request *requests, size_t count)
-{
-    struct hte_batch_status status;
-    hte_batch_t batch;
-
-    OK(hte_batch_alloc(f->engine, count, &batch));
-    OK(hte_batch_submit(f->engine, batch, requests, count));
-    OK(hte_batch_wait(f->engine, batch, PATIENCE, &status));
-    OK(hte_batch_free(f->engine, batch));
-    return status;
-}
-
-static void transfer_ok(const struct fixture *f, const struct hte_request *requests, size_t count)
-{
-    struct hte_batch_status status = transfer(f, requests, count);
-
-    assert_int_equal(status.code, HTE_COMPLETED);
-    assert_int_equal(status.error, HTE_OK);
-    assert_int_equal(status.finished, count);
-}
+#include "fixture.h"
 
 /* ---- bytes ---- */
 

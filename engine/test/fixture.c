@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+int check_(int error, const char *what, int line)
+{
+    if (error != HTE_OK) {
+        fprintf(stderr, "line %d: %s: %s (%s)\n", line, what, hte_error_string(error), hte_error_detail());
+    }
+    return error;
+}
+
+void create(struct hte_engine **engine, const struct hte_option *options, size_t count)
+{
+    struct hte_config config = {
+        .size = sizeof(config), .name = "127.0.0.1", .options = options, .n_options = count};
+
+    OK(hte_create(&config, engine));
+}
+
+void open_with(struct fixture *f, const struct hte_option *options, size_t n_options,
+               const struct target_buffer *buffers, unsigned n_buffers)
+{
+    struct hte_memory memory = {.length = SIZE};
+
+    target_start(&f->target, buffers, n_buffers);
+    create(&f->engine, options, n_options);
+    f->memory   = aligned_alloc(4096, SIZE);
+    memory.addr = f->memory;
+    OK(hte_memory_register(f->engine, &memory));
+    OK(hte_segment_open(f->engine, f->target.name, &f->segment));
+}
+
+void open_fixture(struct fixture *f)
+{
+    static const struct target_buffer buffer = {.length = SIZE};
+
+    open_with(f, NULL, 0, &buffer, 1);
+}
+
+void close_fixture(struct fixture *f)
+{
+    hte_destroy(f->engine);
+    free(f->memory);
+}
+
+struct hte_request request(const struct fixture *f, int opcode, size_t local, size_t remote, size_t length)
+{
+    return (struct hte_request){.opcode = opcode, .target = f->segment, .local = f->memory + local,
+                                .target_offset = f->target.addr[0] + remote, .length = length};
+}
+
+struct hte_batch_status transfer(const struct fixture *f, const struct hte_request *requests, size_t count)
+{
+    struct hte_batch_status status;
+    hte_batch_t batch;
+
+    OK(hte_batch_alloc(f->engine, count, &batch));
+    OK(hte_batch_submit(f->engine, batch, requests, count));
+    OK(hte_batch_wait(f->engine, batch, PATIENCE, &status));
+    OK(hte_batch_free(f->engine, batch));
+    return status;
+}
+
+void transfer_ok(const struct fixture *f, const struct hte_request *requests, size_t count)
+{
+    struct hte_batch_status status = transfer(f, requests, count);
+
+    assert_string_equal(hte_error_string(status.error), hte_error_string(HTE_OK));
+    assert_int_equal(status.code, HTE_COMPLETED);
+    assert_int_equal(status.finished, count);
+}
