@@ -18,6 +18,7 @@ unit_tests = \
 	test/unit/test_core_proof \
 	test/unit/test_core_recovery \
 	test/unit/test_core_rto \
+	test/unit/test_core_slow \
 	test/unit/test_match \
 	test/unit/test_md \
 	test/unit/test_topo \
@@ -86,6 +87,10 @@ test_unit_test_core_recovery_LDADD    = libha_core.la $(unit_libs)
 test_unit_test_core_rto_SOURCES  = test/unit/test_core_rto.c
 test_unit_test_core_rto_CPPFLAGS = $(unit_cppflags)
 test_unit_test_core_rto_LDADD    = $(unit_libs)
+
+test_unit_test_core_slow_SOURCES  = test/unit/test_core_slow.c
+test_unit_test_core_slow_CPPFLAGS = $(unit_cppflags)
+test_unit_test_core_slow_LDADD    = $(unit_libs)
 
 test_unit_test_md_SOURCES = test/unit/test_md.c uct_ha/uct_ha_config.c \
 	uct_ha/uct_ha_exposed.c uct_ha/uct_ha_md.c uct_ha/uct_ha_mem.c uct_ha/uct_ha_rails.c uct_ha/uct_ha_rcache.c \

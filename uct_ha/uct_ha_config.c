@@ -45,6 +45,12 @@ static const struct word failback_words = {
     ucs_config_sscanf_time, "s"
 };
 
+static const struct word slow_words = {
+    "off, or how many times slower than usual, such as 20",
+    { "off", "off" }, { UCT_HA_SLOW_OFF, UCT_HA_SLOW_OFF },
+    ucs_config_sscanf_double, ""
+};
+
 static int word_read(const char *buf, void *dest, const void *arg)
 {
     const struct word *word = arg;
@@ -205,6 +211,11 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
     {"COOLDOWN_MAX", "10s", "Upper bound of the growing cool-down.",
      IFACE_FIELD(cooldown_max), UCS_CONFIG_TYPE_TIME},
 
+    {"SLOW_RAIL", "off",
+     "Leave a rail whose probes are answered this many times slower than usual, while\n"
+     "the other rail answers as always. At least 2; off does not look.",
+     IFACE_FIELD(slow_rail), TYPE_WORD(slow_words)},
+
     {"PROOF", "auto",
      "How this side proves to its peers what was executed on a lane that died: psn, the\n"
      "packet number that the device reports; count, the messages and PUTs received (each\n"
@@ -320,6 +331,12 @@ static int recovery_is_bad(const struct uct_ha_iface_config *config)
 {
     if ((config->failback != UCT_HA_FAILBACK_NEVER) && (config->failback != UCT_HA_FAILBACK_AUTO) &&
         (check_time("FAILBACK", config->failback, 1e-3, FOREVER) != UCS_OK)) {
+        return 1;
+    }
+    if ((config->slow_rail != UCT_HA_SLOW_OFF) &&
+        !((config->slow_rail >= 2) && (config->slow_rail <= 1e6))) {
+        ucs_error("UCX_" UCT_HA_CONFIG_PREFIX "SLOW_RAIL=%g is out of range, use 2 to 1000000, or off",
+                  config->slow_rail);
         return 1;
     }
     return (check_time("COOLDOWN", config->cooldown, 0, FOREVER) != UCS_OK) ||

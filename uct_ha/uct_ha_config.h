@@ -31,6 +31,7 @@ struct uct_ha_md_config {
 /* Besides times in seconds. */
 #define UCT_HA_FAILBACK_NEVER 0.0
 #define UCT_HA_FAILBACK_AUTO  (-1.0)
+#define UCT_HA_SLOW_OFF       0.0
 
 enum uct_ha_control {
     UCT_HA_CONTROL_AUTO, /* UD; TCP for rails without it and when UD cannot send */
@@ -79,6 +80,7 @@ struct uct_ha_iface_config {
     double   failback;     /* or UCT_HA_FAILBACK_* */
     double   cooldown;     /* after the first failure of a rail, 0 = none */
     double   cooldown_max;
+    double   slow_rail;    /* factor, or UCT_HA_SLOW_OFF */
     int      trace;
     unsigned proof;    /* enum uct_ha_proof_mode */
     unsigned atomics;  /* enum uct_ha_atomics_mode: on memory of this side */

@@ -118,6 +118,25 @@ static void suspect_rail(struct uct_ha_peer *peer, int slot)
     uct_ha_ctl_usable_locked(peer);
 }
 
+/* It answers, so it may go on as the standby; and while it is slow, work does
+ * not go back to it. */
+static void leave_slow_rail(struct uct_ha_peer *peer, int slot)
+{
+    struct uct_ha_conn *conn;
+    struct ha_event     hold    = { .kind = HA_EV_HOLD, .slot = slot,
+                                    .wait = ha_damp_hold(&peer->rail[slot].damp) };
+    struct ha_event     suspect = { .kind = HA_EV_LANE_SUSPECT, .slot = slot,
+                                    .cause = HA_CAUSE_SLOW };
+
+    ucs_list_for_each(conn, &peer->conns, peer_link) {
+        uct_ha_ctl_event_locked(conn, &hold, HA_CTX_ASYNC);
+        if (ha_pair_tx_slot(&conn->pair) == slot) {
+            suspect.gen = conn->pair.lane[slot].gen;
+            uct_ha_ctl_event_locked(conn, &suspect, HA_CTX_ASYNC);
+        }
+    }
+}
+
 static void lose_peer(struct uct_ha_peer *peer)
 {
     struct uct_ha_conn *conn;
@@ -162,6 +181,11 @@ static void heartbeat_round(struct uct_ha_iface *iface, uint64_t now)
             lose_peer(peer);
         } else if (suspect != HA_NO_SLOT && !peer->rail[suspect].bad) {
             suspect_rail(peer, suspect);
+        }
+        for (int s = 0; s < HA_SLOTS; s++) {
+            if (ha_slow_is_worse(&peer->rail[s].slow, &peer->rail[!s].slow)) {
+                leave_slow_rail(peer, s);
+            }
         }
     }
 }

@@ -68,6 +68,9 @@ static void take_pong(struct uct_ha_peer *peer, int slot, const struct ha_packet
     if (header->nonce != rail->nonce) {
         return; /* an answer to an older question */
     }
+    if (rail->waiting && peer->iface->config.slow_rail != UCT_HA_SLOW_OFF) {
+        ha_slow_probe(&rail->slow, peer->iface->config.slow_rail, uct_ha_now() - rail->ping_at);
+    }
     rail->waiting = 0;
     rail->missed  = 0;
     rail->answered++;

@@ -190,6 +190,7 @@ void uct_ha_ctl_msg_ping_locked(struct uct_ha_peer *peer, int slot)
     if (slot < HA_SLOTS) {
         peer->rail[slot].nonce   = header.nonce;
         peer->rail[slot].waiting = 1;
+        peer->rail[slot].ping_at = uct_ha_now();
     }
     (void)send_on(peer, slot, &header, buf, HA_PACKET_HEADER_LEN);
 }

@@ -11,6 +11,7 @@
 #include "abi/uct_ha_abi.h"
 #include "core/ha_damp.h"
 #include "core/ha_packet.h"
+#include "core/ha_slow.h"
 #include "uct_ha_addr.h"
 #include "uct_ha_tcp.h"
 #include "verbs/ha_ud.h"
@@ -38,6 +39,8 @@ struct uct_ha_peer_rail {
     uint64_t          fresh_at; /* silent: the path is resolved anew then */
     uint64_t          last_rx;
     struct ha_damp    damp;     /* cool-down, grows when it flaps */
+    struct ha_slow    slow;     /* round trips of its pings */
+    uint64_t          ping_at;
 };
 
 struct uct_ha_peer {

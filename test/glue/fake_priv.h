@@ -111,6 +111,7 @@ struct fake_datagram {
     struct fake_path      way;
     uint32_t              qpn;
     size_t                length;
+    uint64_t              due;
     uint8_t               data[];
 };
 

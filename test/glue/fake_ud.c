@@ -109,6 +109,7 @@ static void send_copy(struct ha_ud *ud, const struct ha_ud_ah *ah, uint32_t qpn,
     datagram->from   = ud->rail;
     datagram->to     = fake_rail_of_gid(ah->way.dgid);
     datagram->way    = ah->way;
+    datagram->due    = fake_now() + 1000ull * ud->rail->knob[FAKE_CTL_DELAY_US];
     datagram->qpn    = qpn;
     datagram->length = length;
     memcpy(datagram->data, data, length);
@@ -200,11 +201,17 @@ int fake_ud_step(void)
 {
     struct fake_datagram **link, *datagram;
     uint32_t               skip = fake.wire == NULL ? 0 : fake_draw(3);
+    uint64_t               now;
 
     for (link = &fake.wire; skip > 0 && *link != NULL && (*link)->next != NULL; skip--) {
         link = &(*link)->next;
     }
+    now = fake_now();
     while ((datagram = *link) != NULL) {
+        if (datagram->due > now) {
+            link = &datagram->next;
+            continue;
+        }
         *link = datagram->next;
         arrive(datagram);
     }

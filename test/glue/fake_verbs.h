@@ -48,6 +48,7 @@ enum fake_knob {
     FAKE_LOSE_ACK_OUT,  /* acknowledgements that leave by this rail */
     FAKE_LOSE_ACK_IN,
     FAKE_LOSE_CTL,      /* datagrams, both directions */
+    FAKE_CTL_DELAY_US,  /* datagrams that leave by this rail take so long */
     FAKE_REPEAT_CTL,
     FAKE_LATE,          /* a fence after which one more packet executes */
     FAKE_STALL,         /* network steps that do nothing for this rail */

@@ -370,6 +370,42 @@ static void test_flaps_are_damped(void **state)
     assert_true(now_ns() - start < 500000000ull);
 }
 
+/* A rail answers, but takes a hundred times as long: left when the other one does not. */
+static void test_slow_rail(void **state)
+{
+    (void)state;
+    open_redundant(58, "HEARTBEAT=80ms SLOW_RAIL=10 FAILBACK=500ms");
+    pump_ms(2000); /* so it is always */
+    fake_set(A1, FAKE_CTL_DELAY_US, 60000); /* of the standby: nobody's business */
+    pump_ms(800);
+    assert_int_equal(stats().failovers, 0);
+    fake_set(A1, FAKE_CTL_DELAY_US, 0);
+    pump_ms(800);
+    fake_set(A0, FAKE_CTL_DELAY_US, 60000);
+    pump_until(stats().failovers == 2);
+    post_some();
+    check_all();
+    wait_standbys(2); /* the slow one */
+    pump_ms(1200);
+    assert_int_equal(stats().failbacks, 0);
+    fake_set(A0, FAKE_CTL_DELAY_US, 0);
+    pump_until(stats().failbacks == 2);
+    post_some();
+    check_all();
+}
+
+/* Both rails are slow: it is the host that is busy. */
+static void test_slow_host(void **state)
+{
+    (void)state;
+    open_redundant(59, "HEARTBEAT=80ms SLOW_RAIL=10");
+    pump_ms(2000);
+    fake_set(A0, FAKE_CTL_DELAY_US, 60000);
+    fake_set(A1, FAKE_CTL_DELAY_US, 60000);
+    pump_ms(1000);
+    assert_int_equal(stats().failovers, 0);
+}
+
 static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_cut_here),
     GLUE_TEST(test_cut_there),
@@ -389,6 +425,8 @@ static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_failback),
     GLUE_TEST(test_failback_needs_calm),
     GLUE_TEST(test_flaps_are_damped),
+    GLUE_TEST(test_slow_rail),
+    GLUE_TEST(test_slow_host),
 };
 
 int glue_failover(void)

@@ -43,6 +43,7 @@ static void test_defaults(void **state)
     assert_true((config.heartbeat > 0.0999) && (config.heartbeat < 0.1001));
     assert_true((config.dead_peer > 9.99) && (config.dead_peer < 10.01));
     assert_true(config.failback == UCT_HA_FAILBACK_NEVER);
+    assert_true(config.slow_rail == UCT_HA_SLOW_OFF);
     assert_true((config.cooldown > 0.0999) && (config.cooldown < 0.1001));
     assert_true(config.proof == UCT_HA_PROOF_AUTO);
     assert_true(config.atomics == UCT_HA_ATOMICS_SW);
@@ -70,6 +71,8 @@ static void test_values(void **state)
     parse("UCX_HA_RC_FAILBACK", "NEVER", UCS_OK, UCS_OK);
     parse("UCX_HA_RC_FAILBACK", "30s", UCS_OK, UCS_OK);
     parse("UCX_HA_RC_COOLDOWN", "0", UCS_OK, UCS_OK);
+    parse("UCX_HA_RC_SLOW_RAIL", "off", UCS_OK, UCS_OK);
+    parse("UCX_HA_RC_SLOW_RAIL", "20", UCS_OK, UCS_OK);
 }
 
 static void test_out_of_range(void **state)
@@ -90,6 +93,8 @@ static void test_out_of_range(void **state)
     parse("UCX_HA_RC_ZONES", "10.1.0.0/99:a", UCS_OK, UCS_ERR_INVALID_PARAM);
     parse("UCX_HA_RC_FAILBACK", "1us", UCS_OK, UCS_ERR_INVALID_PARAM);
     parse("UCX_HA_RC_FAILBACK", "inf", UCS_OK, UCS_ERR_INVALID_PARAM);
+    parse("UCX_HA_RC_SLOW_RAIL", "1.5", UCS_OK, UCS_ERR_INVALID_PARAM);
+    parse("UCX_HA_RC_SLOW_RAIL", "nan", UCS_ERR_INVALID_PARAM, UCS_OK);
     parse("UCX_HA_RC_COOLDOWN", "11s", UCS_OK, UCS_ERR_INVALID_PARAM); /* above COOLDOWN_MAX */
     parse("UCX_HA_RC_DEAD_PEER", "inf", UCS_OK, UCS_ERR_INVALID_PARAM);
 }
@@ -99,6 +104,7 @@ static void test_not_a_value(void **state)
     (void)state;
     parse("UCX_HA_RC_FAILBACK", "sometimes", UCS_ERR_INVALID_PARAM, UCS_OK);
     parse("UCX_HA_RC_FAILBACK", "-1", UCS_ERR_INVALID_PARAM, UCS_OK);
+    parse("UCX_HA_RC_SLOW_RAIL", "very", UCS_ERR_INVALID_PARAM, UCS_OK);
     parse("UCX_HA_RC_RTO", "soon", UCS_ERR_INVALID_PARAM, UCS_OK);
 }
 
@@ -107,6 +113,7 @@ static void test_words_are_written(void **state)
 {
     static const char *const words[][2] = {
         { "FAILBACK", "never" }, { "FAILBACK", "auto" }, { "FAILBACK", "30s" },
+        { "SLOW_RAIL", "off" }, { "SLOW_RAIL", "20" },
     };
 
     (void)state;
