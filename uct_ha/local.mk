@@ -101,6 +101,8 @@ libuct_ha_la_SOURCES = \
 	%D%/uct_ha_iface.h \
 	%D%/uct_ha_job.c \
 	%D%/uct_ha_job.h \
+	%D%/uct_ha_ledger.c \
+	%D%/uct_ha_ledger.h \
 	%D%/uct_ha_md.c \
 	%D%/uct_ha_md.h \
 	%D%/uct_ha_late.c \

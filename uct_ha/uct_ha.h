@@ -52,6 +52,7 @@ struct uct_ha_stats {
     uint64_t bounced;           /* operations sent again from a copy: their memory is not registered there */
     uint64_t proofs_psn;        /* own lanes proven to the peer by packet number */
     uint64_t proofs_count;      /* ... by count of receives */
+    uint64_t proofs_ledger;     /* ... by ledger */
     uint64_t in_doubt;          /* operations ended with an error: executed or not, or with what
                                  * result, nobody can tell */
     uint64_t paced;             /* times that a new lane had to wait its turn */

@@ -19,6 +19,7 @@ static const char *uct_ha_proof_names[] = {
     [UCT_HA_PROOF_AUTO]      = "auto",
     [UCT_HA_PROOF_PSN]       = "psn",
     [UCT_HA_PROOF_COUNT]     = "count",
+    [UCT_HA_PROOF_LEDGER]    = "ledger",
     [UCT_HA_PROOF_MODE_LAST] = NULL
 };
 
@@ -219,8 +220,10 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
     {"PROOF", "auto",
      "How this side proves to its peers what was executed on a lane that died: psn, the\n"
      "packet number that the device reports; count, the messages and PUTs received (each\n"
-     "PUT then takes a receive here, and a failover needs this process's progress); auto\n"
-     "tests the device once and takes psn if that is exact, else count.",
+     "PUT then takes a receive here, and a failover needs this process's progress);\n"
+     "ledger, a mark that peers write behind each PUT (one PUT of each failover may be in\n"
+     "doubt and ends with an error); auto tests the device once and takes psn if that is\n"
+     "exact, else count.",
      IFACE_FIELD(proof), UCS_CONFIG_TYPE_ENUM(uct_ha_proof_names)},
 
     {"ATOMICS", "sw",

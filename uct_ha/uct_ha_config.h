@@ -50,6 +50,7 @@ enum uct_ha_proof_mode {
     UCT_HA_PROOF_AUTO, /* packet numbers where the device reports them, else count */
     UCT_HA_PROOF_PSN,
     UCT_HA_PROOF_COUNT,
+    UCT_HA_PROOF_LEDGER,
     UCT_HA_PROOF_MODE_LAST
 };
 

@@ -5,6 +5,7 @@
 #include "uct_ha_ctl.h"
 #include "uct_ha_failover.h"
 #include "uct_ha_iface.h"
+#include "uct_ha_ledger.h"
 #include "uct_ha_rx.h"
 
 #include <errno.h>
@@ -14,11 +15,18 @@
 /* A device that was told to flush has done so by then. */
 #define FLUSH_NS 10000000ull
 
-/* Completions that one lane may leave in its queue: every send, every receive,
- * the drain marker, and one to spare. */
-static unsigned lane_completions(const struct uct_ha_iface *iface)
+/* Sends that one lane may have under way: every operation, each with a mark
+ * where the peer wants them, and the drain marker. */
+static unsigned lane_sends(const struct uct_ha_conn *conn)
 {
-    return iface->log_len + iface->rx_depth + 2;
+    return conn->iface->log_len * (conn->marks ? 2 : 1) + 1;
+}
+
+/* Completions that one lane may leave in its queue: every send, every receive,
+ * and one to spare. */
+static unsigned lane_completions(const struct uct_ha_conn *conn)
+{
+    return lane_sends(conn) + conn->iface->rx_depth + 1;
 }
 
 static ucs_status_t table_add(struct uct_ha_iface *iface, struct uct_ha_conn *conn)
@@ -78,6 +86,7 @@ ucs_status_t uct_ha_conn_create(struct uct_ha_iface *iface, struct uct_ha_peer *
     conn->rx_slot    = HA_NO_SLOT;
     conn->tx_credits = (uint16_t)peer->credits;
     conn->put_counts = (peer->caps & HA_CAP_COUNTED) != 0;
+    conn->marks      = (peer->caps & HA_CAP_LEDGER) != 0;
     conn->put_op     = conn->put_counts ? HA_WRITE_IMM : HA_WRITE;
     conn->fence_seen = iface->fence_seq;
     ha_log_init(&conn->log, ops, iface->log_len);
@@ -133,6 +142,7 @@ void uct_ha_conn_destroy(struct uct_ha_conn *conn)
         }
         /* The receive memory goes with the lanes that may still point to it. */
         uct_ha_rx_ring_cleanup(conn, s);
+        uct_ha_ledger_cleanup(conn, s);
     }
     if (conn->backlogged) {
         ucs_list_del(&conn->backlog_link);
@@ -194,9 +204,9 @@ struct uct_ha_lane *uct_ha_lane_find(struct uct_ha_iface *iface, uint32_t id)
 }
 
 /* Make room for one more lane's completions: an overrun would lose the queue. */
-static int reserve_completions(struct uct_ha_iface *iface, int slot)
+static int reserve_completions(struct uct_ha_iface *iface, int slot, unsigned completions)
 {
-    unsigned need = iface->cq_used[slot] + lane_completions(iface), depth;
+    unsigned need = iface->cq_used[slot] + completions, depth;
     int      status;
 
     if (need > iface->cq_depth[slot]) {
@@ -222,17 +232,22 @@ static int lane_open(struct uct_ha_lane *lane)
 {
     struct uct_ha_iface *iface = lane->conn->iface;
     struct ha_rc_caps    caps  = {
-        .send_depth = iface->log_len + 1, .recv_depth = iface->rx_depth,
-        .max_sge = iface->max_sge, .max_inline = iface->max_inline,
+        .send_depth = lane_sends(lane->conn), .recv_depth = iface->rx_depth,
+        .max_sge = iface->max_sge,
+        .max_inline = ucs_max(iface->max_inline, lane->conn->marks ? UCT_HA_LEDGER_MARK : 0),
     };
     int status;
 
     status = uct_ha_rx_ring_init(lane->conn, lane->slot);
+    if (status == 0 && lane->proof == HA_PROOF_LEDGER) {
+        status = uct_ha_ledger_init(lane->conn, lane->slot);
+    }
     if (status == 0) {
         status = ha_rc_create(iface->rail[lane->slot], iface->cq[lane->slot], &caps, &lane->rc);
     }
     if (status == 0) {
-        status = uct_ha_rx_fill(lane);
+        status = caps.max_inline >= UCT_HA_LEDGER_MARK || !lane->conn->marks ? uct_ha_rx_fill(lane) :
+                 -ENOTSUP;
         if (status != 0) {
             ha_rc_destroy(lane->rc);
         }
@@ -256,14 +271,15 @@ int uct_ha_lane_create(struct uct_ha_conn *conn, int slot, uint32_t gen)
     lane->gen  = gen;
     lane->born = uct_ha_now();
     lane->proof = iface->proof[slot];
+    lane->completions = lane_completions(conn);
     lane->psn  = (uint32_t)ucs_generate_uuid((uintptr_t)lane) & HA_PSN_MASK;
     status     = lane_register(iface, lane);
     if (status == 0) {
-        status = reserve_completions(iface, slot);
+        status = reserve_completions(iface, slot, lane->completions);
         if (status == 0) {
             status = lane_open(lane);
             if (status != 0) {
-                iface->cq_used[slot] -= lane_completions(iface);
+                iface->cq_used[slot] -= lane->completions;
             }
         }
         if (status != 0) {
@@ -315,7 +331,7 @@ static void bury_run(struct uct_ha_job *job)
 void uct_ha_lane_bury(struct uct_ha_lane *lane)
 {
     /* Its completions were polled long ago: the room is free for another. */
-    lane->iface->cq_used[lane->slot] -= lane_completions(lane->iface);
+    lane->iface->cq_used[lane->slot] -= lane->completions;
     lane->job.owner = lane->iface;
     lane->job.run   = bury_run;
     uct_ha_job_post(UCT_HA_JOB_DESTROY, &lane->job);

@@ -116,6 +116,10 @@ struct uct_ha_lane {
     uint32_t            gen;
     uint32_t            psn;     /* our first */
     uint32_t            mtu;     /* path MTU once connected */
+    uint32_t            log_mtu; /* ... as the log counts; 0: the peer proves by ledger, marks count */
+    uint32_t            mark_key;/* where our marks go, with that */
+    uint64_t            mark_addr;
+    unsigned            completions; /* reserved in the queue */
     uint8_t             slot;
 
     /* data part */
@@ -151,6 +155,12 @@ struct uct_ha_lane {
 struct uct_ha_rx_ring {
     uint8_t          *memory;
     struct uct_ha_mem mem;
+};
+
+/* Where the peer leaves its marks on a lane of this slot; uct_ha_ledger.h. */
+struct uct_ha_ledger {
+    uint64_t     *word;
+    struct ha_mr *mr;
 };
 
 struct uct_ha_flush {
@@ -197,6 +207,8 @@ struct uct_ha_conn {
                                   * completion to report by */
     struct uct_ha_amo    *amo;      /* atomics under way; NULL before the first */
     struct uct_ha_rx_ring rx[HA_SLOTS];
+    struct uct_ha_ledger  ledger[HA_SLOTS];
+    uint8_t               marks;    /* 1: the peer proves by ledger */
     struct uct_ha_lane   *lane[HA_SLOTS]; /* written under the lock, read by progress */
 
     /* control part */

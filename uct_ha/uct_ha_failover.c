@@ -3,6 +3,7 @@
 
 #include "uct_ha_ctl.h"
 #include "uct_ha_job.h"
+#include "uct_ha_ledger.h"
 #include "uct_ha_stats.h"
 #include "uct_ha_tell.h"
 #include "uct_ha_tx.h"
@@ -116,6 +117,11 @@ static void connect_lane(struct step *step, int slot)
         return;
     }
     lane->mtu = ucs_min(conn->pair.lane[slot].mtu, view->mtu);
+    lane->log_mtu = ha_pair_ledger(&conn->pair, slot, &lane->mark_addr, &lane->mark_key) ?
+                    0 : lane->mtu;
+    if (lane->proof == HA_PROOF_LEDGER) {
+        uct_ha_ledger_begin(lane, view->psn);
+    }
     lane->busy = 1;
     job->super.owner = iface;
     job->super.run   = connect_run;
@@ -159,6 +165,10 @@ static void create_lane(struct step *step, int slot, uint32_t gen)
         event.qpn  = ha_rc_qpn(conn->lane[slot]->rc);
         event.psn  = conn->lane[slot]->psn;
         event.proof = conn->lane[slot]->proof;
+        if (event.proof == HA_PROOF_LEDGER) {
+            event.ledger_addr = (uintptr_t)conn->ledger[slot].word;
+            event.ledger_key  = ha_mr_rkey(conn->ledger[slot].mr);
+        }
         event.mtu  = ha_rail_addr(conn->iface->rail[slot]).mtu;
     }
     push(step, event);

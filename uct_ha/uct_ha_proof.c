@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "uct_ha_proof.h"
 
+#include "uct_ha_ledger.h"
 #include "uct_ha_selftest.h"
 #include "uct_ha_stats.h"
 
@@ -12,9 +13,10 @@ void uct_ha_proof_read(struct uct_ha_lane *lane, struct ha_event *event)
     }
     event->proof    = lane->proof;
     event->received = lane->received;
-    if (lane->proof == HA_PROOF_PSN &&
-        (lane->read_fails == UCT_HA_PROOF_TRIES ||
-         ha_rc_expected_psn(lane->rc, &event->psn) != 0)) {
+    if ((lane->proof == HA_PROOF_PSN &&
+         (lane->read_fails == UCT_HA_PROOF_TRIES ||
+          ha_rc_expected_psn(lane->rc, &event->psn) != 0)) ||
+        (lane->proof == HA_PROOF_LEDGER && uct_ha_ledger_read(lane, &event->psn) != 0)) {
         event->proof = HA_PROOF_NONE;
     }
 }
@@ -23,6 +25,7 @@ void uct_ha_proof_tell(const struct uct_ha_lane *lane, const struct ha_event *ev
 {
     UCT_HA_STATS_ADD(proofs_psn, event->proof == HA_PROOF_PSN);
     UCT_HA_STATS_ADD(proofs_count, event->proof == HA_PROOF_COUNT);
+    UCT_HA_STATS_ADD(proofs_ledger, event->proof == HA_PROOF_LEDGER);
     if (ucs_unlikely(lane->iface->config.trace)) {
         ucs_warn("ha_rc trace: conn %u lane %u.%u proves by %s: word 0x%06x, received %u",
                  lane->conn->id, lane->slot, lane->gen, ha_proof_name(event->proof), event->psn,
@@ -37,9 +40,11 @@ static ucs_status_t choose(struct uct_ha_iface *iface, int slot)
     unsigned                         mode = iface->config.proof;
     struct uct_ha_selftest_result    test;
 
-    iface->proof[slot] = mode == UCT_HA_PROOF_COUNT ? HA_PROOF_COUNT : HA_PROOF_PSN;
-    if (mode == UCT_HA_PROOF_COUNT) {
-        ucs_debug("ha_rc: %s: proof count, as configured", ha_rail_name(iface->rail[slot]));
+    iface->proof[slot] = mode == UCT_HA_PROOF_COUNT  ? HA_PROOF_COUNT :
+                         mode == UCT_HA_PROOF_LEDGER ? HA_PROOF_LEDGER : HA_PROOF_PSN;
+    if (mode == UCT_HA_PROOF_COUNT || mode == UCT_HA_PROOF_LEDGER) {
+        ucs_debug("ha_rc: %s: proof %s, as configured", ha_rail_name(iface->rail[slot]),
+                  ha_proof_name(iface->proof[slot]));
         return UCS_OK;
     }
     test = uct_ha_selftest(iface->rail[slot]);
@@ -63,9 +68,9 @@ ucs_status_t uct_ha_proof_choose(struct uct_ha_iface *iface)
     iface->caps = HA_CAP_PROOF_PSN;
     for (int s = 0; s < iface->slots && status == UCS_OK; s++) {
         status = choose(iface, s);
-        if (iface->proof[s] == HA_PROOF_COUNT) {
+        if (iface->proof[s] != HA_PROOF_PSN) {
             iface->caps &= ~HA_CAP_PROOF_PSN;
-            iface->caps |= HA_CAP_COUNTED;
+            iface->caps |= iface->proof[s] == HA_PROOF_COUNT ? HA_CAP_COUNTED : HA_CAP_LEDGER;
         }
     }
     return status;

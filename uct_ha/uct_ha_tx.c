@@ -5,6 +5,7 @@
 #include "uct_ha_ctl.h"
 #include "uct_ha_desc.h"
 #include "uct_ha_ep.h"
+#include "uct_ha_ledger.h"
 #include "uct_ha_late.h"
 #include "uct_ha_stats.h"
 
@@ -54,6 +55,24 @@ static uint32_t make_imm(struct uct_ha_conn *conn, const struct uct_ha_txop *txo
     return txop->imm | (uint32_t)conn->rx_consumed << UCT_HA_IMM_CREDIT_SHIFT;
 }
 
+/* The peer proves by ledger. A mark that cannot be posted is the lane's end: the
+ * operation is under way, and what became of it the proof has to say. */
+static int post_marked(struct uct_ha_conn *conn, struct uct_ha_lane *lane, struct ha_send *send)
+{
+    const struct ha_op *op = ha_log_op(&conn->log, conn->log.post);
+    int                 marked = ha_op_needs_mark(op);
+    int                 status;
+
+    send->flags |= marked ? HA_SEND_SILENT : 0;
+    status = ha_rc_post_send(lane->rc, send);
+    if (status == 0 && marked &&
+        uct_ha_ledger_mark(lane, send->wr_id, conn->log.lane[lane->slot].nxt + 1) != 0) {
+        conn->tx_slot = HA_NO_SLOT;
+        uct_ha_ctl_lane_down(lane, HA_CAUSE_COMPLETION);
+    }
+    return status;
+}
+
 static int post_on_lane(struct uct_ha_conn *conn, struct uct_ha_lane *lane,
                         const struct uct_ha_txop *txop)
 {
@@ -83,6 +102,9 @@ static int post_on_lane(struct uct_ha_conn *conn, struct uct_ha_lane *lane,
     if (ucs_unlikely(txop->op >= HA_FETCH_ADD)) {
         send.compare_add = txop->atomic.compare_add;
         send.swap        = txop->atomic.swap;
+    }
+    if (ucs_unlikely(lane->log_mtu == 0)) {
+        return post_marked(conn, lane, &send);
     }
     return ha_rc_post_send(lane->rc, &send);
 }
@@ -169,7 +191,7 @@ ucs_status_t uct_ha_tx_post(struct uct_ha_conn *conn)
     if (ucs_unlikely((op->flags & HA_OP_FLAG_FENCE) && reads_before(conn))) {
         return UCS_ERR_NO_RESOURCE;
     }
-    if (ucs_unlikely(!ha_log_psn_room(&conn->log, slot, ha_log_npsn(op, lane->mtu)))) {
+    if (ucs_unlikely(!ha_log_psn_room(&conn->log, slot, ha_log_npsn(op, lane->log_mtu)))) {
         return UCS_ERR_NO_RESOURCE;
     }
     status = post_on_lane(conn, lane, &conn->txops[conn->log.post & conn->log.mask]);
@@ -179,7 +201,7 @@ ucs_status_t uct_ha_tx_post(struct uct_ha_conn *conn)
                  post_on_lane(conn, lane, &conn->txops[conn->log.post & conn->log.mask]);
     }
     if (ucs_likely(status == 0)) {
-        ha_log_post(&conn->log, slot, lane->mtu);
+        ha_log_post(&conn->log, slot, lane->log_mtu);
         return UCS_OK;
     }
     if (status == -ENXIO) {

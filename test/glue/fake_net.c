@@ -42,8 +42,12 @@ static void complete_send(struct ha_rc *rc, enum ha_wc_status status)
     struct ha_wc wc = { .wr_id = wqe_at(rc, rc->head)->send.wr_id, .status = status,
                         .raw = status, .src_qpn = rc->qpn };
 
+    int silent = status == HA_WC_OK && (wqe_at(rc, rc->head)->send.flags & HA_SEND_SILENT);
+
     rc->head++;
-    fake_cq_push(rc->cq, &wc);
+    if (!silent) {
+        fake_cq_push(rc->cq, &wc);
+    }
 }
 
 static void complete_recv(struct ha_rc *rc, enum ha_wc_status status, uint32_t length, uint32_t imm)

@@ -111,6 +111,17 @@ void rma_put(int s, int i, unsigned count)
     }
 }
 
+unsigned rma_executions(int s, unsigned n)
+{
+    return puts_of[s].written[n];
+}
+
+void rma_forget(int s)
+{
+    memset(rma_place(!s, 0), 0, (size_t)PLACES * PLACE_LEN);
+    memset(&puts_of[s], 0, sizeof(puts_of[s]));
+}
+
 void rma_check(int s)
 {
     for (unsigned n = 0; n < puts_of[s].next; n++) {
@@ -124,8 +135,7 @@ void rma_check(int s)
             }
         }
     }
-    memset(rma_place(!s, 0), 0, (size_t)PLACES * PLACE_LEN);
-    memset(&puts_of[s], 0, sizeof(puts_of[s]));
+    rma_forget(s);
 }
 
 static void unpack(void *dest, const void *data, size_t length)

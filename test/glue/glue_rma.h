@@ -25,6 +25,10 @@ ucs_status_t rma_put_one(int s, int i, enum how how, uct_completion_t *comp);
 /* After a flush: everything written is there, each once. Then begin anew. */
 void rma_check(int s);
 
+/* For tests in which PUTs may fail: how often number `n` was executed, and begin anew. */
+unsigned rma_executions(int s, unsigned n);
+void     rma_forget(int s);
+
 /* A GET of a place of the peer that a PUT has filled; waits for the result. */
 void rma_get_check(int s, int i, enum how how, unsigned place);
 

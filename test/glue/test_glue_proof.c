@@ -260,6 +260,145 @@ static void test_count_waits_for_progress(void **state)
     pump_until(stats().failovers == 2);
 }
 
+/* ---- ledger ----------------------------------------------------------------------------- */
+
+#define PUTS 20
+
+static struct counted put_done[2][PUTS];
+
+static void put_with_completions(int s)
+{
+    for (unsigned n = 0; n < PUTS; n++) {
+        uct_completion_t *comp = count_completion(&put_done[s][n]);
+
+        while (rma_put_one(s, 0, ZCOPY, comp) != UCS_OK) {
+            pump();
+        }
+        if (n % 4 == 0) {
+            am_post(s, 0, 1);
+            rma_get_loose(s, 0, 1);
+        }
+    }
+}
+
+/* Every PUT ended once: well, and was executed once; or with an error, and was
+ * executed once at most. Returns how many of these. */
+static unsigned check_puts(int s)
+{
+    unsigned lost = 0;
+
+    for (unsigned n = 0; n < PUTS; n++) {
+        assert_int_equal(put_done[s][n].called, 1);
+        if (put_done[s][n].status == UCS_OK) {
+            assert_int_equal(rma_executions(s, n), 1);
+        } else {
+            assert_int_equal(put_done[s][n].status, UCS_ERR_IO_ERROR);
+            assert_true(rma_executions(s, n) <= 1);
+            lost++;
+        }
+    }
+    rma_forget(s);
+    return lost;
+}
+
+/* One PUT per failover and side may be in doubt; nothing else is lost or runs twice. */
+static void test_ledger_many_cuts(void **state)
+{
+    unsigned cuts = 60, lost = 0, here;
+
+    (void)state;
+    open_world(82, "PROOF=ledger HEARTBEAT=10ms");
+    silence_psn();
+    for (int rail = A0; rail <= B1; rail++) {
+        fake_set(rail, FAKE_LATE, 300);
+    }
+    for (unsigned cut = 0; cut < cuts; cut++) {
+        int rail = (int)(cut % 2 + 2 * (cut / 2 % 2));
+
+        put_with_completions(0);
+        put_with_completions(1);
+        fake_port(rail, 0);
+        flush_all();
+        pump_until(am_all_here());
+        for (int s = 0; s < 2; s++) {
+            here = check_puts(s);
+            assert_true(here <= 1);
+            lost += here;
+        }
+        fake_port(rail, 1);
+        wait_standbys(2);
+    }
+    assert_int_equal(stats().failovers, 2 * cuts);
+    assert_int_equal(stats().in_doubt, lost);
+    assert_int_equal(stats().ep_errors, 0);
+    assert_true(stats().proofs_ledger > cuts && stats().proofs_psn + stats().proofs_count == 0);
+    assert_true(stats().retired > 0);
+    print_message("ledger: %u cuts, %u of %u PUTs in doubt\n", cuts, lost, 2 * cuts * PUTS);
+}
+
+/* Everything was executed, nothing acknowledged: the marks prove all but what has none. */
+static void test_ledger_acks_lost(void **state)
+{
+    (void)state;
+    open_world(83, "PROOF=ledger");
+    fake_set(B0, FAKE_LOSE_ACK_OUT, 1000);
+    put_with_completions(0);
+    flush_all();
+    assert_true(check_puts(0) <= 1);
+    assert_true(stats().retired > PUTS / 2);
+    am_exchange(0, 10);
+}
+
+/* A PUT without completion cannot say that it is in doubt: its endpoint ends, once. */
+static void test_ledger_doubt_without_completion(void **state)
+{
+    (void)state;
+    open_world(84, "PROOF=ledger");
+    for (unsigned round = 0; stats().in_doubt == 0; round++) {
+        assert_true(round < 50);
+        fake_set(A0, FAKE_STALL, 900);
+        assert_int_equal(rma_put_one(0, 0, round % 2 ? SHORT : BCOPY, NULL), UCS_OK);
+        fake_port(A0, 0);
+        pump_until(stats().failovers > 2 * round || world.side[0].errors > 0);
+        fake_set(A0, FAKE_STALL, 0);
+        fake_port(A0, 1);
+        pump_until(world.side[0].errors > 0 || stats().standbys == 2);
+    }
+    pump_until(world.side[0].errors == 1);
+    assert_int_equal(world.side[0].error, UCS_ERR_IO_ERROR);
+    pump_ms(50);
+    assert_int_equal(world.side[0].errors, 1);
+    assert_true(rma_executions(0, 0) <= 1);
+}
+
+/* One side marks, the other one does not; and no traffic at all is in doubt without PUTs. */
+static void test_ledger_on_one_side(void **state)
+{
+    (void)state;
+    world_open(85, "HEARTBEAT=10ms");
+    side_close(1);
+    side_open(1, "PROOF=ledger HEARTBEAT=10ms");
+    rma_open();
+    ep_open(0, 0);
+    ep_open(1, 0);
+    am_exchange(0, 10);
+    wait_standbys(2);
+    for (unsigned cut = 0; cut < 12; cut++) {
+        am_post(0, 0, 10);
+        rma_get_loose(0, 0, 3);
+        am_post(1, 0, 10);
+        rma_put(1, 0, 20); /* to side 0, which proves by packet number */
+        fake_port((int)(cut % 4), 0);
+        flush_all();
+        pump_until(am_all_here());
+        rma_check(1);
+        fake_port((int)(cut % 4), 1);
+        wait_standbys(2);
+    }
+    assert_int_equal(stats().in_doubt + stats().ep_errors, 0);
+    assert_true(stats().proofs_ledger > 10 && stats().proofs_psn > 10);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_selftest_finds_liars),
     cmocka_unit_test(test_selftest_is_remembered),
@@ -271,6 +410,10 @@ static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_auto_with_a_liar),
     GLUE_TEST(test_psn_of_a_liar_is_refused),
     GLUE_TEST(test_count_waits_for_progress),
+    GLUE_TEST(test_ledger_many_cuts),
+    GLUE_TEST(test_ledger_acks_lost),
+    GLUE_TEST(test_ledger_doubt_without_completion),
+    GLUE_TEST(test_ledger_on_one_side),
 };
 
 int glue_proof(void)

@@ -46,9 +46,13 @@ void perform(int x, const struct ha_action *action)
         event.qpn  = 100 + action->gen;
         event.mtu  = 1024;
         event.proof = side[x].offer;
+        event.ledger_addr = 0x1122334455667788ull + (uint64_t)x;
+        event.ledger_key  = 0xaabbccddu;
         give(x, event);
         break;
     case HA_ACT_CONNECT_QP:
+        side[x].marks = ha_pair_ledger(&side[x].pair, action->slot, &side[x].ledger_addr,
+                                       &side[x].ledger_key);
         event.kind = HA_EV_QP_CONNECTED;
         give(x, event);
         break;

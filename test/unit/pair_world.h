@@ -27,6 +27,9 @@ struct side {
     uint8_t        offer, kind; /* of proof; 0 = PSN */
     uint32_t       received, received_later;
     struct ha_evidence peer; /* what it was told to resolve with */
+    uint64_t       ledger_addr; /* ... and where to leave marks, when it connected */
+    uint32_t       ledger_key;
+    int            marks;
     unsigned       created, fenced, destroyed, gone, failed, sent;
     uint32_t       fail;
 };

@@ -62,6 +62,7 @@ static void test_values(void **state)
     parse("UCX_HA_RC_PROOF", "auto", UCS_OK, UCS_OK);
     parse("UCX_HA_RC_PROOF", "psn", UCS_OK, UCS_OK);
     parse("UCX_HA_RC_PROOF", "count", UCS_OK, UCS_OK);
+    parse("UCX_HA_RC_PROOF", "ledger", UCS_OK, UCS_OK);
     parse("UCX_HA_RC_PROOF", "faith", UCS_ERR_INVALID_PARAM, UCS_OK);
     parse("UCX_HA_RC_ATOMICS", "sw", UCS_OK, UCS_OK);
     parse("UCX_HA_RC_ATOMICS", "hw", UCS_OK, UCS_OK);

@@ -228,6 +228,28 @@ static void test_proof_by_count(void **state)
     assert_int_equal(side[0].peer.word, 0);
 }
 
+/* Where the marks go is known when a lane is connected, and only of a peer that
+ * wants them; the proof itself comes in the same fields later. */
+static void test_proof_by_ledger(void **state)
+{
+    (void)state;
+    side[1].offer = HA_PROOF_LEDGER;
+    pass(20);
+    assert_true(side[0].marks);
+    assert_true(side[0].ledger_addr == 0x1122334455667788ull + 1);
+    assert_int_equal(side[0].ledger_key, 0xaabbccddu);
+    assert_false(side[1].marks);
+    side[1].kind     = HA_PROOF_LEDGER;
+    side[1].psn      = 0x123456;
+    side[1].received = 9;
+    down(0, 0);
+    pass(20);
+    assert_int_equal(side[0].failed + side[1].failed, 0);
+    assert_int_equal(side[0].peer.kind, HA_PROOF_LEDGER);
+    assert_int_equal(side[0].peer.word, 0x123456);
+    assert_int_equal(side[0].peer.received, 9);
+}
+
 static void test_count_that_moves(void **state)
 {
     (void)state;
@@ -328,6 +350,7 @@ int main(void)
         cmocka_unit_test_setup(test_wrong_message_count, pair_setup_connected),
         cmocka_unit_test_setup(test_proof_that_moves, pair_setup_connected),
         cmocka_unit_test_setup(test_proof_by_count, pair_setup_connected),
+        cmocka_unit_test_setup(test_proof_by_ledger, pair_setup),
         cmocka_unit_test_setup(test_count_that_moves, pair_setup_connected),
         cmocka_unit_test_setup(test_proof_in_another_way, pair_setup_connected),
         cmocka_unit_test_setup(test_device_without_proof, pair_setup_connected),

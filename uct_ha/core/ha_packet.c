@@ -221,7 +221,7 @@ static int ha_record_lane_is_valid(const struct ha_record_lane *lane, uint32_t e
 
     return lane->st <= HA_LANE_CLOSED && lane->seen_st <= HA_LANE_CLOSED &&
            lane->proof < HA_PROOF_LAST && lane->cause < HA_CAUSE_LAST && lane->act <= epoch &&
-           lane->rxpsn <= HA_WIRE_24BIT && lane->psn <= HA_WIRE_24BIT &&
+           (lane->st < HA_LANE_FENCED || lane->rxpsn <= HA_WIRE_24BIT) && lane->psn <= HA_WIRE_24BIT &&
            lane->qpn <= HA_WIRE_24BIT && ha_mtu_is_valid(lane->mtu) &&
            (lane->gen != 0 || lane->st == HA_LANE_CLOSED) &&
            (lane->seen_gen != 0 || lane->seen_st == HA_LANE_CLOSED) &&

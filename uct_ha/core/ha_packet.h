@@ -35,6 +35,7 @@ enum ha_packet_type { HA_PACKET_STATE = 1, HA_PACKET_PING, HA_PACKET_PONG, HA_PA
 /* What the sender's peers have to know of it; in its address too. */
 #define HA_CAP_PROOF_PSN 0x1u /* its devices report packet numbers */
 #define HA_CAP_COUNTED   0x2u /* it may prove by count: PUTs to it carry immediate data and take a credit */
+#define HA_CAP_LEDGER    0x8u /* it proves by ledger: peers need room for marks */
 #define HA_CAP_ATOMIC_HW 0x4u /* atomics on its memory are executed by its card, not by message */
 
 #define HA_PLACE_ALONE 0xffu /* the sender has only this rail */

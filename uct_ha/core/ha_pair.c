@@ -92,6 +92,15 @@ struct ha_evidence ha_pair_evidence(const struct ha_pair *pair, int slot)
     return peer;
 }
 
+int ha_pair_ledger(const struct ha_pair *pair, int slot, uint64_t *addr, uint32_t *key)
+{
+    const struct ha_view *view = &pair->view[slot];
+
+    *addr = (uint64_t)view->received << 32 | view->k;
+    *key  = view->rxpsn;
+    return view->st < HA_LANE_FENCED && view->offer == HA_PROOF_LEDGER;
+}
+
 unsigned ha_pair_bad_proof(int error)
 {
     switch (error) {
@@ -106,6 +115,14 @@ unsigned ha_pair_bad_proof(int error)
 
 /* ---- fencing and failing ---- */
 
+static void ha_lane_set_proof(struct ha_lane *lane, unsigned kind, uint32_t word, uint32_t received)
+{
+    lane->proof    = (uint8_t)kind;
+    lane->rxpsn    = ha_proof_has_word(kind) ? word : 0;
+    lane->received = ha_proof_has_count(kind) ? received : 0;
+    lane->k        = 0;
+}
+
 void ha_lane_fence(struct ha_pair *pair, int slot, unsigned cause, struct ha_out *out)
 {
     struct ha_lane *lane = &pair->lane[slot];
@@ -115,8 +132,8 @@ void ha_lane_fence(struct ha_pair *pair, int slot, unsigned cause, struct ha_out
         /* It never accepted and never sent a packet: nothing to settle or drain. */
         lane->q       = HA_QP_ERR;
         lane->st      = HA_LANE_FENCED;
-        lane->proof   = HA_PROOF_EMPTY;
         lane->drained = 1;
+        ha_lane_set_proof(lane, HA_PROOF_EMPTY, 0, 0);
         break;
     case HA_QP_CONNECTING:
     case HA_QP_UP:
@@ -184,6 +201,11 @@ static void ha_on_qp_created(struct ha_pair *pair, const struct ha_event *event,
     lane->psn    = event->psn;
     lane->mtu    = event->mtu;
     lane->proof  = event->proof;
+    if (event->proof == HA_PROOF_LEDGER) {
+        lane->rxpsn    = event->ledger_key;
+        lane->received = (uint32_t)(event->ledger_addr >> 32);
+        lane->k        = (uint32_t)event->ledger_addr;
+    }
     lane->usable = usable;
     if (ha_pair_failed(pair))
         ha_lane_fence(pair, event->slot, HA_CAUSE_CLOSE, out);
@@ -228,9 +250,7 @@ static void ha_on_settled(struct ha_pair *pair, const struct ha_event *event, ui
     unused      = lane->st == HA_LANE_CONN || (pair->decider && lane->act == 0);
     lane->q     = HA_QP_ERR;
     lane->st    = HA_LANE_FENCED;
-    lane->proof = event->proof;
-    lane->rxpsn    = ha_proof_has_word(event->proof) ? event->psn : 0;
-    lane->received = ha_proof_has_count(event->proof) ? event->received : 0;
+    ha_lane_set_proof(lane, event->proof, event->psn, event->received);
     if (event->proof == HA_PROOF_NONE) {
         if (unused)
             lane->proof = HA_PROOF_EMPTY;

@@ -113,6 +113,8 @@ enum ha_fail {
 /* One slot in a record. `qpn`, `psn`, `mtu` are constant within a generation. */
 struct ha_record_lane {
     uint32_t gen, act;
+    /* Until READY, of a lane that will be proved by ledger: where the ledger is,
+     * see ha_pair_ledger(). Then: */
     uint32_t rxpsn;    /* word of the proof, valid from FENCED on when its kind has one */
     uint32_t received; /* count of the proof, the same */
     uint32_t k;        /* valid from RESOLVED on */
@@ -199,7 +201,8 @@ enum ha_event_kind {
     HA_EV_START,        /* A  the endpoint begins (either side) */
     HA_EV_RAIL,         /* A  slot, value = usable now */
     HA_EV_RECORD,       /* A  record of the peer, already checked by ha_packet */
-    HA_EV_QP_CREATED,   /* P  slot gen qpn psn mtu, proof = kind that this side will give */
+    HA_EV_QP_CREATED,   /* P  slot gen qpn psn mtu, proof = kind that this side will give, ledger_* = where
+                              the peer leaves its marks (proof = LEDGER) */
     HA_EV_QP_CONNECTED, /* A  slot gen */
     HA_EV_QP_FAILED,    /* A  slot gen: could not be created or connected */
     HA_EV_LANE_DOWN,    /* A  slot gen cause: hard, the lane is dead already */
@@ -220,6 +223,8 @@ struct ha_event {
     enum ha_event_kind      kind;
     int                     slot;
     uint32_t                gen, qpn, psn, received, value;
+    uint32_t                ledger_key;
+    uint64_t                ledger_addr;
     uint16_t                mtu;
     uint8_t                 cause, proof;
     uint64_t                wait; /* ns */
@@ -278,6 +283,10 @@ int ha_pair_rx_slot(const struct ha_pair *pair);
 
 /* What the peer proves about `slot`, for ha_log_resolve(). */
 struct ha_evidence ha_pair_evidence(const struct ha_pair *pair, int slot);
+
+/* Where the peer wants the marks of `slot`. Asked when the lane is connected: the
+ * peer's last word on it must be CONN or READY. 0 when it will not prove by ledger. */
+int ha_pair_ledger(const struct ha_pair *pair, int slot, uint64_t *addr, uint32_t *key);
 
 /* The failure that an error of ha_log_resolve() means. */
 unsigned ha_pair_bad_proof(int error);

@@ -56,6 +56,7 @@ enum ha_send_op {
 
 #define HA_SEND_INLINE   0x1u /* bytes are copied by the post: no lkey needed */
 #define HA_SEND_FENCE    0x2u
+#define HA_SEND_SILENT   0x4u /* success makes no completion: that of a later one says it */
 
 struct ha_send {
     uint64_t             wr_id;
@@ -114,7 +115,7 @@ uint32_t ha_rc_qpn(const struct ha_rc *rc);
 /* The responder's expected PSN as the device reports it now. */
 int ha_rc_expected_psn(struct ha_rc *rc, uint32_t *psn);
 
-/* Post one signaled send. 0, -ENOMEM when the queue is full, or an error.
+/* Post one send. 0, -ENOMEM when the queue is full, or an error.
  * Posting to a queue pair in ERR is allowed: it comes back flushed. */
 int ha_rc_post_send(struct ha_rc *rc, const struct ha_send *send);
 int ha_rc_post_recv(struct ha_rc *rc, uint64_t wr_id, const struct ha_sge *sge);

@@ -56,7 +56,7 @@ int ha_rc_create(struct ha_rail *rail, struct ha_cq *cq, struct ha_rc_caps *caps
         .send_cq = cq->cq,
         .recv_cq = cq->cq,
         .qp_type = IBV_QPT_RC,
-        .sq_sig_all = 1,
+        .sq_sig_all = 0,
         .cap = { .max_send_wr = caps->send_depth, .max_recv_wr = caps->recv_depth,
                  .max_send_sge = caps->max_sge, .max_recv_sge = 1,
                  .max_inline_data = caps->max_inline },
@@ -174,7 +174,7 @@ int ha_rc_post_send(struct ha_rc *rc, const struct ha_send *send)
     wr.sg_list    = (struct ibv_sge *)(uintptr_t)send->sge;
     wr.num_sge    = send->num_sge;
     wr.opcode     = opcodes[send->op];
-    wr.send_flags = IBV_SEND_SIGNALED |
+    wr.send_flags = ((send->flags & HA_SEND_SILENT) ? 0 : IBV_SEND_SIGNALED) |
                     ((send->flags & HA_SEND_INLINE) ? IBV_SEND_INLINE : 0) |
                     ((send->flags & HA_SEND_FENCE) ? IBV_SEND_FENCE : 0);
     wr.imm_data   = htonl(send->imm);
