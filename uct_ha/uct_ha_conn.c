@@ -238,6 +238,12 @@ static int lane_open(struct uct_ha_lane *lane)
     };
     int status;
 
+    if (caps.send_depth > ha_rail_limits(iface->rail[lane->slot])->max_qp_wr) {
+        ucs_error("ha_rc: %s has no room for %u sends of one lane, each with a mark for a peer that "
+                  "proves by ledger; lower UCX_HA_RC_TX_QUEUE_LEN, or set UCX_HA_RC_PROOF=count "
+                  "there", ha_rail_name(iface->rail[lane->slot]), caps.send_depth);
+        return -ENOSPC;
+    }
     status = uct_ha_rx_ring_init(lane->conn, lane->slot);
     if (status == 0 && lane->proof == HA_PROOF_LEDGER) {
         status = uct_ha_ledger_init(lane->conn, lane->slot);
