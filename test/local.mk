@@ -19,6 +19,7 @@ unit_tests = \
 	test/unit/test_core_recovery \
 	test/unit/test_core_rto \
 	test/unit/test_core_slow \
+	test/unit/test_info \
 	test/unit/test_match \
 	test/unit/test_md \
 	test/unit/test_topo \
@@ -97,6 +98,10 @@ test_unit_test_md_SOURCES = test/unit/test_md.c uct_ha/uct_ha_config.c \
 	uct_ha/uct_ha_reg.c
 test_unit_test_md_CPPFLAGS = $(unit_cppflags)
 test_unit_test_md_LDADD    = libha_discover.la $(unit_libs) $(UCX_LIBS)
+
+test_unit_test_info_SOURCES  = test/unit/test_info.c $(info_judge_sources)
+test_unit_test_info_CPPFLAGS = $(unit_cppflags)
+test_unit_test_info_LDADD    = libha_topo.la libha_verbs.la $(unit_libs)
 
 test_unit_test_match_SOURCES  = test/unit/test_match.c
 test_unit_test_match_CPPFLAGS = $(unit_cppflags)

@@ -52,6 +52,8 @@ libha_discover_la_LIBADD   = libha_topo.la $(HWLOC_LIBS) -lpthread
 libha_verbs_la_SOURCES = \
 	%D%/verbs/ha_cq.c \
 	%D%/verbs/ha_cq_priv.h \
+	%D%/verbs/ha_facts.c \
+	%D%/verbs/ha_facts.h \
 	%D%/verbs/ha_gid.c \
 	%D%/verbs/ha_gid.h \
 	%D%/verbs/ha_mr.c \

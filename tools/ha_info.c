@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* ha_info: rails, pairs, limits and budget as the transport sees them, and what is
+ * wrong with them. */
+
+#include "ha_info.h"
+
+#include "topo/ha_discover.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HEALTHY 0
+#define FINDINGS 1
+#define FAILED 2
+
+static void usage(FILE *out)
+{
+    fputs("usage: ha_info [--check] [--pairs] [--json] [--matrix] [--hwloc FILE] [--help]\n"
+          "\n"
+          "Shows the rails of this host as ha_rc sees them with the present UCX_HA_RC_* variables.\n"
+          "\n"
+          "  --check       only what is wrong, with the remedy for each\n"
+          "  --pairs       only which rail backs which, and why\n"
+          "  --json        everything, findings included, as one JSON object\n"
+          "  --matrix      which rails are near which NUMA node, as JSON for the batch engine\n"
+          "                (its option topology_file)\n"
+          "  --hwloc FILE  the pairs of another machine, from `lstopo --of xml FILE` there\n"
+          "  --help        this text\n"
+          "\n"
+          "Exit status: 0 = healthy, 1 = something was found (notes do not count), 2 = error.\n", out);
+}
+
+static int pairs_of_file(const char *path)
+{
+    struct ha_topo_rail   rails[HA_RAILS_MAX];
+    struct ha_topo_choice choices[HA_RAILS_MAX];
+    int                   num = ha_discover_xml(path, rails, HA_RAILS_MAX);
+
+    if (num < 0) {
+        fprintf(stderr, "ha_info: %s: %s\n", path,
+                num == -ENOSYS ? "built without hwloc" :
+                num == -EINVAL ? "not what `lstopo --of xml` writes" : strerror(-num));
+        return FAILED;
+    }
+    ha_topo_pair(rails, num, choices);
+    info_print_pairs(rails, choices, num, stdout);
+    return HEALTHY;
+}
+
+enum what { WHAT_ALL, WHAT_CHECK = 'c', WHAT_PAIRS = 'p', WHAT_JSON = 'j', WHAT_MATRIX = 'm' };
+
+static int show(enum what what)
+{
+    static struct info         info;
+    static struct info_finding findings[INFO_FINDINGS_MAX];
+    int                        num;
+
+    if (info_gather(&info) != 0) {
+        return FAILED;
+    }
+    num = info_check(&info, findings, INFO_FINDINGS_MAX);
+    switch (what) {
+    case WHAT_JSON:
+        info_print_json(&info, findings, num, stdout);
+        break;
+    case WHAT_PAIRS:
+        info_print_pairs(info.topo, info.choice, info.num, stdout);
+        break;
+    case WHAT_MATRIX:
+        info_print_matrix(&info, stdout);
+        return HEALTHY;
+    case WHAT_ALL:
+        info_print_rails(&info, stdout);
+        printf("\npairs\n");
+        info_print_pairs(info.topo, info.choice, info.num, stdout);
+        printf("\nfindings\n"); /* fall through */
+    case WHAT_CHECK:
+        info_print_findings(findings, num, stdout);
+        break;
+    }
+    return info_is_unhealthy(findings, num) ? FINDINGS : HEALTHY;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option options[] = {
+        { "check", no_argument, NULL, WHAT_CHECK }, { "pairs", no_argument, NULL, WHAT_PAIRS },
+        { "json", no_argument, NULL, WHAT_JSON },   { "matrix", no_argument, NULL, WHAT_MATRIX },
+        { "hwloc", required_argument, NULL, 'x' },  { "help", no_argument, NULL, 'h' },
+        { NULL, 0, NULL, 0 }
+    };
+    const char *file = NULL;
+    enum what   what = WHAT_ALL;
+    int         option, status;
+
+    while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+        switch (option) {
+        case WHAT_CHECK:
+        case WHAT_PAIRS:
+        case WHAT_JSON:
+        case WHAT_MATRIX:
+            what = (enum what)option;
+            break;
+        case 'x':
+            file = optarg;
+            break;
+        case 'h':
+            usage(stdout);
+            return HEALTHY;
+        default:
+            usage(stderr);
+            return FAILED;
+        }
+    }
+    if (optind < argc) {
+        fprintf(stderr, "ha_info: what is '%s'? See --help\n", argv[optind]);
+        return FAILED;
+    }
+    status = file != NULL ? pairs_of_file(file) : show(what);
+    if (fflush(stdout) != 0) {
+        fprintf(stderr, "ha_info: cannot write: %s\n", strerror(errno));
+        return FAILED;
+    }
+    return status;
+}

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Programs for whoever looks after the hosts.
+
+bin_PROGRAMS += %D%/ha_info
+
+info_judge_sources = %D%/ha_info.h %D%/ha_info_check.c
+
+%C%_ha_info_SOURCES = \
+	$(info_judge_sources) \
+	%D%/ha_info.c \
+	%D%/ha_info_gather.c \
+	%D%/ha_info_json.c \
+	%D%/ha_info_text.c \
+	uct_ha/uct_ha_config.c \
+	uct_ha/uct_ha_rails.c
+%C%_ha_info_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
+%C%_ha_info_LDADD    = libha_discover.la libha_verbs.la $(UCX_LIBS) -lpthread
+
+TESTS      += %D%/test_ha_info.sh
+EXTRA_DIST += %D%/test_ha_info.sh
