@@ -25,6 +25,8 @@ AC_DEFUN([HA_META], [
     HA_META_LIBRARY([LIBCURL], [libcurl], [libcurl4-openssl-dev], [HTTP and etcd metadata])
     HA_META_LIBRARY([HIREDIS], [hiredis], [libhiredis-dev], [Redis metadata])
     HA_META_LIBRARY([MICROHTTPD], [libmicrohttpd], [libmicrohttpd-dev], [the program hte_http_store])
+    AC_CHECK_PROG([PYTHON3], [python3], [python3])
+    AM_CONDITIONAL([HAVE_PYTHON3], [test -n "$PYTHON3"])
     AM_CONDITIONAL([HAVE_JANSSON], [test "x$have_jansson" = xyes])
     AM_CONDITIONAL([HAVE_LIBCURL], [test -n "$LIBCURL_LIBS"])
     AM_CONDITIONAL([HAVE_MICROHTTPD], [test -n "$MICROHTTPD_LIBS"])
