@@ -41,6 +41,7 @@ static int open_meta(struct hte_engine *engine, const struct hte_config *config)
         .secret       = text_or_null(settings->secret),
         .connect_ms   = (unsigned)settings->connect_timeout_ms,
         .call_ms      = (unsigned)settings->handshake_timeout_ms,
+        .max_frame    = settings->handshake_max,
         .handler      = on_call,
         .arg          = engine,
     };

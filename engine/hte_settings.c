@@ -52,6 +52,8 @@ static const struct row rows[] = {
     NUMBER("pretouch_size", AT(pretouch_size), "1G", 0, UINT64_MAX,
            "memory of this size and above is touched by several threads before it is registered; 0 = never"),
     NUMBER("handshake_timeout_ms", AT(handshake_timeout_ms), "5000", 1, 600000, "for a peer's or store's answer"),
+    NUMBER("handshake_max", AT(handshake_max), "1M", 1ull << 20, 64ull << 20,
+           "bytes of a descriptor or message between processes; thousands of buffers need more, on all sides"),
     NUMBER("connect_timeout_ms", AT(connect_timeout_ms), "5000", 1, 600000, "for a TCP connection to a peer or store"),
     NUMBER("shutdown_timeout_ms", AT(shutdown_timeout_ms), "5000", 0, 600000,
            "hte_destroy() breaks connections off after it"),

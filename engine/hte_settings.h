@@ -16,7 +16,7 @@ struct hte_settings {
     uint64_t policy; /* enum hte_policy */
     uint64_t rail_errors, rail_window_ms, rail_pause_ms, rail_pause_max_ms;
     uint64_t pretouch_size;
-    uint64_t handshake_timeout_ms, connect_timeout_ms, shutdown_timeout_ms;
+    uint64_t handshake_timeout_ms, handshake_max, connect_timeout_ms, shutdown_timeout_ms;
     uint64_t keepalive_ms;
     uint64_t notify_max, segments_max, batches_max;
     char    *devices, *topology_file, *cluster, *secret; /* "" = not set */

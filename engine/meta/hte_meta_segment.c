@@ -214,8 +214,8 @@ int hte_meta_publish(struct hte_meta *meta, const struct hte_descriptor *descrip
     /* quoted once more it has to fit into a reply, with room for the rest of that */
     if (strlen(json) + strlen(json) / 8 + HTE_WHY_MAX > meta->client.max_frame) {
         ret = hte_why_set(why, HTE_ERR_LIMIT,
-                          "the descriptor of %u buffers has %zu bytes: too many for frames of %zu; register fewer and "
-                          "larger buffers, or allow larger frames on all sides",
+                          "the descriptor of %u buffers has %zu bytes: too many for %zu (option handshake_max, on all "
+                          "sides); or register fewer and larger buffers",
                           named.num_buffers, strlen(json), meta->client.max_frame);
     } else {
         ret = publish_json(meta, json, why);
