@@ -66,6 +66,17 @@ libhte_la_LIBADD   = libhte_core.la libhte_meta.la $(UCX_LIBS) $(JANSSON_LIBS) -
 # hte.h gives its functions default visibility; everything else is hidden.
 libhte_la_LDFLAGS  = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined
 
+bin_PROGRAMS += %D%/bench/hte_bench
+%C%_bench_hte_bench_SOURCES = \
+	%D%/bench/bench_options.c \
+	%D%/bench/bench_plain.c \
+	%D%/bench/bench_report.c \
+	%D%/bench/bench_run.c \
+	%D%/bench/hte_bench.c \
+	%D%/bench/hte_bench.h
+%C%_bench_hte_bench_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
+%C%_bench_hte_bench_LDADD    = libhte.la $(UCX_LIBS) -lpthread
+
 if HAVE_CMOCKA
 hte_tests = %D%/test/test_core %D%/test/test_engine %D%/test/test_faults
 check_PROGRAMS += $(hte_tests)

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "hte_bench.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char help[] =
+    "usage: hte_bench [options]                          target and initiator on this machine\n"
+    "       hte_bench --mode=target [options]            prints the name of its segment, serves until it is stopped\n"
+    "       hte_bench --mode=initiator --segment_id=NAME [options]\n"
+    "\n"
+    "  --mode=self|initiator|target   self starts the target by itself\n"
+    "  --metadata_server=URL          P2PHANDSHAKE (default), http://, redis://, etcd://\n"
+    "  --local_server_name=NAME       own name; peer to peer: host[:port] that others reach this one by\n"
+    "  --bind=ADDRESS                 of the handshake server\n"
+    "  --segment_id=NAME              of the target\n"
+    "  --operation=read|write|mix     default write\n"
+    "  --buffer_size=BYTES            registered memory per side, default 256M\n"
+    "  --block_size=BYTES[,...]       per request, default 64K; several values are swept\n"
+    "  --batch_size=N[,...]           requests per batch, default 128\n"
+    "  --threads=N[,...]              submitting threads, default 1\n"
+    "  --engine_threads=N             worker threads of the engine, default as --threads\n"
+    "  --depth=N                      batches that each thread has under way, default 2\n"
+    "  --duration=SECONDS             per point, default 5\n"
+    "  --device_name=LIST             devices to choose among (option devices)\n"
+    "  --nic_priority_matrix=FILE     topology JSON (option topology_file)\n"
+    "  --protocol=LIST                UCX_TLS\n"
+    "  --set=KEY=VALUE                any option of the engine, or UCX_*; repeatable; --set=help lists them\n"
+    "  --check                        compare every byte of every batch (slow; a sample is always compared)\n"
+    "  --baseline                     mode self: also run plain ucp_put_nbx/ucp_get_nbx and print the ratio\n"
+    "  --report_unit=GB|GiB|Gb|MB|MiB|Mb   per second, default GB\n"
+    "  --report_precision=N           digits, default 2\n"
+    "  --csv, --json, --quiet         CSV table; JSON of the last point as last line; no progress display\n"
+    "\n"
+    "Sizes take K, M, G. Exit status 0: all requests completed and all bytes compared were right.\n";
+
+void die(const char *format, ...)
+{
+    va_list args;
+
+    fflush(stdout);
+    fputs("hte_bench: ", stderr);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+    exit(2);
+}
+
+static uint64_t parse_size(const char *name, const char *text, char **end)
+{
+    static const char units[] = "KMGT";
+    const char *unit;
+    uint64_t value;
+
+    errno = 0;
+    value = strtoull(text, end, 10);
+    if (!isdigit((unsigned char)text[0]) || errno != 0) {
+        die("--%s='%s' is not a number", name, text);
+    }
+    unit = **end == '\0' ? NULL : strchr(units, toupper((unsigned char)**end));
+    if (unit != NULL) {
+        value <<= 10 * (unit - units + 1);
+        ++*end;
+    }
+    return value;
+}
+
+static uint64_t parse_number(const char *name, const char *text, uint64_t min, uint64_t max)
+{
+    char *end;
+    uint64_t value = parse_size(name, text, &end);
+
+    if (*end != '\0' || value < min || value > max) {
+        die("--%s='%s' is not a number from %llu to %llu", name, text, (unsigned long long)min,
+            (unsigned long long)max);
+    }
+    return value;
+}
+
+static void parse_sweep(const char *name, const char *text, uint64_t max, struct sweep *sweep)
+{
+    const char *at = text;
+    char *end;
+
+    for (sweep->count = 0;; at = end + 1) {
+        if (sweep->count == SWEEP_MAX) {
+            die("--%s has more than %d values", name, SWEEP_MAX);
+        }
+        sweep->values[sweep->count] = parse_size(name, at, &end);
+        if (sweep->values[sweep->count] < 1 || sweep->values[sweep->count] > max || (*end != '\0' && *end != ',')) {
+            die("--%s='%s': write numbers from 1 to %llu, separated by commas", name, text, (unsigned long long)max);
+        }
+        ++sweep->count;
+        if (*end == '\0') {
+            return;
+        }
+    }
+}
+
+static unsigned parse_choice(const char *name, const char *text, const char *const *choices)
+{
+    unsigned i;
+
+    for (i = 0; choices[i] != NULL; ++i) {
+        if (strcmp(text, choices[i]) == 0) {
+            return i;
+        }
+    }
+    die("--%s='%s' is not known; --help lists the values", name, text);
+}
+
+static void list_engine_options(void)
+{
+    struct hte_option_help option;
+    unsigned i;
+
+    for (i = 0; hte_option_help(i, &option) == HTE_OK; ++i) {
+        printf("%-22s %-8s %s\n", option.key, option.value, option.help);
+    }
+    exit(0);
+}
+
+static void add_engine(struct options *options, const char *key, const char *value)
+{
+    if (options->n_engine == OPTIONS_MAX) {
+        die("more than %d options for the engine", OPTIONS_MAX);
+    }
+    options->engine[options->n_engine++] = (struct hte_option){.key = key, .value = value};
+}
+
+static void set_engine(struct options *options, char *assignment)
+{
+    char *equals = strchr(assignment, '=');
+
+    if (strcmp(assignment, "help") == 0) {
+        list_engine_options();
+    }
+    if (equals == NULL) {
+        die("--set=%s: write KEY=VALUE", assignment);
+    }
+    *equals = '\0';
+    add_engine(options, assignment, equals + 1);
+}
+
+enum id {
+    ID_MODE = 256, ID_METADATA, ID_NAME, ID_BIND, ID_SEGMENT, ID_OPERATION, ID_BUFFER, ID_BLOCK, ID_BATCH, ID_THREADS,
+    ID_ENGINE_THREADS, ID_DEPTH, ID_DURATION, ID_DEVICE, ID_MATRIX, ID_PROTOCOL, ID_SET, ID_CHECK, ID_BASELINE, ID_UNIT,
+    ID_PRECISION, ID_CSV, ID_JSON, ID_QUIET, ID_HELP
+};
+
+static const struct option table[] = {
+    {"mode", 1, NULL, ID_MODE}, {"metadata_server", 1, NULL, ID_METADATA}, {"local_server_name", 1, NULL, ID_NAME},
+    {"bind", 1, NULL, ID_BIND}, {"segment_id", 1, NULL, ID_SEGMENT}, {"operation", 1, NULL, ID_OPERATION},
+    {"buffer_size", 1, NULL, ID_BUFFER}, {"block_size", 1, NULL, ID_BLOCK}, {"batch_size", 1, NULL, ID_BATCH},
+    {"threads", 1, NULL, ID_THREADS}, {"engine_threads", 1, NULL, ID_ENGINE_THREADS}, {"depth", 1, NULL, ID_DEPTH},
+    {"duration", 1, NULL, ID_DURATION}, {"device_name", 1, NULL, ID_DEVICE}, {"nic_priority_matrix", 1, NULL, ID_MATRIX},
+    {"protocol", 1, NULL, ID_PROTOCOL}, {"set", 1, NULL, ID_SET}, {"check", 0, NULL, ID_CHECK},
+    {"baseline", 0, NULL, ID_BASELINE}, {"report_unit", 1, NULL, ID_UNIT}, {"report_precision", 1, NULL, ID_PRECISION},
+    {"csv", 0, NULL, ID_CSV}, {"json", 0, NULL, ID_JSON}, {"quiet", 0, NULL, ID_QUIET}, {"help", 0, NULL, ID_HELP},
+    {NULL, 0, NULL, 0}};
+
+static double parse_seconds(const char *text)
+{
+    char *end;
+    double value = strtod(text, &end);
+
+    if (end == text || *end != '\0' || !(value > 0 && value <= 86400)) {
+        die("--duration='%s' is not a number of seconds", text);
+    }
+    return value;
+}
+
+static void set_text(struct options *o, int id, char *value)
+{
+    static const char *const modes[]      = {"self", "initiator", "target", NULL};
+    static const char *const operations[] = {"read", "write", "mix", NULL};
+
+    switch (id) {
+    case ID_MODE:
+        o->mode = (enum mode)parse_choice("mode", value, modes);
+        break;
+    case ID_OPERATION:
+        o->operation = (enum operation)parse_choice("operation", value, operations);
+        break;
+    case ID_METADATA:
+        o->metadata = value;
+        break;
+    case ID_NAME:
+        o->name = value;
+        break;
+    case ID_BIND:
+        o->bind_host = value;
+        break;
+    case ID_SEGMENT:
+        o->segment = value;
+        break;
+    case ID_DEVICE:
+        add_engine(o, "devices", value);
+        break;
+    case ID_MATRIX:
+        add_engine(o, "topology_file", value);
+        break;
+    case ID_PROTOCOL:
+        add_engine(o, "UCX_TLS", value);
+        setenv("UCX_TLS", value, 1); /* of the baseline */
+        break;
+    case ID_SET:
+        set_engine(o, value);
+        break;
+    case ID_HELP:
+        fputs(help, stdout);
+        exit(0);
+    default:
+        fputs("hte_bench --help lists the options\n", stderr);
+        exit(2);
+    }
+}
+
+static void set(struct options *o, int id, char *value)
+{
+    static const char *const units[] = {"GB", "GiB", "Gb", "MB", "MiB", "Mb", NULL};
+
+    switch (id) {
+    case ID_BUFFER:
+        o->buffer_size = parse_number("buffer_size", value, 4096, 1ull << 46);
+        break;
+    case ID_BLOCK:
+        parse_sweep("block_size", value, 1ull << 40, &o->block);
+        break;
+    case ID_BATCH:
+        parse_sweep("batch_size", value, HTE_BATCH_MAX, &o->batch);
+        break;
+    case ID_THREADS:
+        parse_sweep("threads", value, 256, &o->threads);
+        break;
+    case ID_ENGINE_THREADS:
+        o->engine_threads = parse_number("engine_threads", value, 1, 64);
+        break;
+    case ID_DEPTH:
+        o->depth = parse_number("depth", value, 1, 64);
+        break;
+    case ID_DURATION:
+        o->duration = parse_seconds(value);
+        break;
+    case ID_UNIT:
+        o->unit = units[parse_choice("report_unit", value, units)];
+        break;
+    case ID_PRECISION:
+        o->precision = parse_number("report_precision", value, 0, 9);
+        break;
+    case ID_CHECK:
+        o->check = true;
+        break;
+    case ID_BASELINE:
+        o->baseline = true;
+        break;
+    case ID_CSV:
+        o->csv = true;
+        break;
+    case ID_JSON:
+        o->json = true;
+        break;
+    case ID_QUIET:
+        o->quiet = true;
+        break;
+    default:
+        set_text(o, id, value);
+        break;
+    }
+}
+
+void options_parse(struct options *o, int argc, char **argv)
+{
+    int id;
+
+    *o = (struct options){
+        .operation   = OPERATION_WRITE,
+        .buffer_size = 256ull << 20,
+        .block       = {.values = {65536}, .count = 1},
+        .batch       = {.values = {128}, .count = 1},
+        .threads     = {.values = {1}, .count = 1},
+        .depth       = 2,
+        .duration    = 5,
+        .unit        = "GB",
+        .precision   = 2,
+    };
+    while ((id = getopt_long(argc, argv, "", table, NULL)) != -1) {
+        set(o, id, optarg);
+    }
+    if (optind < argc) {
+        die("'%s' is not an option; --help lists them", argv[optind]);
+    }
+    if (o->mode == MODE_INITIATOR && o->segment == NULL) {
+        die("--mode=initiator needs --segment_id: the name that the target printed");
+    }
+    if (o->baseline && o->mode != MODE_SELF) {
+        die("--baseline is for mode self; between hosts, compare with ucx_perftest -t ucp_put_bw");
+    }
+    if (o->baseline && o->operation == OPERATION_MIX) {
+        die("--baseline is for --operation=read or write");
+    }
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What UCX does without the engine: a loop of ucp_put_nbx() or ucp_get_nbx() per thread, `window` under way, one flush
+ * at the end. The target only progresses, as the engine's does. */
+#include "hte_bench.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <ucp/api/ucp.h>
+
+#define BLOB_MAX 65536
+
+struct blob {
+    size_t length;
+    char   bytes[BLOB_MAX];
+};
+
+struct plain {
+    ucp_context_h context;
+    ucp_mem_h     memh;
+    char         *memory;
+};
+
+static void must_ucs(ucs_status_t status, const char *what)
+{
+    if (status != UCS_OK) {
+        die("baseline: %s: %s", what, ucs_status_string(status));
+    }
+}
+
+static void send_all(int fd, const void *bytes, size_t length)
+{
+    if (write(fd, bytes, length) != (ssize_t)length) {
+        die("baseline: the other process is gone");
+    }
+}
+
+static void receive_all(int fd, void *bytes, size_t length)
+{
+    size_t done = 0;
+    ssize_t n;
+
+    while (done < length) {
+        n = read(fd, (char *)bytes + done, length - done);
+        if (n <= 0) {
+            die("baseline: the other process is gone");
+        }
+        done += (size_t)n;
+    }
+}
+
+static void open_plain(struct plain *plain, uint64_t size)
+{
+    ucp_params_t params = {
+        .field_mask        = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED,
+        .features          = UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP,
+        .mt_workers_shared = 1,
+    };
+    ucp_mem_map_params_t map = {
+        .field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH,
+        .length     = size,
+    };
+
+    must_ucs(ucp_init(&params, NULL, &plain->context), "ucp_init");
+    plain->memory = aligned_alloc(4096, (size + 4095) & ~4095ull);
+    if (plain->memory == NULL) {
+        die("no memory for %llu bytes", (unsigned long long)size);
+    }
+    memset(plain->memory, 1, size);
+    map.address = plain->memory;
+    must_ucs(ucp_mem_map(plain->context, &map, &plain->memh), "ucp_mem_map");
+}
+
+static void close_plain(struct plain *plain)
+{
+    ucp_mem_unmap(plain->context, plain->memh);
+    ucp_cleanup(plain->context);
+    free(plain->memory);
+}
+
+static ucp_worker_h open_worker(const struct plain *plain)
+{
+    ucp_worker_params_t params = {
+        .field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE, .thread_mode = UCS_THREAD_MODE_SERIALIZED};
+    ucp_worker_h worker;
+
+    must_ucs(ucp_worker_create(plain->context, &params, &worker), "ucp_worker_create");
+    return worker;
+}
+
+/* ---- target ---- */
+
+struct server {
+    pthread_t     id;
+    ucp_worker_h  worker;
+    _Atomic bool *is_over;
+};
+
+static void *serve(void *arg)
+{
+    struct server *server = arg;
+    struct pollfd fd      = {.events = POLLIN};
+    unsigned idle         = 0;
+
+    must_ucs(ucp_worker_get_efd(server->worker, &fd.fd), "ucp_worker_get_efd");
+    while (!atomic_load(server->is_over)) {
+        idle = ucp_worker_progress(server->worker) != 0 ? 0 : idle + 1;
+        if (idle > 1000 && ucp_worker_arm(server->worker) == UCS_OK) {
+            poll(&fd, 1, 100);
+        }
+    }
+    return NULL;
+}
+
+static void tell_address(ucp_worker_h worker, int fd)
+{
+    struct blob blob = {.length = 0};
+    ucp_address_t *address;
+
+    must_ucs(ucp_worker_get_address(worker, &address, &blob.length), "ucp_worker_get_address");
+    if (blob.length > BLOB_MAX) {
+        die("baseline: a worker address of %zu bytes", blob.length);
+    }
+    memcpy(blob.bytes, address, blob.length);
+    ucp_worker_release_address(worker, address);
+    send_all(fd, &blob, sizeof(blob));
+}
+
+static void tell_key(const struct plain *plain, int fd)
+{
+    struct blob blob  = {.length = 0};
+    uint64_t addr     = (uint64_t)plain->memory;
+    void *key;
+
+    must_ucs(ucp_rkey_pack(plain->context, plain->memh, &key, &blob.length), "ucp_rkey_pack");
+    memcpy(blob.bytes, key, blob.length);
+    ucp_rkey_buffer_release(key);
+    send_all(fd, &blob, sizeof(blob));
+    send_all(fd, &addr, sizeof(addr));
+}
+
+void run_plain_target(uint64_t threads, uint64_t size, int out_fd, int in_fd)
+{
+    struct server *servers = calloc(threads, sizeof(*servers));
+    _Atomic bool is_over   = false;
+    struct plain plain;
+    uint64_t i;
+    char byte;
+
+    open_plain(&plain, size);
+    tell_key(&plain, out_fd);
+    for (i = 0; i < threads; ++i) {
+        servers[i].worker  = open_worker(&plain);
+        servers[i].is_over = &is_over;
+        tell_address(servers[i].worker, out_fd);
+        pthread_create(&servers[i].id, NULL, serve, &servers[i]);
+    }
+    receive_all(in_fd, &byte, 1);
+    atomic_store(&is_over, true);
+    for (i = 0; i < threads; ++i) {
+        pthread_join(servers[i].id, NULL);
+        ucp_worker_destroy(servers[i].worker);
+    }
+    close_plain(&plain);
+    free(servers);
+}
+
+/* ---- initiator ---- */
+
+struct client {
+    pthread_t             id;
+    const struct options *options;
+    const struct point   *point;
+    ucp_worker_h          worker;
+    ucp_ep_h              ep;
+    ucp_rkey_h            rkey;
+    char                 *local;
+    uint64_t              remote, share, window, out, blocks;
+    double                begin, finished;
+    int                   event_fd;
+};
+
+static void on_end(void *request, ucs_status_t status, void *arg)
+{
+    must_ucs(status, "operation");
+    --*(uint64_t *)arg;
+    ucp_request_free(request);
+}
+
+/* Waits as the engine's threads do: polls for a while, then sleeps. */
+static void progress(struct client *c)
+{
+    struct pollfd fd = {.fd = c->event_fd, .events = POLLIN};
+    double begin;
+
+    if (ucp_worker_progress(c->worker) != 0) {
+        return;
+    }
+    for (begin = now_seconds(); now_seconds() - begin < 20e-6;) {
+        if (ucp_worker_progress(c->worker) != 0) {
+            return;
+        }
+    }
+    if (ucp_worker_arm(c->worker) == UCS_OK) {
+        poll(&fd, 1, 100);
+    }
+}
+
+static void post(struct client *c, uint64_t offset)
+{
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+        .cb.send      = on_end,
+        .user_data    = &c->out,
+    };
+    ucs_status_ptr_t request;
+
+    ++c->out;
+    request = c->options->operation == OPERATION_READ
+                  ? ucp_get_nbx(c->ep, c->local + offset, c->point->block, c->remote + offset, c->rkey, &param)
+                  : ucp_put_nbx(c->ep, c->local + offset, c->point->block, c->remote + offset, c->rkey, &param);
+    if (!UCS_PTR_IS_PTR(request)) {
+        must_ucs(UCS_PTR_STATUS(request), "post");
+        --c->out;
+    }
+}
+
+static void flush(struct client *c)
+{
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+        .cb.send      = on_end,
+        .user_data    = &c->out,
+    };
+
+    ++c->out;
+    if (!UCS_PTR_IS_PTR(ucp_ep_flush_nbx(c->ep, &param))) {
+        --c->out;
+    }
+    while (c->out > 0) {
+        progress(c);
+    }
+}
+
+static void *run(void *arg)
+{
+    struct client *c = arg;
+    uint64_t offset  = 0;
+
+    while (now_seconds() < c->begin + c->options->duration) {
+        while (c->out < c->window) {
+            offset = offset + c->point->block > c->share ? 0 : offset;
+            post(c, offset);
+            offset += c->point->block;
+            ++c->blocks;
+        }
+        progress(c);
+    }
+    flush(c);
+    c->finished = now_seconds();
+    return NULL;
+}
+
+static void connect_client(struct client *c, const struct plain *plain, struct blob *key, int in_fd)
+{
+    struct blob *address = malloc(sizeof(*address));
+    ucp_ep_params_t params = {
+        .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE,
+        .err_mode   = UCP_ERR_HANDLING_MODE_PEER,
+    };
+    ucs_status_t status;
+
+    if (address == NULL) {
+        die("no memory");
+    }
+    receive_all(in_fd, address, sizeof(*address));
+    c->worker      = open_worker(plain);
+    params.address = (ucp_address_t *)address->bytes;
+    must_ucs(ucp_worker_get_efd(c->worker, &c->event_fd), "ucp_worker_get_efd");
+    status = ucp_ep_create(c->worker, &params, &c->ep);
+    if (status == UCS_ERR_UNREACHABLE) { /* as the engine does */
+        params.err_mode = UCP_ERR_HANDLING_MODE_NONE;
+        status          = ucp_ep_create(c->worker, &params, &c->ep);
+    }
+    must_ucs(status, "ucp_ep_create");
+    must_ucs(ucp_ep_rkey_unpack(c->ep, key->bytes, &c->rkey), "ucp_ep_rkey_unpack");
+    flush(c);
+    free(address);
+}
+
+static void disconnect_client(struct client *c)
+{
+    ucp_request_param_t param = {.op_attr_mask = 0};
+    ucs_status_ptr_t request;
+
+    ucp_rkey_destroy(c->rkey);
+    request = ucp_ep_close_nbx(c->ep, &param);
+    while (UCS_PTR_IS_PTR(request) && ucp_request_check_status(request) == UCS_INPROGRESS) {
+        ucp_worker_progress(c->worker);
+    }
+    if (UCS_PTR_IS_PTR(request)) {
+        ucp_request_free(request);
+    }
+    ucp_worker_destroy(c->worker);
+}
+
+void run_plain(const struct options *o, const struct point *point, uint64_t window, int in_fd, int out_fd,
+               struct result *result)
+{
+    struct client *clients = calloc(point->threads, sizeof(*clients));
+    struct blob *key       = malloc(sizeof(*key));
+    struct plain plain;
+    uint64_t i, remote;
+    double begin, cpu;
+
+    if (clients == NULL || key == NULL) {
+        die("no memory");
+    }
+    *result = (struct result){.seconds = 0};
+    open_plain(&plain, o->buffer_size);
+    receive_all(in_fd, key, sizeof(*key));
+    receive_all(in_fd, &remote, sizeof(remote));
+    for (i = 0; i < point->threads; ++i) {
+        clients[i] = (struct client){.options = o, .point = point, .share = o->buffer_size / point->threads & ~63ull,
+                                     .window = window};
+        clients[i].local  = plain.memory + i * clients[i].share;
+        clients[i].remote = remote + i * clients[i].share;
+        connect_client(&clients[i], &plain, key, in_fd);
+    }
+    begin = now_seconds();
+    cpu   = cpu_seconds();
+    for (i = 0; i < point->threads; ++i) {
+        clients[i].begin = begin;
+        pthread_create(&clients[i].id, NULL, run, &clients[i]);
+    }
+    for (i = 0; i < point->threads; ++i) {
+        pthread_join(clients[i].id, NULL);
+        result->blocks += clients[i].blocks;
+        result->seconds = clients[i].finished - begin > result->seconds ? clients[i].finished - begin : result->seconds;
+    }
+    result->cpu_seconds = cpu_seconds() - cpu;
+    result->slices      = result->blocks;
+    result->bytes       = result->blocks * point->block;
+    for (i = 0; i < point->threads; ++i) {
+        disconnect_client(&clients[i]);
+    }
+    send_all(out_fd, "x", 1);
+    close_plain(&plain);
+    free(clients);
+    free(key);
+}

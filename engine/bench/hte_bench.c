@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Throughput and latency of the batch engine: modes, sweep, and the processes of mode self. */
+#include "hte_bench.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+struct child {
+    pid_t pid;
+    int   to, from;
+};
+
+void must(int error, const char *what)
+{
+    if (error != HTE_OK) {
+        die("%s: %s (%s)", what, hte_error_string(error), hte_error_detail());
+    }
+}
+
+double now_seconds(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+double cpu_seconds(void)
+{
+    struct rusage usage;
+
+    getrusage(RUSAGE_SELF, &usage);
+    return (double)usage.ru_utime.tv_sec + (double)usage.ru_utime.tv_usec * 1e-6 + (double)usage.ru_stime.tv_sec +
+           (double)usage.ru_stime.tv_usec * 1e-6;
+}
+
+/* ---- engines ---- */
+
+static struct hte_engine *open_engine(const struct options *o, uint64_t threads, char **buffer)
+{
+    char text[24];
+    struct hte_option options[OPTIONS_MAX + 1];
+    struct hte_config config = {
+        .size = sizeof(config), .metadata = o->metadata, .name = o->name, .bind_host = o->bind_host,
+        .options = options, .n_options = o->n_engine + 1};
+    struct hte_memory memory = {.length = o->buffer_size};
+    struct hte_engine *engine;
+
+    if (o->mode == MODE_SELF && config.name == NULL) {
+        config.name = "127.0.0.1";
+    }
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)(o->engine_threads != 0 ? o->engine_threads : threads));
+    options[0] = (struct hte_option){.key = "threads", .value = text};
+    memcpy(&options[1], o->engine, o->n_engine * sizeof(options[0]));
+    must(hte_create(&config, &engine), "create the engine");
+    memory.addr = mmap(NULL, o->buffer_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory.addr == MAP_FAILED) {
+        die("no memory for --buffer_size=%llu", (unsigned long long)o->buffer_size);
+    }
+    memset(memory.addr, 1, o->buffer_size);
+    must(hte_memory_register(engine, &memory), "register memory");
+    *buffer = memory.addr;
+    return engine;
+}
+
+struct hte_engine *initiator_open(const struct options *options, uint64_t threads, char **buffer)
+{
+    return open_engine(options, threads, buffer);
+}
+
+static void wait_for_signal(void)
+{
+    sigset_t set;
+    int number;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigwait(&set, &number);
+}
+
+static void block_signals(void)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+void run_target(const struct options *o, int ready_fd, int stop_fd)
+{
+    char name[HTE_NAME_MAX + 1] = "", *buffer, byte;
+    struct hte_engine *engine;
+
+    if (stop_fd < 0) {
+        block_signals(); /* before the engine's threads are made, which inherit it */
+    }
+    engine = open_engine(o, o->threads.values[o->threads.count - 1], &buffer);
+    must(hte_local_name(engine, name, sizeof(name)), "name");
+    if (stop_fd < 0) {
+        printf("segment %s\n", name);
+        fflush(stdout);
+        wait_for_signal();
+    } else if (write(ready_fd, name, sizeof(name)) != sizeof(name) || read(stop_fd, &byte, 1) < 0) {
+        die("the initiator is gone");
+    }
+    hte_destroy(engine);
+}
+
+/* ---- child processes of mode self ---- */
+
+static void child_start(struct child *child, char *program, char **argv, const char *role, const char *arguments)
+{
+    int to[2], from[2];
+    char ends[48], **args;
+    int i, n = 0;
+
+    while (argv[n] != NULL) {
+        ++n;
+    }
+    args = calloc((size_t)n + 5, sizeof(*args));
+    if (args == NULL || pipe(to) != 0 || pipe(from) != 0) {
+        die("cannot start the target");
+    }
+    fcntl(to[1], F_SETFD, FD_CLOEXEC);
+    fcntl(from[0], F_SETFD, FD_CLOEXEC);
+    snprintf(ends, sizeof(ends), "%d,%d", to[0], from[1]);
+    args[0] = program;
+    args[1] = (char *)role;
+    args[2] = ends;
+    args[3] = (char *)arguments;
+    for (i = 1; i < n; ++i) {
+        args[3 + i] = argv[i];
+    }
+    child->pid = fork();
+    if (child->pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        execv("/proc/self/exe", args);
+        _exit(127);
+    }
+    close(to[0]);
+    close(from[1]);
+    free(args);
+    child->to   = to[1];
+    child->from = from[0];
+}
+
+static void child_end(struct child *child)
+{
+    int status;
+
+    close(child->to);
+    close(child->from);
+    waitpid(child->pid, &status, 0);
+    if (status != 0) {
+        die("the target's process ended with status 0x%x", status);
+    }
+}
+
+/* argv: program role ends arguments [options...] */
+static void child_main(int argc, char **argv)
+{
+    struct options options;
+    unsigned long long threads, size;
+    int in, out;
+
+    if (argc < 4 || sscanf(argv[2], "%d,%d", &in, &out) != 2) {
+        return;
+    }
+    if (strcmp(argv[1], "plain-target") == 0 && sscanf(argv[3], "%llu,%llu", &threads, &size) == 2) {
+        options_parse(&options, argc - 3, argv + 3); /* sets UCX_TLS */
+        run_plain_target(threads, size, out, in);
+        exit(0);
+    }
+    if (strcmp(argv[1], "engine-target") == 0) {
+        options_parse(&options, argc - 3, argv + 3);
+        run_target(&options, out, in);
+        exit(0);
+    }
+}
+
+/* ---- the sweep ---- */
+
+static uint64_t find_remote(struct hte_engine *engine, hte_segment_t segment, uint64_t size)
+{
+    struct hte_buffer buffer;
+    size_t count = 1;
+
+    must(hte_segment_buffers(engine, segment, &buffer, &count), "look at the segment");
+    if (count < 1 || buffer.length < size) {
+        die("the target has no buffer of %llu bytes: give it the same --buffer_size", (unsigned long long)size);
+    }
+    return buffer.addr;
+}
+
+static uint64_t window_of(const struct options *o)
+{
+    struct hte_option_help help;
+    uint64_t window = 128;
+    unsigned i;
+
+    for (i = 0; hte_option_help(i, &help) == HTE_OK; ++i) {
+        if (strcmp(help.key, "window") == 0) {
+            window = strtoull(help.value, NULL, 10);
+        }
+    }
+    for (i = 0; i < o->n_engine; ++i) {
+        if (strcmp(o->engine[i].key, "window") == 0) {
+            window = strtoull(o->engine[i].value, NULL, 10);
+        }
+    }
+    return window;
+}
+
+static void measure_engine(const struct options *o, char **argv, const struct point *point, struct result *result)
+{
+    char name[HTE_NAME_MAX + 1], *buffer;
+    struct hte_engine *engine;
+    struct child target;
+    hte_segment_t segment;
+
+    if (o->mode == MODE_SELF) {
+        child_start(&target, argv[0], argv, "engine-target", "x");
+        if (read(target.from, name, sizeof(name)) != sizeof(name)) {
+            die("the target did not start");
+        }
+    } else {
+        snprintf(name, sizeof(name), "%s", o->segment);
+    }
+    engine = initiator_open(o, point->threads, &buffer);
+    must(hte_segment_open(engine, name, &segment), "open the segment");
+    must(hte_segment_warm(engine, segment, 30000), "connect");
+    run_point(o, engine, buffer, segment, find_remote(engine, segment, o->buffer_size), point, result);
+    hte_destroy(engine);
+    munmap(buffer, o->buffer_size);
+    if (o->mode == MODE_SELF) {
+        child_end(&target);
+    }
+}
+
+static void measure_plain(const struct options *o, char **argv, const struct point *point, struct result *result)
+{
+    struct child target;
+    char arguments[64];
+
+    snprintf(arguments, sizeof(arguments), "%llu,%llu", (unsigned long long)point->threads,
+             (unsigned long long)o->buffer_size);
+    child_start(&target, argv[0], argv, "plain-target", arguments);
+    run_plain(o, point, window_of(o), target.from, target.to, result);
+    child_end(&target);
+}
+
+static bool run_sweep(const struct options *o, char **argv)
+{
+    struct result result = {.seconds = 0}, plain = {.seconds = 0};
+    struct point point   = {.block = 0};
+    bool is_good         = true;
+    unsigned t, b, n;
+
+    report_header(o);
+    for (t = 0; t < o->threads.count; ++t) {
+        for (b = 0; b < o->block.count; ++b) {
+            for (n = 0; n < o->batch.count; ++n) {
+                point = (struct point){.threads = o->threads.values[t], .block = o->block.values[b],
+                                       .batch = o->batch.values[n]};
+                if (o->baseline) {
+                    measure_plain(o, argv, &point, &plain);
+                }
+                measure_engine(o, argv, &point, &result);
+                is_good &= result.is_verified && result.failed == 0;
+                report_point(o, &point, &result, o->baseline ? &plain : NULL);
+            }
+        }
+    }
+    if (o->json) {
+        report_json(o, &point, &result, o->baseline ? &plain : NULL, is_good);
+    }
+    return is_good;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options;
+
+    child_main(argc, argv);
+    options_parse(&options, argc, argv);
+    if (options.mode == MODE_TARGET) {
+        run_target(&options, -1, -1);
+        return 0;
+    }
+    return run_sweep(&options, argv) ? 0 : 1;
+}
