@@ -142,6 +142,7 @@ test_glue_test_glue_SOURCES = $(libuct_ha_la_SOURCES) \
 	%D%/glue/test_glue_basic.c \
 	%D%/glue/test_glue_ends.c \
 	%D%/glue/test_glue_failover.c \
+	%D%/glue/test_glue_hundreds.c \
 	%D%/glue/test_glue_memory.c \
 	%D%/glue/test_glue_many.c \
 	%D%/glue/test_glue_paths.c \

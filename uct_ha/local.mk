@@ -121,6 +121,10 @@ libuct_ha_la_SOURCES = \
 	%D%/uct_ha_rcache.h \
 	%D%/uct_ha_reg.c \
 	%D%/uct_ha_reg.h \
+	%D%/uct_ha_ring.c \
+	%D%/uct_ha_ring.h \
+	%D%/uct_ha_room.c \
+	%D%/uct_ha_room.h \
 	%D%/uct_ha_rx.c \
 	%D%/uct_ha_rx.h \
 	%D%/uct_ha_setup.c \

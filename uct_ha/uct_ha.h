@@ -49,6 +49,7 @@ struct uct_ha_stats {
                                                      [i] from 2^(i-1) to below 2^i ms, the last one: or longer */
     uint64_t failbacks;         /* of the failovers: back to the rail that UCX chose */
     uint64_t late_mrs;          /* local memory registered on a rail because a failover led there */
+    uint64_t rx_bytes;          /* receive buffers of all lanes, now */
     uint64_t bounced;           /* operations sent again from a copy: their memory is not registered there */
     uint64_t proofs_psn;        /* own lanes proven to the peer by packet number */
     uint64_t proofs_count;      /* ... by count of receives */

@@ -140,8 +140,7 @@ static int check(struct uct_ha_conn *conn, const struct uct_ha_amo_request *requ
 
 static int room_to_reply(const struct uct_ha_conn *conn)
 {
-    return ha_log_room(&conn->log) > 0 &&
-           (uint16_t)(conn->tx_sent - conn->tx_granted) < conn->tx_credits;
+    return ha_log_room(&conn->log) > 0 && uct_ha_tx_has_credit(conn);
 }
 
 void uct_ha_amo_resume(struct uct_ha_conn *conn)

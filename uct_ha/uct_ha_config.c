@@ -143,8 +143,17 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
      IFACE_FIELD(tx_queue_len), UCS_CONFIG_TYPE_UINT},
 
     {"RX_QUEUE_LEN", "128",
-     "Messages that one connection takes ahead of its receiver (its credits).",
+     "Messages that one connection takes ahead of its receiver (its credits), at most.",
      IFACE_FIELD(rx_queue_len), UCS_CONFIG_TYPE_UINT},
+
+    {"RX_QUEUE_INIT", "8",
+     "The same for a new connection; it doubles while the peer keeps filling it, up to\n"
+     "RX_QUEUE_LEN.",
+     IFACE_FIELD(rx_queue_init), UCS_CONFIG_TYPE_UINT},
+
+    {"RX_MEM", "64m",
+     "Receive memory beyond which an interface lets no connection's queue grow.",
+     IFACE_FIELD(rx_mem), UCS_CONFIG_TYPE_MEMUNITS},
 
     {"CTL_QUEUE_LEN", "256", "Control packets that one rail may have in flight.",
      IFACE_FIELD(ctl_queue_len), UCS_CONFIG_TYPE_UINT},
@@ -316,6 +325,7 @@ static int queues_are_bad(const struct uct_ha_iface_config *config)
 {
     return (check_range("TX_QUEUE_LEN", config->tx_queue_len, 16, 16384) != UCS_OK) ||
            (check_range("RX_QUEUE_LEN", config->rx_queue_len, 16, 16384) != UCS_OK) ||
+           (check_range("RX_QUEUE_INIT", config->rx_queue_init, 4, 16384) != UCS_OK) ||
            (check_range("CTL_QUEUE_LEN", config->ctl_queue_len, 16, 16384) != UCS_OK) ||
            (check_range("SEG_SIZE", (long)config->seg_size, 1024, 1l << 20) != UCS_OK) ||
            (check_range("INLINE", config->max_inline, 0, 4096) != UCS_OK) ||

@@ -60,6 +60,8 @@ struct uct_ha_iface_config {
     /* queues and messages */
     unsigned tx_queue_len;
     unsigned rx_queue_len;
+    unsigned rx_queue_init;
+    size_t   rx_mem;
     unsigned ctl_queue_len;
     size_t   seg_size;
     unsigned max_inline;

@@ -6,7 +6,8 @@
 #include "uct_ha_failover.h"
 #include "uct_ha_iface.h"
 #include "uct_ha_ledger.h"
-#include "uct_ha_rx.h"
+#include "uct_ha_ring.h"
+#include "uct_ha_room.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -20,13 +21,6 @@
 static unsigned lane_sends(const struct uct_ha_conn *conn)
 {
     return conn->iface->log_len * (conn->marks ? 2 : 1) + 1;
-}
-
-/* Completions that one lane may leave in its queue: every send, every receive,
- * and one to spare. */
-static unsigned lane_completions(const struct uct_ha_conn *conn)
-{
-    return lane_sends(conn) + conn->iface->rx_depth + 1;
 }
 
 static ucs_status_t table_add(struct uct_ha_iface *iface, struct uct_ha_conn *conn)
@@ -88,6 +82,7 @@ ucs_status_t uct_ha_conn_create(struct uct_ha_iface *iface, struct uct_ha_peer *
     conn->put_counts = (peer->caps & HA_CAP_COUNTED) != 0;
     conn->marks      = (peer->caps & HA_CAP_LEDGER) != 0;
     conn->put_op     = conn->put_counts ? HA_WRITE_IMM : HA_WRITE;
+    conn->rx_window  = (uint16_t)iface->credits;
     conn->fence_seen = iface->fence_seq;
     ha_log_init(&conn->log, ops, iface->log_len);
     ha_pair_init(&conn->pair, &iface->ctl.pair_config, iface->cookie > peer->cookie,
@@ -134,14 +129,15 @@ void uct_ha_conn_start_locked(struct uct_ha_conn *conn)
 void uct_ha_conn_destroy(struct uct_ha_conn *conn)
 {
     struct uct_ha_iface *iface = conn->iface;
+    struct uct_ha_lane  *lane;
 
     uct_ha_failover_forget_locked(conn);
     for (int s = 0; s < HA_SLOTS; s++) {
-        if (conn->lane[s] != NULL) {
+        lane = conn->lane[s];
+        if (lane != NULL) {
             uct_ha_lane_park(conn, s, uct_ha_now() + FLUSH_NS);
         }
-        /* The receive memory goes with the lanes that may still point to it. */
-        uct_ha_rx_ring_cleanup(conn, s);
+        uct_ha_ring_leave(conn, s, lane);
         uct_ha_ledger_cleanup(conn, s);
     }
     if (conn->backlogged) {
@@ -203,32 +199,35 @@ struct uct_ha_lane *uct_ha_lane_find(struct uct_ha_iface *iface, uint32_t id)
     return ucs_likely(lane != NULL && lane->id == id) ? lane : NULL;
 }
 
-/* Make room for one more lane's completions: an overrun would lose the queue. */
-static int reserve_completions(struct uct_ha_iface *iface, int slot, unsigned completions)
+/* A limit that is reached says so once per interface; the endpoint ends when its
+ * time is over, unless there is room by then. */
+static void tell_limit(struct uct_ha_iface *iface, int slot, int status)
 {
-    unsigned need = iface->cq_used[slot] + completions, depth;
-    int      status;
+    const struct ha_rail_limits *limits = ha_rail_limits(iface->rail[slot]);
+    ucs_log_level_t              level  = iface->limit_told ? UCS_LOG_LEVEL_DEBUG :
+                                                              UCS_LOG_LEVEL_ERROR;
 
-    if (need > iface->cq_depth[slot]) {
-        depth = need > 2 * iface->cq_depth[slot] ? need : 2 * iface->cq_depth[slot];
-        if (depth > ha_rail_limits(iface->rail[slot])->max_cqe) {
-            depth = ha_rail_limits(iface->rail[slot])->max_cqe;
-        }
-        status = need > depth ? -ENOSPC : ha_cq_resize(iface->cq[slot], depth);
-        if (status != 0) {
-            ucs_error("ha_rc: %s cannot hold completions of one more connection (%u entries "
-                      "needed, device limit %u); lower UCX_HA_RC_TX_QUEUE_LEN or "
-                      "UCX_HA_RC_RX_QUEUE_LEN", ha_rail_name(iface->rail[slot]), need,
-                      ha_rail_limits(iface->rail[slot])->max_cqe);
-            return status;
-        }
-        iface->cq_depth[slot] = depth;
+    iface->limit_told = 1;
+    if (status == -E2BIG) {
+        ucs_log(level, "ha_rc: %s has no room for %u sends of one lane, each with a mark for a peer "
+                "that proves by ledger; lower UCX_HA_RC_TX_QUEUE_LEN, or set "
+                "UCX_HA_RC_PROOF=count there", ha_rail_name(iface->rail[slot]), iface->log_len);
+    } else if (status == -ENOSPC) {
+        ucs_log(level, "ha_rc: %s: no room in the completion queue for connection number %u "
+                "(%u entries, device limit %u); lower UCX_HA_RC_RX_QUEUE_INIT, "
+                "UCX_HA_RC_RX_MEM or UCX_HA_RC_TX_QUEUE_LEN", ha_rail_name(iface->rail[slot]),
+                iface->cq_lanes[slot] + 1, iface->cq_depth[slot], limits->max_cqe);
+    } else {
+        ucs_log(level, "ha_rc: %s: no queue pair and %u receive buffers of %zu bytes for "
+                "connection number %u: %s (device limit %u queue pairs); raise ulimit -l, or "
+                "lower UCX_HA_RC_RX_QUEUE_INIT, UCX_HA_RC_SEG_SIZE or UCX_HA_RC_TX_QUEUE_LEN",
+                ha_rail_name(iface->rail[slot]), iface->credits + UCT_HA_RX_RESERVE,
+                iface->config.seg_size, iface->cq_lanes[slot] + 1, strerror(-status),
+                limits->max_qp);
     }
-    iface->cq_used[slot] = need;
-    return 0;
 }
 
-static int lane_open(struct uct_ha_lane *lane)
+static int open_queue_pair(struct uct_ha_lane *lane)
 {
     struct uct_ha_iface *iface = lane->conn->iface;
     struct ha_rc_caps    caps  = {
@@ -236,27 +235,39 @@ static int lane_open(struct uct_ha_lane *lane)
         .max_sge = iface->max_sge,
         .max_inline = ucs_max(iface->max_inline, lane->conn->marks ? UCT_HA_LEDGER_MARK : 0),
     };
-    int status;
+    int status = ha_rc_create(iface->rail[lane->slot], iface->cq[lane->slot], &caps, &lane->rc);
 
-    if (caps.send_depth > ha_rail_limits(iface->rail[lane->slot])->max_qp_wr) {
-        ucs_error("ha_rc: %s has no room for %u sends of one lane, each with a mark for a peer that "
-                  "proves by ledger; lower UCX_HA_RC_TX_QUEUE_LEN, or set UCX_HA_RC_PROOF=count "
-                  "there", ha_rail_name(iface->rail[lane->slot]), caps.send_depth);
-        return -ENOSPC;
-    }
-    status = uct_ha_rx_ring_init(lane->conn, lane->slot);
-    if (status == 0 && lane->proof == HA_PROOF_LEDGER) {
-        status = uct_ha_ledger_init(lane->conn, lane->slot);
-    }
     if (status == 0) {
-        status = ha_rc_create(iface->rail[lane->slot], iface->cq[lane->slot], &caps, &lane->rc);
-    }
-    if (status == 0) {
-        status = caps.max_inline >= UCT_HA_LEDGER_MARK || !lane->conn->marks ? uct_ha_rx_fill(lane) :
-                 -ENOTSUP;
+        status = caps.max_inline >= UCT_HA_LEDGER_MARK || !lane->conn->marks ?
+                 uct_ha_ring_post(lane) : -ENOTSUP;
         if (status != 0) {
             ha_rc_destroy(lane->rc);
         }
+    }
+    return status;
+}
+
+static int lane_open(struct uct_ha_lane *lane)
+{
+    struct uct_ha_conn *conn   = lane->conn;
+    int                 slot   = lane->slot;
+    int                 status = lane_sends(conn) <= ha_rail_limits(conn->iface->rail[slot])->max_qp_wr ?
+                                 uct_ha_ring_fill(conn, slot) : -E2BIG;
+
+    if (status == 0 && lane->proof == HA_PROOF_LEDGER) {
+        status = uct_ha_ledger_init(conn, slot);
+    }
+    if (status == 0) {
+        status = uct_ha_room_add_lane(conn, slot);
+        if (status == 0) {
+            status = open_queue_pair(lane);
+            if (status != 0) {
+                uct_ha_room_undo_lane(conn, slot);
+            }
+        }
+    }
+    if (status == -ENOSPC || status == -ENOMEM || status == -E2BIG) {
+        tell_limit(conn->iface, slot, status);
     }
     return status;
 }
@@ -277,17 +288,10 @@ int uct_ha_lane_create(struct uct_ha_conn *conn, int slot, uint32_t gen)
     lane->gen  = gen;
     lane->born = uct_ha_now();
     lane->proof = iface->proof[slot];
-    lane->completions = lane_completions(conn);
     lane->psn  = (uint32_t)ucs_generate_uuid((uintptr_t)lane) & HA_PSN_MASK;
     status     = lane_register(iface, lane);
     if (status == 0) {
-        status = reserve_completions(iface, slot, lane->completions);
-        if (status == 0) {
-            status = lane_open(lane);
-            if (status != 0) {
-                iface->cq_used[slot] -= lane->completions;
-            }
-        }
+        status = lane_open(lane);
         if (status != 0) {
             iface->lanes[lane->id % iface->lanes_len] = NULL;
         }
@@ -316,6 +320,7 @@ void uct_ha_lane_park(struct uct_ha_conn *conn, int slot, uint64_t until)
     }
     conn->lane[slot] = NULL;
     iface->lanes[lane->id % iface->lanes_len] = NULL;
+    uct_ha_room_park(lane);
     lane->conn        = NULL;
     lane->park_until  = until;
     lane->parked      = iface->ctl.parked;
@@ -325,6 +330,8 @@ void uct_ha_lane_park(struct uct_ha_conn *conn, int slot, uint64_t until)
 void uct_ha_lane_destroy(struct uct_ha_lane *lane)
 {
     ha_rc_destroy(lane->rc);
+    uct_ha_ring_return(lane);
+    uct_ha_room_later(lane);
     free(lane->held);
     free(lane);
 }
@@ -336,8 +343,6 @@ static void bury_run(struct uct_ha_job *job)
 
 void uct_ha_lane_bury(struct uct_ha_lane *lane)
 {
-    /* Its completions were polled long ago: the room is free for another. */
-    lane->iface->cq_used[lane->slot] -= lane->completions;
     lane->job.owner = lane->iface;
     lane->job.run   = bury_run;
     uct_ha_job_post(UCT_HA_JOB_DESTROY, &lane->job);

@@ -40,10 +40,13 @@ struct uct_ha_conn;
 #define UCT_HA_IMM_PUT           0x100u /* of a PUT: its data is elsewhere already */
 #define UCT_HA_IMM_CREDIT_SHIFT  16    /* modulo 2^16 */
 
-/* Receives beyond the credits: for messages that only grant credits. */
-#define UCT_HA_RX_RESERVE 8
+/* Receives beyond the credits, for messages that only grant credits. A peer that
+ * has not taken the first of them knows of one window at most. Of what it may
+ * send the other side owes half a window with each, or has doubled the window
+ * once: so three may be under way. */
+#define UCT_HA_RX_RESERVE 4
 
-/* A bounce buffer, registered on both rails. */
+/* A buffer, registered on both rails. */
 struct uct_ha_desc {
     struct uct_ha_desc *next; /* while free */
     struct uct_ha_mem  *mem;
@@ -100,10 +103,16 @@ struct uct_ha_txop {
 };
 
 /* Completion tags: kind in the top byte, lane id below, index in the low word. */
-enum uct_ha_wr_kind { UCT_HA_WR_SEND, UCT_HA_WR_RECV, UCT_HA_WR_MARKER };
+enum uct_ha_wr_kind { UCT_HA_WR_SEND, UCT_HA_WR_RECV, UCT_HA_WR_MARK, UCT_HA_WR_MARKER };
 
 struct uct_ha_held { /* a received message that may not be delivered yet */
     uint32_t buffer, length, imm;
+};
+
+/* Receive buffers of a slot, see uct_ha_ring.h. */
+struct uct_ha_rx_ring {
+    struct uct_ha_desc **buffers;
+    uint32_t             count;
 };
 
 /* A lane: the queue pair of one generation. Made anew for each generation. */
@@ -119,10 +128,13 @@ struct uct_ha_lane {
     uint32_t            log_mtu; /* ... as the log counts; 0: the peer proves by ledger, marks count */
     uint32_t            mark_key;/* where our marks go, with that */
     uint64_t            mark_addr;
-    unsigned            completions; /* reserved in the queue */
     uint8_t             slot;
 
     /* data part */
+    uint32_t            receives; /* of the ring: posted, or being consumed */
+    uint32_t            sends;    /* posted, completion not polled yet */
+    uint32_t            places;   /* in the completion queue, once parked */
+    struct uct_ha_rx_ring ring;   /* once parked and without a connection: its receives */
     uint8_t             proof;   /* kind that this side gives, enum ha_proof */
     uint32_t            received;/* receives that succeeded */
     uint32_t            rx_done; /* ... and of these, delivered */
@@ -147,14 +159,6 @@ struct uct_ha_lane {
     uint32_t            sign;     /* of life: what the data part had done at the last heartbeat */
     uint64_t            born, fence_at, read_at, park_until;
     struct uct_ha_lane *parked;   /* next in iface->ctl.parked */
-    uint32_t            polls;    /* parked for long enough: buried when so many calls were made, */
-    uint8_t             polling;  /* ... which empties the queue of what it left there */
-};
-
-/* Receive memory of a slot: kept over generations. */
-struct uct_ha_rx_ring {
-    uint8_t          *memory;
-    struct uct_ha_mem mem;
 };
 
 /* Where the peer leaves its marks on a lane of this slot; uct_ha_ledger.h. */
@@ -187,7 +191,9 @@ struct uct_ha_conn {
     struct ha_log         log;
     struct uct_ha_txop   *txops;
     uint16_t              tx_sent, tx_granted, tx_credits; /* messages: appended, consumed by the peer (both cumulative), allowed ahead */
-    uint16_t              rx_consumed, rx_told;
+    uint16_t              rx_consumed, rx_told; /* of the peer's: consumed (and how far the window grew), said so */
+    uint16_t              rx_window, rx_grants; /* the peer may be so far ahead; half windows since it grew */
+    size_t                rx_grown; /* bytes beyond the first window */
     uint32_t              credit_index; /* of the latest message that only grants credits */
     uint8_t               put_op;     /* enum ha_send_op: the peer counts PUTs, or not */
     uint8_t               put_counts; /* 1: a PUT consumes a receive, and takes a credit */

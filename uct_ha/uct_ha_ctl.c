@@ -5,6 +5,7 @@
 #include "uct_ha_failover.h"
 #include "uct_ha_job.h"
 #include "uct_ha_proof.h"
+#include "uct_ha_room.h"
 #include "uct_ha_rx.h"
 #include "uct_ha_stats.h"
 #include "uct_ha_tx.h"
@@ -209,29 +210,12 @@ static void accept_locked(struct uct_ha_iface *iface)
     }
 }
 
-/* What the lane has left in its completion queue must have been taken before
- * the room there is given to another: each call of progress takes a batch. */
-static int is_swept(struct uct_ha_lane *lane)
-{
-    struct uct_ha_iface *iface = lane->iface;
-
-    if (!lane->polling) {
-        lane->polling = 1;
-        lane->polls   = iface->polls + iface->cq_used[lane->slot] / UCT_HA_POLL_BATCH + 2;
-    }
-    return (int32_t)(iface->polls - lane->polls) >= 0;
-}
-
-/* `now` = UINT64_MAX: all, nobody polls any more. */
 static void reap_parked_locked(struct uct_ha_iface *iface, uint64_t now)
 {
     struct uct_ha_lane **link, *lane;
 
     for (link = &iface->ctl.parked; (lane = *link) != NULL;) {
         if (lane->busy || lane->park_until > now) {
-            link = &lane->parked;
-        } else if (now != UINT64_MAX && !is_swept(lane)) {
-            __atomic_store_n(&iface->ctl.pending, 1, __ATOMIC_RELEASE); /* soon again */
             link = &lane->parked;
         } else {
             *link = lane->parked;
@@ -245,6 +229,8 @@ unsigned uct_ha_ctl_progress(struct uct_ha_iface *iface)
     struct uct_ha_ctl  *ctl = &iface->ctl;
     struct uct_ha_conn *conn;
     unsigned            served = 0, todo;
+
+    uct_ha_room_reclaim(iface);
 
     pthread_mutex_lock(&ctl->lock);
     __atomic_store_n(&ctl->pending, 0, __ATOMIC_RELEASE);

@@ -44,11 +44,24 @@ static struct uct_ha_chunk *chunk_create(struct uct_ha_iface *iface)
     return chunk;
 }
 
+void uct_ha_desc_return(struct uct_ha_iface *iface, struct uct_ha_desc *desc)
+{
+    desc->next = __atomic_load_n(&iface->returned_desc, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&iface->returned_desc, &desc->next, desc, 1,
+                                        __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+    }
+}
+
 struct uct_ha_desc *uct_ha_desc_alloc_slow(struct uct_ha_iface *iface)
 {
-    struct uct_ha_chunk *chunk = chunk_create(iface);
+    struct uct_ha_chunk *chunk;
     struct uct_ha_desc  *desc;
 
+    iface->free_desc = __atomic_exchange_n(&iface->returned_desc, NULL, __ATOMIC_ACQUIRE);
+    if (iface->free_desc != NULL) {
+        return uct_ha_desc_alloc(iface);
+    }
+    chunk = chunk_create(iface);
     if (chunk == NULL) {
         return NULL;
     }
@@ -70,5 +83,5 @@ void uct_ha_desc_cleanup(struct uct_ha_iface *iface)
         iface->chunks = chunk->next;
         chunk_destroy(chunk);
     }
-    iface->free_desc = NULL;
+    iface->free_desc = iface->returned_desc = NULL;
 }

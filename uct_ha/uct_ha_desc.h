@@ -2,8 +2,8 @@
 #ifndef UCT_HA_DESC_H_
 #define UCT_HA_DESC_H_
 
-/* Bounce buffers of an interface, registered on both rails in chunks. Owned by
- * progress: no lock. */
+/* Buffers of an interface, registered on both rails in chunks: what is sent from
+ * copies, and what messages are received in. Owned by progress: no lock. */
 
 #include "uct_ha_iface.h"
 
@@ -36,6 +36,9 @@ static inline void uct_ha_desc_use(const struct uct_ha_iface *iface, struct uct_
     txop->pieces = 1;
     uct_ha_piece_set(&txop->piece[0], desc->data, length, desc->mem, iface->rail_no);
 }
+
+/* From another thread than progress; uct_ha_desc_alloc_slow() finds it. */
+void uct_ha_desc_return(struct uct_ha_iface *iface, struct uct_ha_desc *desc);
 
 void uct_ha_desc_cleanup(struct uct_ha_iface *iface);
 

@@ -4,6 +4,7 @@
 #include "uct_ha_amo.h"
 #include "uct_ha_ctl.h"
 #include "uct_ha_ep.h"
+#include "uct_ha_room.h"
 #include "uct_ha_rx.h"
 #include "uct_ha_tx.h"
 
@@ -177,6 +178,11 @@ static inline void take_completion(struct uct_ha_iface *iface, const struct ha_w
     }
     switch (wc->wr_id >> 60) {
     case UCT_HA_WR_SEND:
+        uct_ha_room_polled(lane, 1);
+        uct_ha_tx_completion(lane, wc);
+        break;
+    case UCT_HA_WR_MARK: /* on success it stands for its operation, too */
+        uct_ha_room_polled(lane, wc->status == HA_WC_OK ? 2 : 1);
         uct_ha_tx_completion(lane, wc);
         break;
     case UCT_HA_WR_RECV:
@@ -193,7 +199,7 @@ static inline void take_completion(struct uct_ha_iface *iface, const struct ha_w
     }
 }
 
-static unsigned poll_slot(struct uct_ha_iface *iface, int slot)
+unsigned uct_ha_iface_poll_slot(struct uct_ha_iface *iface, int slot)
 {
     struct ha_wc wc[UCT_HA_POLL_BATCH];
     int          count;
@@ -215,7 +221,7 @@ unsigned uct_ha_iface_poll(struct uct_ha_iface *iface)
     unsigned count = 0;
 
     for (int s = 0; s < iface->slots; s++) {
-        count += poll_slot(iface, s);
+        count += uct_ha_iface_poll_slot(iface, s);
     }
     return count;
 }

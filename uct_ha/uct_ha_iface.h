@@ -75,15 +75,21 @@ struct uct_ha_iface {
     unsigned                   caps;            /* HA_CAP_*: what peers have to know */
     struct ha_zones            zones; /* constant, as is match */
     struct ha_match_opts       match;
-    unsigned                   max_inline, max_sge, credits, rx_depth, rd_atomic;
+    unsigned                   max_inline, max_sge, rd_atomic;
+    unsigned                   credits, rx_window_max, rx_depth; /* first window, largest, with reserve */
     uint32_t                   log_len;
 
     /* data part */
     struct ha_cq              *cq[HA_SLOTS];
-    unsigned                   cq_used[HA_SLOTS], cq_depth[HA_SLOTS];
+    unsigned                   cq_depth[HA_SLOTS], cq_reserved[HA_SLOTS], cq_lanes[HA_SLOTS],
+                               cq_logs[HA_SLOTS];
+    unsigned                   cq_sends[HA_SLOTS], cq_sends_max[HA_SLOTS], cq_parked[HA_SLOTS];
+    unsigned                   cq_freed[HA_SLOTS]; /* atomic; see uct_ha_room.h */
     struct uct_ha_lane       **lanes;    /* by id modulo lanes_len */
     uint32_t                   lanes_len, next_lane;
     struct uct_ha_desc        *free_desc;
+    struct uct_ha_desc        *returned_desc; /* atomic; by the job thread */
+    size_t                     rx_grown; /* bytes of all windows beyond their first size */
     struct uct_ha_chunk       *chunks;
     uint32_t                   outstanding; /* operations in all logs */
     uint32_t                   fence_seq;
@@ -92,6 +98,7 @@ struct uct_ha_iface {
     struct uct_ha_conn        *dispatching; /* its pending queue may send */
     struct ha_wc               stash[HA_SLOTS]; /* completion found while arming */
     uint8_t                    stashed;     /* bit per slot */
+    uint8_t                    limit_told;  /* a limit of the device was reached */
     uint8_t                    discard;     /* closing: deliver nothing any more */
     int                        event_fd;
 
@@ -120,6 +127,7 @@ unsigned uct_ha_iface_progress(uct_iface_h tl_iface);
 
 /* Only take what the completion queues hold; progress, no lock held. */
 unsigned uct_ha_iface_poll(struct uct_ha_iface *iface);
+unsigned uct_ha_iface_poll_slot(struct uct_ha_iface *iface, int slot);
 
 /* Nanoseconds of CLOCK_MONOTONIC. Never on the path of an operation. */
 uint64_t uct_ha_now(void);

@@ -72,8 +72,7 @@ static void derive_sizes(struct uct_ha_iface *iface)
     const struct uct_ha_iface_config *config = &iface->config;
 
     iface->log_len    = round_up_pow2(config->tx_queue_len);
-    iface->credits    = config->rx_queue_len;
-    iface->rx_depth   = config->rx_queue_len + UCT_HA_RX_RESERVE;
+    iface->rx_window_max = config->rx_queue_len;
     iface->max_inline = ucs_min(config->max_inline, UCT_HA_INLINE_MAX);
     iface->max_sge    = ucs_min(config->max_sge, UCT_HA_IOV_MAX);
     iface->rd_atomic  = 16;
@@ -85,11 +84,11 @@ static void derive_sizes(struct uct_ha_iface *iface)
         while (iface->log_len + 1 > limits->max_qp_wr) {
             iface->log_len /= 2;
         }
-        if (iface->rx_depth > limits->max_qp_wr) {
-            iface->rx_depth = limits->max_qp_wr;
-            iface->credits  = iface->rx_depth - UCT_HA_RX_RESERVE;
-        }
+        iface->rx_window_max = ucs_min(iface->rx_window_max,
+                                       limits->max_qp_wr - UCT_HA_RX_RESERVE);
     }
+    iface->credits  = ucs_min(config->rx_queue_init, iface->rx_window_max);
+    iface->rx_depth = iface->rx_window_max + UCT_HA_RX_RESERVE;
 }
 
 /* The hardware alone may retry for this long; the RTO has to be patient

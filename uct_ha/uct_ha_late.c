@@ -36,19 +36,23 @@ static void use_copy(const struct uct_ha_iface *iface, struct uct_ha_txop *txop,
 }
 
 /* -ENOSPC: it has to be registered. The user's bytes do not change before the
- * operation ends, so the copy is as good as they are. Only buffers that are there
- * already: more of them would have to be registered, too. */
+ * operation ends, so the copy is as good as they are. */
 static int bounce(struct uct_ha_conn *conn, struct uct_ha_txop *txop, int slot)
 {
     struct uct_ha_iface *iface = conn->iface;
-    struct uct_ha_desc  *desc  = txop->desc != NULL ? txop->desc : iface->free_desc;
+    struct uct_ha_desc  *desc  = txop->desc;
 
-    if (desc == NULL || !uct_ha_reg_is_on(desc->mem, iface->rail_no[slot]) ||
-        txop->length > iface->config.seg_size || (txop->op == HA_READ && txop->desc != NULL)) {
+    if (txop->length > iface->config.seg_size || (txop->op == HA_READ && desc != NULL)) {
         return -ENOSPC;
     }
-    if (txop->desc == NULL) {
-        desc = uct_ha_desc_alloc(iface);
+    if (desc == NULL && (desc = uct_ha_desc_alloc(iface)) == NULL) {
+        return -ENOSPC;
+    }
+    if (!uct_ha_reg_is_on(desc->mem, iface->rail_no[slot])) {
+        if (txop->desc == NULL) {
+            uct_ha_desc_free(iface, desc);
+        }
+        return -ENOSPC;
     }
     if (txop->op == HA_READ) {
         txop->desc       = desc;

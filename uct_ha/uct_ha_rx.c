@@ -3,69 +3,8 @@
 
 #include "uct_ha_amo.h"
 #include "uct_ha_ctl.h"
+#include "uct_ha_ring.h"
 #include "uct_ha_tx.h"
-
-#include <errno.h>
-#include <stdlib.h>
-
-static uint8_t *rx_buffer(const struct uct_ha_lane *lane, uint32_t buffer)
-{
-    return lane->conn->rx[lane->slot].memory + (size_t)buffer * lane->conn->iface->config.seg_size;
-}
-
-static int post_buffer(struct uct_ha_lane *lane, uint32_t buffer)
-{
-    struct ha_sge sge;
-
-    sge.addr   = (uintptr_t)rx_buffer(lane, buffer);
-    sge.length = (uint32_t)lane->conn->iface->config.seg_size;
-    sge.lkey   = lane->conn->rx[lane->slot].mem.lkey[lane->conn->iface->rail_no[lane->slot]];
-    return ha_rc_post_recv(lane->rc, uct_ha_wr_id(UCT_HA_WR_RECV, lane->id, buffer), &sge);
-}
-
-int uct_ha_rx_fill(struct uct_ha_lane *lane)
-{
-    int status = 0;
-
-    for (uint32_t i = 0; status == 0 && i < lane->conn->iface->rx_depth; i++) {
-        status = post_buffer(lane, i);
-    }
-    return status;
-}
-
-int uct_ha_rx_ring_init(struct uct_ha_conn *conn, int slot)
-{
-    struct uct_ha_iface   *iface = conn->iface;
-    struct uct_ha_rx_ring *ring  = &conn->rx[slot];
-    size_t                 bytes = (size_t)iface->rx_depth * iface->config.seg_size;
-    void                  *memory;
-    int                    status;
-
-    if (ring->memory != NULL) {
-        return 0;
-    }
-    if (posix_memalign(&memory, 4096, bytes) != 0) {
-        return -ENOMEM;
-    }
-    uct_ha_reg_init(&ring->mem, memory, bytes, 0);
-    status = uct_ha_reg_on(&ring->mem, iface->rail_no[slot]);
-    if (status != 0) {
-        uct_ha_reg_cleanup(&ring->mem);
-        free(memory);
-        return status;
-    }
-    ring->memory = memory;
-    return 0;
-}
-
-void uct_ha_rx_ring_cleanup(struct uct_ha_conn *conn, int slot)
-{
-    if (conn->rx[slot].memory != NULL) {
-        uct_ha_reg_cleanup(&conn->rx[slot].mem);
-        free(conn->rx[slot].memory);
-        conn->rx[slot].memory = NULL;
-    }
-}
 
 /* The peer has consumed more of our messages. Old totals may arrive late, in a
  * message that was sent again: forward only. */
@@ -90,12 +29,11 @@ static void release(struct uct_ha_lane *lane, uint32_t buffer)
 {
     struct uct_ha_conn *conn = lane->conn;
 
-    if (ucs_unlikely((uint16_t)(conn->rx_consumed - conn->rx_told) >=
-                     conn->iface->credits / 2)) {
-        uct_ha_tx_credit(conn);
+    if (ucs_unlikely((uint16_t)(conn->rx_consumed - conn->rx_told) >= conn->rx_window / 2)) {
+        uct_ha_ring_grant(conn);
     }
     if (ucs_likely(!uct_ha_lane_is_fenced(lane))) {
-        (void)post_buffer(lane, buffer); /* fails only on a dead lane */
+        (void)uct_ha_ring_post_one(lane, buffer); /* fails only on a dead lane */
     }
     if (ucs_unlikely(lane->closing)) {
         uct_ha_ctl_attention(conn);
@@ -110,10 +48,10 @@ static void deliver(struct uct_ha_lane *lane, uint32_t buffer, uint32_t length, 
     count_delivered(lane, imm);
     if (!(imm & UCT_HA_IMM_CREDIT_ONLY)) {
         if (ucs_unlikely(imm & (UCT_HA_IMM_AMO_REQUEST | UCT_HA_IMM_AMO_REPLY))) {
-            uct_ha_amo_take(conn, imm, rx_buffer(lane, buffer), length);
+            uct_ha_amo_take(conn, imm, uct_ha_ring_data(lane, buffer), length);
         } else if (ucs_likely(!iface->discard)) {
             (void)uct_ha_iface_invoke_am(&iface->super, imm & UCT_HA_IMM_AM_MASK,
-                                         rx_buffer(lane, buffer), length, 0);
+                                         uct_ha_ring_data(lane, buffer), length, 0);
         }
     }
     release(lane, buffer);

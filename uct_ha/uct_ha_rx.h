@@ -16,11 +16,4 @@ void uct_ha_rx_completion(struct uct_ha_lane *lane, const struct ha_wc *wc);
 /* The lane that may deliver has changed: deliver what was held on it. */
 void uct_ha_rx_resume(struct uct_ha_conn *conn);
 
-/* Post every receive buffer of a new lane. 0 or a negative errno value. */
-int uct_ha_rx_fill(struct uct_ha_lane *lane);
-
-/* Receive memory of a slot: made once, kept over generations. */
-int  uct_ha_rx_ring_init(struct uct_ha_conn *conn, int slot);
-void uct_ha_rx_ring_cleanup(struct uct_ha_conn *conn, int slot);
-
 #endif

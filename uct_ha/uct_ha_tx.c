@@ -7,6 +7,7 @@
 #include "uct_ha_ep.h"
 #include "uct_ha_ledger.h"
 #include "uct_ha_late.h"
+#include "uct_ha_room.h"
 #include "uct_ha_stats.h"
 
 #include <errno.h>
@@ -65,8 +66,12 @@ static int post_marked(struct uct_ha_conn *conn, struct uct_ha_lane *lane, struc
 
     send->flags |= marked ? HA_SEND_SILENT : 0;
     status = ha_rc_post_send(lane->rc, send);
-    if (status == 0 && marked &&
-        uct_ha_ledger_mark(lane, send->wr_id, conn->log.lane[lane->slot].nxt + 1) != 0) {
+    if (status != 0 || !marked) {
+        return status;
+    }
+    uct_ha_room_sent(lane);
+    if (uct_ha_ledger_mark(lane, uct_ha_wr_id(UCT_HA_WR_MARK, lane->id, conn->log.post),
+                           conn->log.lane[lane->slot].nxt + 1) != 0) {
         conn->tx_slot = HA_NO_SLOT;
         uct_ha_ctl_lane_down(lane, HA_CAUSE_COMPLETION);
     }
@@ -191,6 +196,9 @@ ucs_status_t uct_ha_tx_post(struct uct_ha_conn *conn)
     if (ucs_unlikely((op->flags & HA_OP_FLAG_FENCE) && reads_before(conn))) {
         return UCS_ERR_NO_RESOURCE;
     }
+    if (ucs_unlikely(!uct_ha_room_for_send(conn->iface, slot))) {
+        return UCS_ERR_NO_RESOURCE; /* completions have to be polled first */
+    }
     if (ucs_unlikely(!ha_log_psn_room(&conn->log, slot, ha_log_npsn(op, lane->log_mtu)))) {
         return UCS_ERR_NO_RESOURCE;
     }
@@ -202,6 +210,7 @@ ucs_status_t uct_ha_tx_post(struct uct_ha_conn *conn)
     }
     if (ucs_likely(status == 0)) {
         ha_log_post(&conn->log, slot, lane->log_mtu);
+        uct_ha_room_sent(lane);
         return UCS_OK;
     }
     if (status == -ENXIO) {

@@ -17,12 +17,18 @@
 /* The connection has ended: its status. The user is told from progress, once. */
 ucs_status_t uct_ha_tx_refuse(struct uct_ha_conn *conn);
 
+/* A window that has grown makes the difference negative. */
+static inline int uct_ha_tx_has_credit(const struct uct_ha_conn *conn)
+{
+    return (int16_t)(conn->tx_sent - conn->tx_granted) < (int)conn->tx_credits;
+}
+
 /* May a new operation enter the log? UCS_OK, UCS_ERR_NO_RESOURCE, or the error
  * of a dead connection. `message`: it needs a credit. */
 static inline ucs_status_t uct_ha_tx_check(struct uct_ha_conn *conn, int message)
 {
     if (ucs_unlikely(ha_log_room(&conn->log) == 0 || conn->dead ||
-                     (message && (uint16_t)(conn->tx_sent - conn->tx_granted) >= conn->tx_credits) ||
+                     (message && !uct_ha_tx_has_credit(conn)) ||
                      (!ucs_list_is_empty(&conn->pending) && conn->iface->dispatching != conn))) {
         return conn->dead ? uct_ha_tx_refuse(conn) : UCS_ERR_NO_RESOURCE;
     }

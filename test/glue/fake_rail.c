@@ -172,7 +172,7 @@ int fake_rail_add(const char *name, unsigned net, unsigned host)
     rail->addr.mtu        = 1024;
     rail->addr.port       = 1;
     rail->limits = (struct ha_rail_limits) {
-        .max_qp = 1024, .max_qp_wr = fake.max_qp_wr, .max_sge = FAKE_SGE_MAX,
+        .max_qp = 4096, .max_qp_wr = fake.max_qp_wr, .max_sge = FAKE_SGE_MAX,
         .max_cqe = fake.max_cqe, .max_rd_atomic = 16, .max_msg_size = 1u << 31,
         .max_mr_size = UINT64_MAX, .bandwidth = 1e9, .latency = 1e-6, .numa_node = -1,
         .node_guid = 100 + (uint64_t)rail->index, .has_ud = 1, .model = "fake",

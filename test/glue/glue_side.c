@@ -215,9 +215,17 @@ void side_close(int s)
 
 void world_open(uint64_t seed, const char *settings)
 {
+    world_open_small(seed, 0, settings);
+}
+
+void world_open_small(uint64_t seed, uint32_t max_cqe, const char *settings)
+{
     static const char *const names[] = { "a0:1", "a1:1", "b0:1", "b1:1" };
 
     fake_begin(seed);
+    if (max_cqe != 0) {
+        fake_limit_cqe(max_cqe);
+    }
     for (int i = 0; i < 4; i++) {
         snprintf(world.names[i], sizeof(world.names[i]), "%s", names[i]);
         assert_int_equal(fake_rail_add(names[i], (unsigned)i % 2, 1 + (unsigned)i / 2), i);

@@ -21,7 +21,7 @@
 #include "uct_ha.h"
 
 #define EPS_MAX    16
-#define EPS_ROOM   128 /* for tests that want many; no zero-copy messages beyond EPS_MAX */
+#define EPS_ROOM   512 /* for tests that want many; no zero-copy messages beyond EPS_MAX */
 #define AM_ID      5
 #define AM_SLOTS   128
 #define AM_SLOT    1024
@@ -61,6 +61,7 @@ extern struct world world;
 
 /* Settings "NAME=value" separated by blanks, on top of the tests' own. */
 void world_open(uint64_t seed, const char *settings);
+void world_open_small(uint64_t seed, uint32_t max_cqe, const char *settings); /* largest queue */
 void side_open(int s, const char *settings);
 void side_open_fails(int s, const char *settings, ucs_status_t status); /* its interface does */
 void side_leave(int s); /* only the interface, its memory stays registered */

@@ -15,10 +15,11 @@ int glue_rma(void);
 int glue_setup_faults(void);
 int glue_failover(void);
 int glue_memory(void);
+int glue_many(void);
+int glue_hundreds(void);
 int glue_proof(void);
 int glue_ends(void);
 int glue_paths(void);
-int glue_many(void);
 int glue_soak(void);
 int glue_zones(void);
 

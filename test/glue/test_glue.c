@@ -39,11 +39,12 @@ int main(int argc, char **argv)
     failed += glue_setup_faults();
     failed += glue_failover();
     failed += glue_memory();
+    failed += glue_many();
+    failed += glue_hundreds();
     failed += glue_proof();
     failed += glue_ends();
     failed += glue_paths();
     failed += glue_zones();
-    failed += glue_many();
     failed += glue_soak();
     return failed != 0;
 }

@@ -60,7 +60,7 @@ static void test_both_rails_down(void **state)
     uint64_t start;
 
     (void)state;
-    open_pair(80, "DEAD_PEER=1s");
+    open_pair(80, "DEAD_PEER=1s RX_QUEUE_INIT=32");
     fake_set(A0, FAKE_STALL, 1000);
     start_operations();
     assert_int_equal(uct_ep_flush(world.side[0].ep[0], 0, count_completion(&flushed)),
@@ -84,7 +84,7 @@ static void test_both_rails_down(void **state)
 static void test_peer_silent(void **state)
 {
     (void)state;
-    open_pair(81, "DEAD_PEER=1s");
+    open_pair(81, "DEAD_PEER=1s RX_QUEUE_INIT=32");
     for (int rail = A0; rail <= B1; rail++) {
         fake_port_silently(rail, 0);
     }
@@ -160,7 +160,7 @@ static void test_peer_comes_back(void **state)
 static void test_cancel(void **state)
 {
     (void)state;
-    open_pair(84, "");
+    open_pair(84, "RX_QUEUE_INIT=32");
     fake_set(A0, FAKE_STALL, 1000);
     start_operations();
     assert_int_equal(uct_ep_flush(world.side[0].ep[0], UCT_FLUSH_FLAG_CANCEL,
@@ -183,7 +183,7 @@ static void test_cancel(void **state)
 static void test_cancel_during_outage(void **state)
 {
     (void)state;
-    open_pair(85, "");
+    open_pair(85, "RX_QUEUE_INIT=32");
     fake_set(A0, FAKE_STALL, 1000);
     start_operations();
     cut_everything();
@@ -247,7 +247,7 @@ static void test_close_during_failover(void **state)
 static void test_no_proof(void **state)
 {
     (void)state;
-    open_pair(88, "");
+    open_pair(88, "RX_QUEUE_INIT=32");
     fake_set(A0, FAKE_STALL, 900);
     fake_fail(FAKE_CALL_EXPECTED_PSN, B0, -5, 1000000);
     start_operations();

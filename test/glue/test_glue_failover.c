@@ -169,7 +169,7 @@ static void test_flush_across(void **state)
     struct counted flush[2];
 
     (void)state;
-    open_redundant(48, "");
+    open_redundant(48, "RX_QUEUE_INIT=32");
     fake_set(A0, FAKE_STALL, 900);
     post_some();
     for (int s = 0; s < 2; s++) {

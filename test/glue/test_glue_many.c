@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define EPS_MANY 128
+
 static void open_endpoints(int count)
 {
     for (int i = 0; i < count; i++) {
@@ -85,7 +87,7 @@ static void test_nothing_is_left_behind(void **state)
     struct footprint before, after;
 
     (void)state;
-    world_open(110, "HEARTBEAT=5ms");
+    world_open(110, "HEARTBEAT=5ms RX_QUEUE_INIT=32");
     for (int i = 0; i < (int)eps; i++) {
         ep_open(i % 2, i);
         ep_open(!(i % 2), i);
@@ -115,14 +117,14 @@ static void test_standbys_are_paced(void **state)
 
     (void)state;
     world_open(111, "HEARTBEAT=10ms RX_QUEUE_LEN=16");
-    open_endpoints(EPS_ROOM);
+    open_endpoints(EPS_MANY);
     fake_port(A0, 0);
-    pump_until(stats().failovers == 2 * EPS_ROOM);
+    pump_until(stats().failovers == 2 * EPS_MANY);
     pump_ms(300); /* what was saved up is there again */
     fake_port(A0, 1);
     pump_until(stats().standbys > 0);
     start = now_ns();
-    while (stats().standbys < 2 * EPS_ROOM) {
+    while (stats().standbys < 2 * EPS_MANY) {
         am_post(0, 0, 1);
         pump_until(am_all_here());
         assert_true(now_ns() - start < PATIENCE_S * 1000000000ull);
@@ -138,16 +140,16 @@ static void test_first_lanes_are_not_paced(void **state)
 
     (void)state;
     world_open(112, "HEARTBEAT=10ms RX_QUEUE_LEN=16 DEAD_PEER=20s");
-    open_endpoints(EPS_ROOM);
+    open_endpoints(EPS_MANY);
     for (int rail = A0; rail <= A1; rail++) {
         fake_port(rail, 0);
     }
     pump_ms(100);
     fake_port(A1, 1);
     paced = stats().paced;
-    pump_until(stats().pairs == 2 * EPS_ROOM);
+    pump_until(stats().pairs == 2 * EPS_MANY);
     assert_int_equal(stats().paced, paced);
-    am_post(0, EPS_ROOM - 1, 5);
+    am_post(0, EPS_MANY - 1, 5);
     pump_until(am_all_here());
 }
 
@@ -155,7 +157,7 @@ static void test_first_lanes_are_not_paced(void **state)
  * completion queue must not be given away before it is free. */
 static void test_completions_of_the_dead_keep_their_room(void **state)
 {
-    enum { PAIRS = 11 }; /* 16 + 72 + 2 completions each, of 1024 */
+    enum { PAIRS = 11 }; /* 8 + 4 + 2 completions each and 16 for all, of 324; the windows may grow into half */
     static const char settings[] = "TX_QUEUE_LEN=16 RX_QUEUE_LEN=64";
 
     (void)state;
@@ -164,7 +166,7 @@ static void test_completions_of_the_dead_keep_their_room(void **state)
     side_close(1);
     assert_int_equal(fake_end(), 0);
     fake_begin(113);
-    fake_limit_cqe(1024);
+    fake_limit_cqe(324);
     for (int i = 0; i < 4; i++) {
         assert_int_equal(fake_rail_add(world.names[i], (unsigned)i % 2, 1 + (unsigned)i / 2), i);
     }

@@ -129,14 +129,15 @@ static uint64_t mrs_on(const char *name)
 /* Thousands of regions, some of them in use: the failover registers none. */
 static void test_failover_with_many_regions(void **state)
 {
-    uint64_t before, posted = 0, standby;
+    uint64_t before, in_switch, posted = 0, standby;
 
     (void)state;
     open_regions(80, 4000, 1500);
     standby = mrs_on("a1:1");
     assert_true(mrs_on("a0:1") >= 4000);
     assert_true(standby < 20); /* receive and bounce buffers, and what has a remote key */
-    before = fake_counts().mr_regs;
+    before    = fake_counts().mr_regs;
+    in_switch = fake_counts().mr_regs_in_switch;
 
     fake_set(A0, FAKE_STALL, 950);
     for (unsigned n = 0; put(n, NULL) == UCS_INPROGRESS; n++) {
@@ -148,8 +149,9 @@ static void test_failover_with_many_regions(void **state)
     fake_port(A0, 0);
     pump_until(stats().failovers == 2);
     flush_all();
-    assert_int_equal(fake_counts().mr_regs, before);
-    assert_int_equal(mrs_on("a1:1"), standby);
+    assert_int_equal(fake_counts().mr_regs_in_switch, in_switch);
+    assert_true(mrs_on("a1:1") <= standby + 1); /* at most another chunk of bounce buffers */
+    assert_int_equal(stats().late_mrs, 0);
     assert_true(stats().bounced > 0);
     for (unsigned n = 0; n < posted; n++) {
         check(peer_place(n), n, 0);
@@ -159,8 +161,8 @@ static void test_failover_with_many_regions(void **state)
     assert_int_equal(stats().late_mrs, 4000);
     put_all(2);
     assert_int_equal(stats().late_mrs, 4000);
-    assert_int_equal(fake_counts().mr_regs, before + 4000);
-    assert_int_equal(fake_counts().mr_regs_in_switch, 0);
+    assert_in_range(fake_counts().mr_regs, before + 4000, before + 4000 + 8);
+    assert_int_equal(fake_counts().mr_regs_in_switch, in_switch);
     close_regions();
 }
 

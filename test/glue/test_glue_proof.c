@@ -246,7 +246,7 @@ static void test_count_waits_for_progress(void **state)
     uint64_t until;
 
     (void)state;
-    open_world(81, "PROOF=count");
+    open_world(81, "PROOF=count RX_QUEUE_INIT=32");
     pump_ms(50);
     rma_put(0, 0, 10);
     fake_port(A0, 0);

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Hundreds of endpoints on devices as small as Soft-RoCE: what they take, that
+ * they all survive the loss of a rail at once, and that nothing of those that
+ * came and went stays behind. */
+
+#include "glue_tests.h"
+
+#define SOFT_ROCE_CQE 32767
+#define MANY          EPS_ROOM
+#define BUFFERS       (8 + 4) /* of a lane: RX_QUEUE_INIT and the reserve */
+#define SEG_SIZE      8192
+
+static void open_many(void)
+{
+    for (int i = 0; i < MANY; i++) {
+        ep_open(i % 2, i);
+        ep_open(!(i % 2), i);
+    }
+    for (int i = 0; i < MANY; i++) {
+        am_post(0, i, 2);
+        am_post(1, i, 2);
+    }
+    pump_until(am_all_here());
+    wait_standbys(2 * MANY);
+}
+
+static void test_hundreds_fail_over_at_once(void **state)
+{
+    uint64_t start, in_switch;
+
+    (void)state;
+    world_open_small(90, SOFT_ROCE_CQE, "RX_QUEUE_LEN=128 DEAD_PEER=20s CONNECT_TIMEOUT=60s "
+                     "HEARTBEAT=500ms TIMEOUT=18 RTO=5s RTO_MAX=5s");
+    start = now_ns();
+    open_many();
+    print_message("%u connections on both sides in %.1f s, receive buffers %.0f KiB each\n", MANY,
+                  (double)(now_ns() - start) / 1e9, (double)stats().rx_bytes / 1024 / (2 * MANY));
+    assert_int_equal(stats().rx_bytes, 2ull * MANY * 2 * BUFFERS * SEG_SIZE);
+
+    for (int i = 0; i < MANY; i++) {
+        am_post(i % 2, i, 3);
+    }
+    in_switch = fake_counts().mr_regs_in_switch;
+    start     = now_ns();
+    fake_port(B0, 0);
+    pump_until(am_all_here());
+    flush_all();
+    pump_until(stats().failovers >= 2 * MANY);
+    print_message("all failed over in %.2f s\n", (double)(now_ns() - start) / 1e9);
+    assert_true(now_ns() - start < 10000000000ull);
+    assert_int_equal(fake_counts().mr_regs_in_switch, in_switch);
+    assert_int_equal(stats().rx_bytes, 2ull * MANY * 2 * BUFFERS * SEG_SIZE);
+    assert_int_equal(stats().ep_errors, 0);
+    assert_int_equal(stats().failovers, 2 * MANY);
+
+    fake_port(B0, 1);
+    wait_standbys(2 * MANY);
+    fake_port(A1, 0); /* and back, now with fresh standbys */
+    for (int i = 0; i < MANY; i++) {
+        am_post(i % 2, i, 3);
+    }
+    pump_until(am_all_here());
+    pump_until(stats().failovers == 4 * MANY);
+}
+
+/* The queue is small enough that anything left behind would show. */
+static void test_places_come_back(void **state)
+{
+    (void)state;
+    world_open_small(91, 64 + 2 * 8 * (BUFFERS + 2), "HEARTBEAT=10ms");
+    for (unsigned round = 0; round < 25; round++) {
+        for (int i = 0; i < 8; i++) {
+            ep_open(0, i);
+            ep_open(1, i);
+            am_post(0, i, 20);
+        }
+        if (round % 5 == 4) {
+            fake_port(A0, 0);
+        }
+        pump_until(am_all_here());
+        for (int i = 0; i < 8; i++) {
+            ep_close(0, i);
+            ep_close(1, i);
+        }
+        fake_port(A0, 1);
+        pump_until(stats().pairs == 0);
+    }
+    pump_until(stats().rx_bytes == 0);
+    assert_int_equal(stats().ep_errors, 0);
+}
+
+/* Sends of many connections share what the receives leave of the queue. */
+static void test_sends_wait_for_places(void **state)
+{
+    (void)state;
+    world_open_small(92, 64 + 9 * (BUFFERS + 2), "");
+    rma_open();
+    for (int i = 0; i < 8; i++) {
+        ep_open(0, i);
+        ep_open(1, i);
+        am_exchange(i, 2);
+    }
+    wait_standbys(16);
+    fake_set(A0, FAKE_STALL, 900);
+    for (int i = 0; i < 8; i++) {
+        rma_put(0, i, 40);
+    }
+    fake_port(A0, 0);
+    flush_all();
+    rma_check(0);
+    pump_until(stats().failovers == 16);
+}
+
+static const struct CMUnitTest tests[] = {
+    GLUE_TEST(test_hundreds_fail_over_at_once),
+    GLUE_TEST(test_places_come_back),
+    GLUE_TEST(test_sends_wait_for_places),
+};
+
+int glue_hundreds(void)
+{
+    return cmocka_run_group_tests_name("hundreds", tests, NULL, NULL);
+}
