@@ -10,6 +10,7 @@
 #include "topo/ha_budget.h"
 #include "topo/ha_topo_pair.h"
 #include "topo/ha_zone.h"
+#include "uct_ha_selftest.h"
 #include "verbs/ha_facts.h"
 
 /* One rail. `error` != 0: it could not be opened, nothing below it is valid. */
@@ -24,6 +25,8 @@ struct info_rail {
     struct ha_budget        budget;
     uint64_t                seed_budget;
     uint64_t                window_ns; /* the hardware retries so long, HA_WINDOW_FOREVER */
+    struct uct_ha_selftest_result selftest; /* of its packet numbers */
+    const char             *proof;     /* kind that an interface on it would give now */
 };
 
 /* The knobs that are judged, as the transport would see them. */

@@ -204,6 +204,31 @@ static void check_apm(const struct info *info, int i, struct list *list)
     }
 }
 
+/* What a job on this rail could prove after a failover, and how. */
+static void check_proof(const struct info *info, int i, struct list *list)
+{
+    const struct info_rail *rail  = &info->rail[i];
+    int                     psn   = strcmp(info->config.proof, "psn") == 0;
+    int                     tried = rail->selftest.verdict == UCT_HA_SELFTEST_FAILED;
+    struct info_finding    *finding;
+
+    if (rail->error != 0 || !info->topo[i].active ||
+        rail->selftest.verdict == UCT_HA_SELFTEST_PASSED) {
+        return;
+    }
+    if (psn && tried) {
+        finding = add(list, INFO_PROBLEM, "proof-refused", info->topo[i].name);
+        say(finding, "UCX_HA_RC_PROOF=psn, but %s: interfaces do not open", rail->selftest.why);
+        advise(finding, "set UCX_HA_RC_PROOF=auto or count");
+    } else if (psn || strcmp(info->config.proof, "auto") == 0) {
+        finding = add(list, INFO_NOTE, "proof-count", info->topo[i].name);
+        say(finding, "%s; failovers %s", rail->selftest.why,
+            psn ? "trust it as UCX_HA_RC_PROOF=psn says" : "count: each PUT takes a receive, and "
+            "the receiver has to make progress");
+        advise(finding, "nothing, if that is all right; see docs/tuning.md, proof");
+    }
+}
+
 static void check_timers(const struct info *info, int i, struct list *list)
 {
     const struct info_config *config = &info->config;
@@ -268,6 +293,7 @@ int info_check(const struct info *info, struct info_finding *findings, int max)
             check_pair(info, i, &list);
             check_subnets(info, i, &list);
             check_apm(info, i, &list);
+            check_proof(info, i, &list);
             check_timers(info, i, &list);
         }
     }

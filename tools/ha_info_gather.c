@@ -19,7 +19,7 @@
 static void take_config(struct info_config *to, const struct uct_ha_md_config *md,
                         const struct uct_ha_iface_config *iface)
 {
-    static const char *const proofs[]   = { "auto", "psn", "count" };
+    static const char *const proofs[]   = { "auto", "psn", "count", "ledger" };
     static const char *const controls[] = { "auto", "ud", "tcp" };
 
     to->backup             = md->enable_backup;
@@ -35,7 +35,7 @@ static void take_config(struct info_config *to, const struct uct_ha_md_config *m
     to->tx_queue_len       = iface->tx_queue_len;
     to->rx_queue_len       = iface->rx_queue_len;
     to->seg_size           = iface->seg_size;
-    to->proof              = iface->proof < 3 ? proofs[iface->proof] : "?";
+    to->proof              = iface->proof < 4 ? proofs[iface->proof] : "?";
     to->control            = iface->control < 3 ? controls[iface->control] : "?";
     snprintf(to->rails, sizeof(to->rails), "%s", md->rails);
     snprintf(to->zones_text, sizeof(to->zones_text), "%s", iface->zones);
@@ -65,6 +65,15 @@ void info_derive(struct info *info, int i)
                                            ha_window_nominal(config->timeout, retries);
 }
 
+/* As the transport chooses. */
+static const char *proof_of(const struct info *info, int i)
+{
+    if (strcmp(info->config.proof, "auto") != 0) {
+        return info->config.proof;
+    }
+    return info->rail[i].selftest.verdict == UCT_HA_SELFTEST_PASSED ? "psn" : "count";
+}
+
 static void ask_rail(struct info *info, int i, const struct ha_rail_opts *opts)
 {
     struct info_rail *to = &info->rail[i];
@@ -81,6 +90,8 @@ static void ask_rail(struct info *info, int i, const struct ha_rail_opts *opts)
     ha_rail_netdev(rail, to->netdev);
     zone = ha_zone_name(&info->zones, info->topo[i].name, to->netdev, to->addr.gid);
     snprintf(to->zone, sizeof(to->zone), "%s", zone == NULL ? "" : zone);
+    to->selftest = uct_ha_selftest(rail);
+    to->proof    = proof_of(info, i);
     ha_rail_close(rail);
 }
 

@@ -98,6 +98,8 @@ static void print_open_rail(const struct info_rail *rail, FILE *out)
     string_field(out, "firmware", rail->facts.firmware);
     string_field(out, "apm", !rail->facts.apm_capable ? "none" : rail->facts.apm_armed == 1 ? "armed" : "capable");
     count_field(out, "window_ns", rail->window_ns);
+    string_field(out, "proof", rail->proof);
+    string_field(out, "selftest", rail->selftest.why);
     print_limits(rail, out);
 }
 

@@ -99,6 +99,7 @@ static void print_rail(const struct info *info, int i, FILE *out)
         fprintf(out, "  window     the card retries for %.2f s%s\n", (double)rail->window_ns * 1e-9,
                 rail->facts.mlx5 ? " (mlx5's rule)" : " (nominal)");
     }
+    fprintf(out, "  proof      %s; self-test: %s\n", rail->proof, rail->selftest.why);
     fprintf(out, "  APM        %s\n", !rail->facts.apm_capable ? "not capable" :
             rail->facts.apm_armed == 1 ? "ARMED" : "capable, not armed");
 }

@@ -12,7 +12,8 @@ info_judge_sources = %D%/ha_info.h %D%/ha_info_check.c
 	%D%/ha_info_json.c \
 	%D%/ha_info_text.c \
 	uct_ha/uct_ha_config.c \
-	uct_ha/uct_ha_rails.c
+	uct_ha/uct_ha_rails.c \
+	uct_ha/uct_ha_selftest.c uct_ha/uct_ha_selftest.h
 %C%_ha_info_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
 %C%_ha_info_LDADD    = libha_discover.la libha_verbs.la $(UCX_LIBS) -lpthread
 

@@ -162,6 +162,19 @@ static void test_subnets(void **state)
     expect("", 0);
 }
 
+static void test_proof(void **state)
+{
+    (void)state;
+    info.rail[0].selftest.verdict = UCT_HA_SELFTEST_FAILED;
+    expect("proof-count:a:1", 0);
+    info.config.proof = "count";
+    expect("", 0);
+    info.config.proof = "psn";
+    expect("proof-refused:a:1", 1);
+    info.rail[0].selftest.verdict = UCT_HA_SELFTEST_NOT_RUN;
+    expect("proof-count:a:1", 0);
+}
+
 static void test_apm(void **state)
 {
     (void)state;
@@ -239,6 +252,7 @@ int main(void)
         TEST(test_mtu),
         TEST(test_subnets),
         TEST(test_apm),
+        TEST(test_proof),
         TEST(test_timers),
         TEST(test_retries),
         TEST(test_host),
