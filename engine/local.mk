@@ -95,5 +95,11 @@ hte_fixture = %D%/test/fixture.c %D%/test/fixture.h %D%/test/target.c %D%/test/t
 %C%_test_test_faults_SOURCES  = %D%/test/test_faults.c $(hte_fixture)
 %C%_test_test_faults_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 %C%_test_test_faults_LDADD    = libhte.la $(CMOCKA_LIBS) -lpthread
+
+# run by hand, for minutes: see engine/test/million.c; `make check` has a short form in test_engine
+noinst_PROGRAMS += %D%/test/million
+%C%_test_million_SOURCES  = %D%/test/million.c $(hte_fixture)
+%C%_test_million_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+%C%_test_million_LDADD    = libhte.la $(CMOCKA_LIBS) -lpthread
 endif
 endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A million small requests in batches of 128, several threads, READs and WRITEs: each completes exactly once, no byte is
+ * wrong, nothing leaks. Usage: million [REQUESTS [THREADS]]; last line JSON.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fixture.h"
+
+enum { BATCH = 128, LENGTH = 256, THREADS_MAX = 16 };
+
+static struct fixture f;
+static uint64_t batches_per_thread;
+static _Atomic uint64_t callbacks, wrong, failed;
+
+static void count(struct hte_engine *engine, hte_batch_t batch, void *arg)
+{
+    (void)engine;
+    (void)batch;
+    (void)arg;
+    atomic_fetch_add(&callbacks, 1);
+}
+
+static void submit(struct hte_request *requests)
+{
+    struct hte_batch_status status;
+    hte_batch_t batch;
+
+    if (check_(hte_batch_alloc(f.engine, BATCH, &batch), "alloc", __LINE__) != HTE_OK ||
+        check_(hte_batch_set_callback(f.engine, batch, count, NULL), "callback", __LINE__) != HTE_OK ||
+        check_(hte_batch_submit(f.engine, batch, requests, BATCH), "submit", __LINE__) != HTE_OK ||
+        check_(hte_batch_wait(f.engine, batch, 120000, &status), "wait", __LINE__) != HTE_OK) {
+        abort();
+    }
+    if (status.code != HTE_COMPLETED || status.finished != BATCH || status.transferred != BATCH * LENGTH) {
+        atomic_fetch_add(&failed, 1);
+    }
+    if (check_(hte_batch_free(f.engine, batch), "free", __LINE__) != HTE_OK) {
+        abort();
+    }
+}
+
+/* Each thread has a part of its own: first half is written from, second half read into. */
+static void *run(void *arg)
+{
+    size_t base = (size_t)(intptr_t)arg * 2 * BATCH * LENGTH, back = base + BATCH * LENGTH;
+    struct hte_request requests[BATCH];
+    uint64_t round;
+    unsigned i;
+
+    for (round = 0; round < batches_per_thread; round += 2) {
+        pattern_fill(f.memory + base, base, BATCH * LENGTH, (uint32_t)round);
+        for (i = 0; i < BATCH; ++i) {
+            requests[i] = request(&f, HTE_WRITE, base + i * LENGTH, base + i * LENGTH, LENGTH);
+        }
+        submit(requests);
+        for (i = 0; i < BATCH; ++i) {
+            requests[i] = request(&f, HTE_READ, back + i * LENGTH, base + i * LENGTH, LENGTH);
+        }
+        submit(requests);
+        if (!pattern_verify(f.memory + back, base, BATCH * LENGTH, (uint32_t)round)) {
+            atomic_fetch_add(&wrong, 1);
+        }
+    }
+    return NULL;
+}
+
+static long resident_kib(void)
+{
+    long total, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+
+    if (file == NULL || fscanf(file, "%ld %ld", &total, &resident) != 2) {
+        abort();
+    }
+    fclose(file);
+    return resident * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+static void run_threads(unsigned n_threads, uint64_t batches)
+{
+    pthread_t threads[THREADS_MAX];
+    unsigned i;
+
+    batches_per_thread = batches;
+    for (i = 0; i < n_threads; ++i) {
+        pthread_create(&threads[i], NULL, run, (void *)(intptr_t)i);
+    }
+    for (i = 0; i < n_threads; ++i) {
+        pthread_join(threads[i], NULL);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t requests          = 1000000, batches, warm_up = 20;
+    unsigned n_threads         = 2;
+    struct hte_counters totals = {.size = sizeof(totals)};
+    struct timespec begin, end;
+    long before, after;
+    int ok;
+
+    target_main(argc, argv);
+    requests  = argc > 1 ? strtoull(argv[1], NULL, 10) : requests;
+    n_threads = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : n_threads;
+    if (n_threads < 1 || n_threads > THREADS_MAX || requests < 1) {
+        fprintf(stderr, "usage: million [REQUESTS [THREADS of 1 to %d]]\n", THREADS_MAX);
+        return 2;
+    }
+    batches = (requests / BATCH / n_threads + 2) / 2 * 2;
+    open_fixture(&f);
+    memset(f.memory, 0, SIZE);
+    run_threads(n_threads, warm_up);
+    before = resident_kib();
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    run_threads(n_threads, batches);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    after = resident_kib();
+    hte_counters(f.engine, &totals);
+    target_stop(&f.target);
+    close_fixture(&f);
+    ok = wrong == 0 && failed == 0 && callbacks == n_threads * (batches + warm_up) &&
+         totals.requests == n_threads * (batches + warm_up) * BATCH && totals.requests_ended == totals.requests &&
+         totals.batches_open == 0 && after - before < 4096;
+    printf("{\"requests\":%llu,\"ended\":%llu,\"batches\":%llu,\"callbacks\":%llu,\"wrong\":%llu,\"failed\":%llu,"
+           "\"seconds\":%.1f,\"growth_kib\":%ld,\"ok\":%s}\n",
+           (unsigned long long)totals.requests, (unsigned long long)totals.requests_ended,
+           (unsigned long long)(n_threads * (batches + warm_up)), (unsigned long long)callbacks,
+           (unsigned long long)wrong, (unsigned long long)failed,
+           (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) * 1e-9, after - before,
+           ok ? "true" : "false");
+    return !ok;
+}
