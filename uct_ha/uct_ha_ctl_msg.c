@@ -61,16 +61,34 @@ static void heard(struct uct_ha_peer *peer, int carrier)
     }
 }
 
+/* An answer to an older question, asked after the last one that was answered: a
+ * busy rail may take longer than a heartbeat. It is alive; but to end a
+ * suspicion the newest question has to be answered. */
+static void take_late_pong(struct uct_ha_peer *peer, struct uct_ha_peer_rail *rail, uint32_t nonce)
+{
+    if (rail->bad || (int32_t)(nonce - rail->heard) <= 0 || (int32_t)(rail->nonce - nonce) <= 0) {
+        return;
+    }
+    if (peer->iface->config.slow_rail != UCT_HA_SLOW_OFF) { /* it took a heartbeat more, at least */
+        ha_slow_probe(&rail->slow, peer->iface->config.slow_rail,
+                      uct_ha_now() - rail->ping_at + peer->iface->ctl.heartbeat);
+    }
+    rail->heard  = nonce;
+    rail->missed = 0;
+}
+
 static void take_pong(struct uct_ha_peer *peer, int slot, const struct ha_packet_header *header)
 {
     struct uct_ha_peer_rail *rail = &peer->rail[slot];
 
     if (header->nonce != rail->nonce) {
-        return; /* an answer to an older question */
+        take_late_pong(peer, rail, header->nonce);
+        return;
     }
     if (rail->waiting && peer->iface->config.slow_rail != UCT_HA_SLOW_OFF) {
         ha_slow_probe(&rail->slow, peer->iface->config.slow_rail, uct_ha_now() - rail->ping_at);
     }
+    rail->heard   = header->nonce;
     rail->waiting = 0;
     rail->missed  = 0;
     rail->answered++;

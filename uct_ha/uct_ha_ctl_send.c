@@ -188,6 +188,9 @@ void uct_ha_ctl_msg_ping_locked(struct uct_ha_peer *peer, int slot)
     fill_header(peer, HA_PACKET_PING, slot, &header);
     header.nonce = ++peer->iface->ctl.nonce;
     if (slot < HA_SLOTS) {
+        if (peer->rail[slot].nonce == 0) {
+            peer->rail[slot].heard = header.nonce - 1; /* nothing before this one counts */
+        }
         peer->rail[slot].nonce   = header.nonce;
         peer->rail[slot].waiting = 1;
         peer->rail[slot].ping_at = uct_ha_now();

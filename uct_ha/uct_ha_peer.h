@@ -33,7 +33,8 @@ struct uct_ha_peer_rail {
     unsigned          missed;   /* pings in a row without an answer */
     unsigned          answered; /* ... and with one */
     uint64_t          bad_at;   /* suspected then */
-    uint32_t          nonce;
+    uint32_t          nonce;    /* of the newest ping */
+    uint32_t          heard;    /* of the newest ping that was answered */
     uint32_t          addr_seq; /* raised when the address changes */
     uint64_t          retry_at; /* next try to resolve it */
     uint64_t          fresh_at; /* silent: the path is resolved anew then */

@@ -281,6 +281,28 @@ static void test_rail_without_answers(void **state)
     wait_standbys(2);
 }
 
+/* Answers take longer than a heartbeat, on the rail that is in use only: slow is not
+ * dead, and the way does get used as the standby of the other one. */
+static void test_rail_that_answers_late(void **state)
+{
+    (void)state;
+    open_redundant(58, "HEARTBEAT=50ms");
+    fake_set(A0, FAKE_CTL_DELAY_US, 70000);
+    pump_ms(1000);
+    assert_int_equal(stats().failovers, 0);
+    post_some();
+    check_all();
+    fake_set(A0, FAKE_LOSE_CTL, 1000); /* now it is silent */
+    fake_set(A0, FAKE_LOSE_DATA_OUT, 1000);
+    post_some();
+    check_all();
+    assert_true(stats().failovers > 0);
+    fake_set(A0, FAKE_CTL_DELAY_US, 0);
+    fake_set(A0, FAKE_LOSE_CTL, 0);
+    fake_set(A0, FAKE_LOSE_DATA_OUT, 0);
+    wait_standbys(2);
+}
+
 /* Work goes back to the first rail, and the second one is a standby again. */
 static void test_failback(void **state)
 {
@@ -422,6 +444,7 @@ static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_destroy_during_failover),
     GLUE_TEST(test_many_endpoints_at_once),
     GLUE_TEST(test_rail_without_answers),
+    GLUE_TEST(test_rail_that_answers_late),
     GLUE_TEST(test_failback),
     GLUE_TEST(test_failback_needs_calm),
     GLUE_TEST(test_flaps_are_damped),
