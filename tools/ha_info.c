@@ -18,7 +18,7 @@
 
 static void usage(FILE *out)
 {
-    fputs("usage: ha_info [--check] [--pairs] [--json] [--matrix] [--hwloc FILE] [--help]\n"
+    fputs("usage: ha_info [--check] [--pairs] [--json] [--matrix] [--import FILE] [--hwloc FILE] [--help]\n"
           "\n"
           "Shows the rails of this host as ha_rc sees them with the present UCX_HA_RC_* variables.\n"
           "\n"
@@ -27,6 +27,7 @@ static void usage(FILE *out)
           "  --json        everything, findings included, as one JSON object\n"
           "  --matrix      which rails are near which NUMA node, as JSON for the batch engine\n"
           "                (its option topology_file)\n"
+          "  --import FILE does such a matrix fit this host? Shows it, and what is wrong\n"
           "  --hwloc FILE  the pairs of another machine, from `lstopo --of xml FILE` there\n"
           "  --help        this text\n"
           "\n"
@@ -51,6 +52,18 @@ static int pairs_of_file(const char *path)
 }
 
 enum what { WHAT_ALL, WHAT_CHECK = 'c', WHAT_PAIRS = 'p', WHAT_JSON = 'j', WHAT_MATRIX = 'm' };
+
+static int import(const char *path)
+{
+    static struct info info;
+    int                wrong;
+
+    if (info_gather(&info) != 0) {
+        return FAILED;
+    }
+    wrong = info_import_matrix(&info, path, stdout);
+    return wrong < 0 ? FAILED : wrong > 0 ? FINDINGS : HEALTHY;
+}
 
 static int show(enum what what)
 {
@@ -89,10 +102,11 @@ int main(int argc, char **argv)
     static const struct option options[] = {
         { "check", no_argument, NULL, WHAT_CHECK }, { "pairs", no_argument, NULL, WHAT_PAIRS },
         { "json", no_argument, NULL, WHAT_JSON },   { "matrix", no_argument, NULL, WHAT_MATRIX },
-        { "hwloc", required_argument, NULL, 'x' },  { "help", no_argument, NULL, 'h' },
+        { "hwloc", required_argument, NULL, 'x' },  { "import", required_argument, NULL, 'i' },
+        { "help", no_argument, NULL, 'h' },
         { NULL, 0, NULL, 0 }
     };
-    const char *file = NULL;
+    const char *file = NULL, *matrix = NULL;
     enum what   what = WHAT_ALL;
     int         option, status;
 
@@ -107,6 +121,9 @@ int main(int argc, char **argv)
         case 'x':
             file = optarg;
             break;
+        case 'i':
+            matrix = optarg;
+            break;
         case 'h':
             usage(stdout);
             return HEALTHY;
@@ -119,7 +136,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "ha_info: what is '%s'? See --help\n", argv[optind]);
         return FAILED;
     }
-    status = file != NULL ? pairs_of_file(file) : show(what);
+    status = file != NULL ? pairs_of_file(file) : matrix != NULL ? import(matrix) : show(what);
     if (fflush(stdout) != 0) {
         fprintf(stderr, "ha_info: cannot write: %s\n", strerror(errno));
         return FAILED;

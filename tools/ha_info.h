@@ -81,6 +81,10 @@ void info_print_findings(const struct info_finding *findings, int num, FILE *out
 void info_print_json(const struct info *info, const struct info_finding *findings, int num, FILE *out);
 void info_print_matrix(const struct info *info, FILE *out);
 
+/* Does a matrix of near rails fit this host? Prints it, and what is wrong. Returns 0, 1
+ * when something is, or -1 when it cannot be read, after telling stderr. */
+int info_import_matrix(const struct info *info, const char *path, FILE *out);
+
 /* "10.77.1.1", "fe80::1"; buf of INET6_ADDRSTRLEN. Returns buf. */
 const char *info_gid_text(const uint8_t gid[16], char *buf);
 

@@ -179,13 +179,16 @@ static void print_near(const struct info *info, int node, int near, FILE *out)
 
 void info_print_matrix(const struct info *info, FILE *out)
 {
-    int nodes = 1;
+    int nodes = 1, usable = 0;
 
     for (int i = 0; i < info->num; i++) {
         nodes = info->topo[i].numa_node >= nodes ? info->topo[i].numa_node + 1 : nodes;
     }
+    for (int i = 0; i < info->num; i++) {
+        usable += info->rail[i].error == 0 && info->choice[i].standby != HA_TOPO_UNUSED;
+    }
     fputc('{', out);
-    for (int node = 0; node < nodes; node++) {
+    for (int node = 0; node < nodes && usable > 0; node++) { /* no location without a rail */
         fprintf(out, "%s\"cpu:%d\":[", node == 0 ? "" : ",", node);
         print_near(info, node, 1, out);
         fputc(',', out);

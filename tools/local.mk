@@ -14,8 +14,13 @@ info_judge_sources = %D%/ha_info.h %D%/ha_info_check.c
 	uct_ha/uct_ha_config.c \
 	uct_ha/uct_ha_rails.c \
 	uct_ha/uct_ha_selftest.c uct_ha/uct_ha_selftest.h
-%C%_ha_info_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
-%C%_ha_info_LDADD    = libha_discover.la libha_verbs.la $(UCX_LIBS) -lpthread
+if HAVE_JANSSON
+%C%_ha_info_SOURCES += %D%/ha_info_import.c
+else
+%C%_ha_info_SOURCES += %D%/ha_info_noimport.c
+endif
+%C%_ha_info_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS) $(JANSSON_CFLAGS)
+%C%_ha_info_LDADD    = libha_discover.la libha_verbs.la $(UCX_LIBS) $(JANSSON_LIBS) -lpthread
 
 TESTS      += %D%/test_ha_info.sh
 EXTRA_DIST += %D%/test_ha_info.sh

@@ -52,7 +52,23 @@ expect "0 1" --json
 valid_json
 expect 0 --matrix
 valid_json
-says out '"cpu:0":[['
+expect "0 1" --pairs
+if [[ -s $work/out ]]; then # there are rails: what is exported can be imported
+    expect 0 --matrix
+    says out '"cpu:0":[['
+    cp "$work/out" "$work/matrix.json"
+    expect "0 2" --import "$work/matrix.json" # 2: built without jansson
+fi
+expect 2 --import "$work/none"
+echo '{"cpu:0":[["no_such:1"],[]],"cpu:1":7}' >"$work/matrix.json"
+expect "1 2" --import "$work/matrix.json"
+if ! grep -q "built without jansson" "$work/err"; then
+    says out "WRONG   cpu:0: no rail of this host is called no_such:1"
+    says out "WRONG   cpu:1: is not [[preferred...],[available...]]"
+    echo '{"cpu:0":' >"$work/matrix.json"
+    expect 2 --import "$work/matrix.json"
+    says err "unexpected token"
+fi
 
 # the transport's own knobs and checks
 UCX_HA_RC_TIMEOUT=77 expect 2 --check
