@@ -77,6 +77,9 @@ bin_PROGRAMS += %D%/bench/hte_bench
 %C%_bench_hte_bench_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
 %C%_bench_hte_bench_LDADD    = libhte.la $(UCX_LIBS) -lpthread
 
+TESTS      += %D%/test/test_bench.sh
+EXTRA_DIST += %D%/test/test_bench.sh
+
 if HAVE_CMOCKA
 hte_tests = %D%/test/test_core %D%/test/test_engine %D%/test/test_faults
 check_PROGRAMS += $(hte_tests)

@@ -134,9 +134,11 @@ static void add_engine(struct options *options, const char *key, const char *val
     options->engine[options->n_engine++] = (struct hte_option){.key = key, .value = value};
 }
 
-static void set_engine(struct options *options, char *assignment)
+/* The words stay as they are: mode self hands them to its target. */
+static void set_engine(struct options *options, const char *assignment)
 {
-    char *equals = strchr(assignment, '=');
+    const char *equals = strchr(assignment, '=');
+    char *key;
 
     if (strcmp(assignment, "help") == 0) {
         list_engine_options();
@@ -144,8 +146,11 @@ static void set_engine(struct options *options, char *assignment)
     if (equals == NULL) {
         die("--set=%s: write KEY=VALUE", assignment);
     }
-    *equals = '\0';
-    add_engine(options, assignment, equals + 1);
+    key = strndup(assignment, (size_t)(equals - assignment));
+    if (key == NULL) {
+        die("no memory");
+    }
+    add_engine(options, key, equals + 1); /* for as long as the program runs */
 }
 
 enum id {

@@ -74,7 +74,7 @@ void transfer_ok(const struct fixture *f, const struct hte_request *requests, si
 }
 
 /* UCX 1.13 loses what it allocated for shared memory endpoints that cannot be connected (the peer is dead). */
-const char *__lsan_default_suppressions(void);
+__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
     return "leak:libuct.so\n";
