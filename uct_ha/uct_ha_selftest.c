@@ -19,7 +19,7 @@
 #define TARGET_LEN  (WRITES * WRITE_LEN)
 #define RECEIVES    4u
 #define ROUNDS      2
-#define PATIENCE_NS 1000000000ull
+#define PATIENCE_NS 2000000000ull
 #define STILL_NS    1000000ull /* between two reads that must be equal */
 #define MODELS_MAX  16
 
@@ -160,14 +160,15 @@ static void poll_once(struct selftest *t)
     }
 }
 
-/* Until the counter has got there; 0 in time and without error. */
+/* Until the counter has got there; 0 in time. A send that fails ends the wait,
+ * except for flushes, which come after it. */
 static int wait_for(struct selftest *t, const unsigned *counter, unsigned value)
 {
     uint64_t start = now_ns();
 
     while (*counter < value) {
         poll_once(t);
-        if (now_ns() - start > PATIENCE_NS) {
+        if (now_ns() - start > PATIENCE_NS || (counter == &t->sent && t->send_errors > 0)) {
             return -ETIMEDOUT;
         }
     }
@@ -311,34 +312,59 @@ static void run(struct ha_rail *rail, struct uct_ha_selftest_result *result)
 
 /* ---- once per model -------------------------------------------------------------------- */
 
+struct model {
+    char                          name[sizeof(((struct ha_rail_limits *)0)->model)];
+    struct uct_ha_selftest_result result;
+    uint64_t                      until; /* tried again then */
+};
+
 static struct {
     pthread_mutex_t lock;
     unsigned        count;
-    struct {
-        char                          name[sizeof(((struct ha_rail_limits *)0)->model)];
-        struct uct_ha_selftest_result result;
-    } model[MODELS_MAX];
+    struct model    model[MODELS_MAX];
 } known = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static struct model *model_of(const char *name)
+{
+    for (unsigned i = 0; i < known.count; i++) {
+        if (strcmp(known.model[i].name, name) == 0) {
+            return &known.model[i];
+        }
+    }
+    if (known.count == MODELS_MAX) {
+        return NULL;
+    }
+    snprintf(known.model[known.count].name, sizeof(known.model[0].name), "%s", name);
+    return &known.model[known.count++];
+}
+
+/* A verdict holds for ever. That there is none does so for a while if it took
+ * long to find out. */
+static uint64_t holds_until(const struct uct_ha_selftest_result *result)
+{
+    if (result->verdict != UCT_HA_SELFTEST_NOT_RUN) {
+        return UINT64_MAX;
+    }
+    return result->ns < PATIENCE_NS ? 0 : now_ns() + 30 * PATIENCE_NS;
+}
 
 struct uct_ha_selftest_result uct_ha_selftest(struct ha_rail *rail)
 {
-    const char                   *name = ha_rail_limits(rail)->model;
     struct uct_ha_selftest_result result;
+    struct model                 *model;
 
     pthread_mutex_lock(&known.lock);
-    for (unsigned i = 0; i < known.count; i++) {
-        if (strcmp(known.model[i].name, name) == 0) {
-            result    = known.model[i].result;
-            result.ns = 0;
-            pthread_mutex_unlock(&known.lock);
-            return result;
+    model = model_of(ha_rail_limits(rail)->model);
+    if (model != NULL && now_ns() < model->until) {
+        result    = model->result;
+        result.ns = 0;
+    } else {
+        memset(&result, 0, sizeof(result));
+        run(rail, &result);
+        if (model != NULL) {
+            model->result = result;
+            model->until  = holds_until(&result);
         }
-    }
-    memset(&result, 0, sizeof(result));
-    run(rail, &result);
-    if (result.verdict != UCT_HA_SELFTEST_NOT_RUN && known.count < MODELS_MAX) {
-        snprintf(known.model[known.count].name, sizeof(known.model[0].name), "%s", name);
-        known.model[known.count++].result = result;
     }
     pthread_mutex_unlock(&known.lock);
     return result;

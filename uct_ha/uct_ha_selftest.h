@@ -11,8 +11,8 @@
  *
  * Done when the first interface opens on a device of this model, and kept for
  * the life of the process: before UCX exchanges addresses, so it costs no
- * message anything. A few milliseconds; at most a second where the device does
- * not answer. Nothing but this rail is needed, but its port must be up.
+ * message anything. A few milliseconds; where the device does not answer,
+ * two seconds, and not again for a minute. Nothing but this rail is needed, but its port must be up.
  *
  * Any thread; one test at a time in the process. Blocks.
  */
