@@ -144,6 +144,7 @@ test_glue_test_glue_SOURCES = $(libuct_ha_la_SOURCES) \
 	%D%/glue/test_glue_failover.c \
 	%D%/glue/test_glue_hundreds.c \
 	%D%/glue/test_glue_memory.c \
+	%D%/glue/test_glue_forged.c \
 	%D%/glue/test_glue_many.c \
 	%D%/glue/test_glue_paths.c \
 	%D%/glue/test_glue_proof.c \

@@ -57,6 +57,10 @@ struct uct_ha_stats {
     uint64_t in_doubt;          /* operations ended with an error: executed or not, or with what
                                  * result, nobody can tell */
     uint64_t paced;             /* times that a new lane had to wait its turn */
+    uint64_t ctl_malformed;     /* of ctl_dropped: too short or long, of another version, fields out of range */
+    uint64_t ctl_stray;         /* ... meant for, or sent by, an instance that is not known here */
+    uint64_t ctl_unfit;         /* ... records that contradict the pair: tag, generation, epoch */
+    uint64_t ctl_stale;         /* ... answers to an older question, records of pairs that are gone */
 };
 
 /* Copy at most `size` bytes of the totals to `stats`; bytes of a newer, larger

@@ -71,6 +71,7 @@ ucs_status_t uct_ha_conn_create(struct uct_ha_iface *iface, struct uct_ha_peer *
     }
     conn->iface      = iface;
     conn->peer       = peer;
+    peer->stranger   = 0; /* numbers of pairs must not be forgotten from here on */
     conn->sn         = sn;
     conn->peer_id    = HA_EP_ANY;
     conn->tag        = ha_pair_tag(iface->cookie, peer->cookie, sn);

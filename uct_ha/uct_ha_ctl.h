@@ -64,6 +64,8 @@ void uct_ha_ctl_msg_tcp(void *iface, const void *data, size_t length);
 void uct_ha_ctl_msg_answer_locked(struct uct_ha_peer *peer, int carrier, enum ha_packet_type type,
                                   uint32_t nonce);
 void uct_ha_ctl_msg_record_locked(struct uct_ha_peer *peer, const struct ha_packet_record *record);
+void uct_ha_ctl_msg_unknown_locked(struct uct_ha_peer *peer, int carrier,
+                                   const struct ha_packet_header *asked);
 void uct_ha_ctl_msg_bye_locked(struct uct_ha_peer *peer, int want);
 void uct_ha_ctl_accept_locked(struct uct_ha_iface *iface, const struct uct_ha_accept *accept);
 

@@ -24,6 +24,9 @@
 /* A peer that leaves repeats its good-bye until nobody needs it. */
 #define GONE_NS (1000 * MSEC)
 
+/* Who looks for somebody else has heard from us by then. */
+#define STRANGER_NS (5000 * MSEC)
+
 #define CHECK_NS  (100 * MSEC) /* RTO and address retry resolution */
 
 /* ---- timers -------------------------------------------------------------------- */
@@ -190,12 +193,24 @@ static void heartbeat_round(struct uct_ha_iface *iface, uint64_t now)
     }
 }
 
+static void forget_strangers(struct uct_ha_iface *iface, uint64_t now)
+{
+    struct uct_ha_peer *peer, *next;
+
+    ucs_list_for_each_safe(peer, next, &iface->ctl.peers, list) {
+        if (peer->stranger && now > peer->since + STRANGER_NS) {
+            uct_ha_peer_destroy(peer);
+        }
+    }
+}
+
 static void check_round(struct uct_ha_iface *iface, uint64_t now)
 {
     struct uct_ha_peer *peer;
     struct uct_ha_conn *conn;
 
     recycle_ud(iface);
+    forget_strangers(iface, now);
     ha_rto_calm(&iface->ctl.rto, now);
     ucs_list_for_each(peer, &iface->ctl.peers, list) {
         uct_ha_peer_resolve(peer, now);

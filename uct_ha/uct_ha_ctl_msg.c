@@ -13,10 +13,19 @@
 /* A suspected rail that answers again so soon was only busy. */
 #define FALSE_ALARM_NS 100000000ull
 
-static void drop(void)
-{
-    UCT_HA_STATS_ADD(ctl_dropped, 1);
-}
+/* A peer that was heard since then is there, whatever others say of it. */
+#define SILENT_NS 1000000000ull
+
+/* Answers to packets for somebody else: so many at once, then one per half second. */
+#define STRANGERS_BURST 8
+#define STRANGERS_NS    500000000ull
+
+/* Every packet or record that is not acted on is counted, by why. */
+#define DROP(_why) \
+    do { \
+        UCT_HA_STATS_ADD(ctl_dropped, 1); \
+        UCT_HA_STATS_ADD(ctl_##_why, 1); \
+    } while (0)
 
 static unsigned usable_rails(const struct uct_ha_peer *peer)
 {
@@ -67,6 +76,7 @@ static void heard(struct uct_ha_peer *peer, int carrier)
 static void take_late_pong(struct uct_ha_peer *peer, struct uct_ha_peer_rail *rail, uint32_t nonce)
 {
     if (rail->bad || (int32_t)(nonce - rail->heard) <= 0 || (int32_t)(rail->nonce - nonce) <= 0) {
+        DROP(stale);
         return;
     }
     if (peer->iface->config.slow_rail != UCT_HA_SLOW_OFF) { /* it took a heartbeat more, at least */
@@ -123,13 +133,14 @@ static void queue_accept(struct uct_ha_iface *iface, const struct ha_packet_head
 {
     struct uct_ha_ctl *ctl = &iface->ctl;
 
+    if (record->tag != ha_pair_tag(iface->cookie, header->src_cookie, record->sn)) {
+        DROP(unfit);
+        return;
+    }
     if (record->dst_ep != HA_EP_ANY || ctl->leaving ||
         __atomic_load_n(&iface->discard, __ATOMIC_RELAXED) ||
         (record->state.flags & (HA_PAIR_CLOSING | HA_PAIR_FAILED))) {
-        return;
-    }
-    if (record->tag != ha_pair_tag(iface->cookie, header->src_cookie, record->sn)) {
-        drop();
+        DROP(stale); /* of a pair that is gone, or that comes too late */
         return;
     }
     for (unsigned i = 0; i < ctl->num_accepts; i++) {
@@ -182,7 +193,7 @@ static void take_record(struct uct_ha_peer *peer, const struct ha_packet_header 
         return;
     }
     if (ha_packet_record_check(&conn->pair, &record->state) != 0) {
-        drop();
+        DROP(unfit);
         return;
     }
     conn->peer_id = record->src_ep;
@@ -199,7 +210,7 @@ static void take_state(struct uct_ha_iface *iface, struct uct_ha_peer *peer,
 
     for (unsigned i = 0; i < header->count; i++) {
         if (ha_packet_decode_record(data, length, i, &record) != 0) {
-            drop();
+            DROP(malformed);
             return;
         }
         if (peer != NULL) {
@@ -231,15 +242,25 @@ static void take_bye(struct uct_ha_peer *peer, const struct ha_packet_header *he
     uct_ha_ctl_msg_bye_locked(peer, 0);
 }
 
+static int is_answer_to(const struct uct_ha_peer *peer, uint32_t nonce)
+{
+    return nonce == peer->nonce ||
+           (peer->rail[0].waiting && nonce == peer->rail[0].nonce) ||
+           (peer->rail[1].waiting && nonce == peer->rail[1].nonce);
+}
+
 /* Another instance has the control port that we address. Believed only as the
- * answer to the question just asked. */
+ * answer to the question just asked, and only of a peer that is silent: somebody
+ * may have taken over one of its addresses while it lives on the other rail. */
 static void take_unknown(struct uct_ha_peer *peer, const struct ha_packet_header *header)
 {
     struct uct_ha_conn *conn;
     struct ha_event     event = { .kind = HA_EV_PEER_LOST, .value = HA_FAIL_PEER_RESTART };
+    uint64_t            now   = uct_ha_now();
 
-    if (header->nonce != peer->nonce || peer->bye_rx) {
-        drop();
+    if (!is_answer_to(peer, header->nonce) || peer->bye_rx ||
+        (now > peer->last_rx && now - peer->last_rx < SILENT_NS)) {
+        DROP(stale);
         return;
     }
     peer->lost = 1;
@@ -248,16 +269,30 @@ static void take_unknown(struct uct_ha_peer *peer, const struct ha_packet_header
     }
 }
 
-/* Addressed to somebody who is not here. There is no path to answer on unless
- * we know the sender; then he may have outlived the instance he talks to. */
+/* Addressed to somebody who is not here: the sender may have outlived the instance
+ * it talks to, and should hear of that. One that we do not know becomes a peer for
+ * a moment, so that there is a way back. Few of them, whatever comes in. */
 static void take_stray(struct uct_ha_iface *iface, int slot, const struct ha_packet_header *header)
 {
     struct uct_ha_peer *peer = uct_ha_peer_find(iface, header->src_cookie);
+    uint64_t            now  = uct_ha_now();
 
-    drop();
-    if (peer != NULL && header->type == HA_PACKET_STATE) {
-        uct_ha_ctl_msg_answer_locked(peer, slot, HA_PACKET_UNKNOWN, header->nonce);
+    DROP(stray);
+    if ((header->type != HA_PACKET_STATE && header->type != HA_PACKET_PING) ||
+        iface->ctl.leaving || header->src_cookie == iface->cookie ||
+        !ha_pace_take(&iface->ctl.stranger_pace, STRANGERS_BURST, STRANGERS_NS, now)) {
+        return;
     }
+    if (peer == NULL) {
+        peer = uct_ha_peer_create(iface, header->src_cookie, HA_SLOTS, header->credits);
+        if (peer == NULL) {
+            return;
+        }
+        peer->stranger = 1;
+        learn_rails(peer, header);
+        uct_ha_peer_resolve(peer, now);
+    }
+    uct_ha_ctl_msg_unknown_locked(peer, slot, header);
 }
 
 static void take_packet(struct uct_ha_iface *iface, int slot, const void *data, size_t length)
@@ -266,16 +301,20 @@ static void take_packet(struct uct_ha_iface *iface, int slot, const void *data, 
     struct uct_ha_peer     *peer;
 
     if (ha_packet_decode_header(data, length, &header) != 0) {
-        drop();
+        DROP(malformed);
         return;
     }
     if (header.dst_cookie != iface->cookie) {
         take_stray(iface, slot, &header);
         return;
     }
-    UCT_HA_STATS_ADD(ctl_rx, 1);
     peer = uct_ha_peer_find(iface, header.src_cookie);
-    if (peer != NULL) {
+    if (peer == NULL && header.type != HA_PACKET_STATE) {
+        DROP(stray); /* knows us, but is nobody we know */
+        return;
+    }
+    UCT_HA_STATS_ADD(ctl_rx, 1);
+    if (peer != NULL && header.type != HA_PACKET_UNKNOWN) { /* that one is not from the peer */
         learn_rails(peer, &header);
         heard(peer, slot);
     }
@@ -284,24 +323,18 @@ static void take_packet(struct uct_ha_iface *iface, int slot, const void *data, 
         take_state(iface, peer, &header, data, length);
         break;
     case HA_PACKET_PING:
-        if (peer != NULL) {
-            uct_ha_ctl_msg_answer_locked(peer, slot, HA_PACKET_PONG, header.nonce);
-        }
+        uct_ha_ctl_msg_answer_locked(peer, slot, HA_PACKET_PONG, header.nonce);
         break;
     case HA_PACKET_PONG:
-        if (peer != NULL && slot < HA_SLOTS) {
+        if (slot < HA_SLOTS) {
             take_pong(peer, slot, &header);
         }
         break;
     case HA_PACKET_UNKNOWN:
-        if (peer != NULL) {
-            take_unknown(peer, &header);
-        }
+        take_unknown(peer, &header);
         break;
     case HA_PACKET_BYE:
-        if (peer != NULL) {
-            take_bye(peer, &header);
-        }
+        take_bye(peer, &header);
         break;
     }
 }
@@ -351,7 +384,7 @@ void uct_ha_ctl_accept_locked(struct uct_ha_iface *iface, const struct uct_ha_ac
         uct_ha_conn_start_locked(conn);
     }
     if (ha_packet_record_check(&conn->pair, &accept->record.state) != 0) {
-        drop();
+        DROP(unfit);
         return;
     }
     conn->peer_id = accept->record.src_ep;

@@ -219,6 +219,19 @@ void uct_ha_ctl_msg_answer_locked(struct uct_ha_peer *peer, int slot, enum ha_pa
     (void)send_on(peer, slot, &header, buf, HA_PACKET_HEADER_LEN);
 }
 
+/* To the sender of `asked`, in the name of the instance that it asked for. */
+void uct_ha_ctl_msg_unknown_locked(struct uct_ha_peer *peer, int slot,
+                                   const struct ha_packet_header *asked)
+{
+    struct ha_packet_header header;
+    uint8_t                 buf[HA_PACKET_MTU];
+
+    fill_header(peer, HA_PACKET_UNKNOWN, slot, &header);
+    header.src_cookie = asked->dst_cookie;
+    header.nonce      = asked->nonce;
+    (void)send_on(peer, slot, &header, buf, HA_PACKET_HEADER_LEN);
+}
+
 void uct_ha_ctl_msg_record_locked(struct uct_ha_peer *peer, const struct ha_packet_record *record)
 {
     struct ha_packet_header header;

@@ -6,6 +6,7 @@
 #include "uct_ha_ep.h"
 #include "uct_ha_room.h"
 #include "uct_ha_rx.h"
+#include "uct_ha_stats.h"
 #include "uct_ha_tx.h"
 
 #include <errno.h>
@@ -367,7 +368,7 @@ ucs_status_t uct_ha_iface_open(uct_md_h md, uct_worker_h worker,
 
 static void vfs_refresh(uct_iface_h iface)
 {
-    (void)iface;
+    uct_ha_stats_vfs(iface);
 }
 
 static ucs_status_t ep_query(uct_ep_h ep, uct_ep_attr_t *attr)

@@ -57,6 +57,7 @@ struct uct_ha_ctl {
     uint32_t              nonce;
     struct ha_pair_config pair_config;
     struct ha_rto         rto;
+    struct ha_pace        stranger_pace;   /* of answers to those who look for somebody else */
     struct ha_pace        pace[HA_SLOTS];  /* of lanes that are built while the other rail works */
     uint64_t              heartbeat, dead_peer, cooldown, cooldown_max;
     uint8_t               leaving;         /* the interface closes */

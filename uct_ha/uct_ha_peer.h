@@ -59,6 +59,8 @@ struct uct_ha_peer {
     uint8_t                 bye_rx;     /* it leaves and owes us nothing */
     uint8_t                 answer_due; /* it asked and waits for an answer */
     uint8_t                 lost;
+    uint8_t                 stranger;   /* looks for somebody else; forgotten soon */
+    uint64_t                since;      /* known since then */
     uint8_t                 all_dead;   /* while leaving: no connection to it works */
     struct uct_ha_tcp_addr  tcp_addr;   /* port 0 = it has no TCP carrier */
     struct uct_ha_tcp_link *tcp_link;   /* NULL before it is needed */

@@ -102,7 +102,7 @@ static void recv_failed(struct uct_ha_lane *lane, const struct ha_wc *wc)
     if (lane->flushed && lane->settled) {
         return;
     }
-    lane->flushed = 1;
+    __atomic_store_n(&lane->flushed, 1, __ATOMIC_RELEASE); /* the async handler looks at it */
     pthread_mutex_lock(&iface->ctl.lock);
     uct_ha_ctl_settle_locked(lane, HA_CTX_PROGRESS);
     uct_ha_ctl_attention_locked(lane->conn);

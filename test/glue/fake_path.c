@@ -75,3 +75,13 @@ size_t fake_cq_bytes(void)
     pthread_mutex_unlock(&fake.lock);
     return bytes;
 }
+
+void fake_next_ud(int rail, uint32_t qpn)
+{
+    fake.rail[rail].next_ud = qpn;
+}
+
+uint32_t fake_last_ud(int rail)
+{
+    return fake.rail[rail].last_ud;
+}

@@ -28,6 +28,7 @@ struct ha_rail {
     struct ha_rail_addr   addr;    /* as last asked; the truth is what follows */
     uint8_t               gid[16];
     unsigned              gid_index, mac;
+    uint32_t              next_ud, last_ud;
     struct ha_rail_limits limits;
     unsigned              knob[FAKE_KNOBS];
     int                   event_fd;

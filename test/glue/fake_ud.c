@@ -19,7 +19,9 @@ int ha_ud_create(struct ha_rail *rail, unsigned depth, unsigned max_len, struct 
     status = fake_refuses(FAKE_CALL_UD_CREATE, rail);
     if (status == 0) {
         ud->rail       = rail;
-        ud->qpn        = fake.next_qpn++;
+        ud->qpn        = rail->next_ud != 0 ? rail->next_ud : fake.next_qpn++;
+        rail->next_ud  = 0;
+        rail->last_ud  = ud->qpn;
         ud->depth      = depth;
         ud->max_len    = max_len;
         ud->fd         = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);

@@ -39,6 +39,11 @@ void fake_readdress(int rail, unsigned host);
 void fake_move_gid(int rail);
 void fake_change_mac(int rail);
 
+/* The next datagram port on this rail gets this number: a new process may well have
+ * the numbers of the one before. */
+void     fake_next_ud(int rail, uint32_t qpn);
+uint32_t fake_last_ud(int rail);
+
 void fake_event_qp_fatal(int rail); /* for every connected queue pair there */
 
 /* Misfortune of a rail; per mille unless a unit is given. 0 = none. */

@@ -44,6 +44,7 @@ int main(int argc, char **argv)
     failed += glue_proof();
     failed += glue_ends();
     failed += glue_paths();
+    failed += glue_forged();
     failed += glue_zones();
     failed += glue_soak();
     return failed != 0;

@@ -4,7 +4,12 @@
 
 #include "glue_tests.h"
 
+#include <ucs/datastruct/string_buffer.h>
+#include <ucs/vfs/base/vfs_obj.h>
+
 #include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void test_messages_both_ways(void **state)
@@ -298,6 +303,39 @@ static void test_sleep_through_failover(void **state)
     assert_int_equal(stats().ep_errors, 0);
 }
 
+static void ignore(const char *name, void *arg)
+{
+    (void)name;
+    (void)arg;
+}
+
+/* The counters, as ucx_vfs would show them. */
+static void test_counters_in_vfs(void **state)
+{
+    ucs_string_buffer_t text;
+    unsigned long       shown;
+    char                path[128];
+
+    (void)state;
+    world_open(19, "");
+    ep_open(0, 0);
+    ep_open(1, 0);
+    am_exchange(0, 10);
+    wait_standbys(2);
+    snprintf(path, sizeof(path), "/uct/worker/%p/iface/%p/ha_process/pairs",
+             (void *)world.side[0].worker, (void *)world.side[0].iface);
+    ucs_string_buffer_init(&text);
+    /* Files appear when their directory is looked at. */
+    assert_int_equal(ucs_vfs_path_read_file(path, &text), UCS_ERR_NO_ELEM);
+    *strstr(path, "/ha_process") = '\0';
+    assert_int_equal(ucs_vfs_path_list_dir(path, ignore, NULL), UCS_OK);
+    strcat(path, "/ha_process/pairs");
+    assert_int_equal(ucs_vfs_path_read_file(path, &text), UCS_OK);
+    shown = strtoul(ucs_string_buffer_cstr(&text), NULL, 10);
+    assert_int_equal(shown, stats().pairs);
+    ucs_string_buffer_cleanup(&text);
+}
+
 static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_messages_both_ways),
     GLUE_TEST(test_many_endpoints),
@@ -309,6 +347,7 @@ static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_pending_purge),
     GLUE_TEST(test_sleep_for_messages),
     GLUE_TEST(test_sleep_through_failover),
+    GLUE_TEST(test_counters_in_vfs),
 };
 
 int glue_basic(void)

@@ -158,6 +158,47 @@ static void test_peer_comes_back(void **state)
     pump_until(am_all_here());
 }
 
+/* Killed, and a new process has its place and numbers: that is told at once, long before
+ * the patience with a silent peer ends. */
+static void test_peer_is_restarted(void **state)
+{
+    uint64_t start;
+    uint32_t qpn[2] = { 0, 0 };
+
+    (void)state;
+    open_pair(94, "CONTROL=ud HEARTBEAT=20ms DEAD_PEER=25s");
+    memory_close();
+    side_close(0);
+    side_close(1);
+    side_open(0, "CONTROL=ud HEARTBEAT=20ms DEAD_PEER=25s");
+    side_open(1, "CONTROL=ud HEARTBEAT=20ms DEAD_PEER=25s");
+    ep_open(0, 0);
+    am_post(0, 0, 4);
+    pump_until(am_all_here());
+    flush_all();
+    for (int i = 0; i < 2; i++) {
+        qpn[i] = fake_last_ud(B0 + i);
+        fake_port_silently(B0 + i, 0);
+    }
+    side_close(1); /* nothing of its good-bye arrives */
+    for (int i = 0; i < 2; i++) {
+        fake_port_silently(B0 + i, 1);
+        fake_next_ud(B0 + i, qpn[i]);
+    }
+    side_open(1, "CONTROL=ud HEARTBEAT=20ms DEAD_PEER=25s");
+    start = now_ns();
+    pump_until(world.side[0].errors == 1);
+    assert_true(now_ns() - start < 10000000000ull);
+    assert_int_equal(world.side[0].error, UCS_ERR_CONNECTION_RESET);
+    assert_int_equal(world.side[1].errors, 0);
+    assert_int_equal(world.side[1].received[0], 0);
+    ep_close(0, 0);
+    world.side[0].sent[0] = 0;
+    ep_open(0, 0);
+    am_post(0, 0, 20);
+    pump_until(am_all_here());
+}
+
 /* The user gives up: operations end, the peer hears of it. */
 static void test_cancel(void **state)
 {
@@ -377,6 +418,7 @@ static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_peer_leaves),
     GLUE_TEST(test_peer_leaves_with_atomic),
     GLUE_TEST(test_peer_comes_back),
+    GLUE_TEST(test_peer_is_restarted),
     GLUE_TEST(test_cancel),
     GLUE_TEST(test_cancel_during_outage),
     GLUE_TEST(test_come_and_go),

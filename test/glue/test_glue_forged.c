@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Control packets that nobody should believe: each is dropped and counted under its
+ * own name, and the connection goes on as if nothing had come. */
+
+#include "glue_tests.h"
+
+#include "uct_ha_ctl.h"
+
+#include <string.h>
+
+static struct uct_ha_iface *iface_of(int s)
+{
+    return uct_ha_iface(world.side[s].iface);
+}
+
+static struct uct_ha_peer *peer_of(int s)
+{
+    return uct_ha_peer_find(iface_of(s), iface_of(!s)->cookie);
+}
+
+static struct uct_ha_conn *conn_of(int s)
+{
+    return ucs_list_head(&iface_of(s)->ctl.conns, struct uct_ha_conn, list);
+}
+
+struct forged {
+    struct ha_packet_header header;
+    struct ha_packet_record record;
+    uint8_t                 bytes[HA_PACKET_MTU];
+    size_t                  length;
+};
+
+/* What side 1 could say to side 0 just now, with one record. */
+static void make_genuine(struct forged *forged)
+{
+    struct uct_ha_conn *conn = conn_of(1);
+
+    memset(forged, 0, sizeof(*forged));
+    pthread_mutex_lock(&iface_of(1)->ctl.lock);
+    forged->header.type       = HA_PACKET_STATE;
+    forged->header.count      = 1;
+    forged->header.credits    = 32;
+    forged->header.src_cookie = iface_of(1)->cookie;
+    forged->header.dst_cookie = iface_of(0)->cookie;
+    for (int s = 0; s < HA_SLOTS; s++) {
+        forged->header.rails[s].up    = 1;
+        forged->header.rails[s].place = (uint8_t)s;
+        forged->header.rails[s].link_layer = HA_LINK_ETHERNET;
+    }
+    forged->record.src_ep = conn->id;
+    forged->record.dst_ep = conn->peer_id;
+    forged->record.sn     = conn->sn;
+    forged->record.tag    = conn->tag;
+    forged->record.slots  = conn->pair.slots;
+    ha_pair_snapshot(&conn->pair, &forged->record.state);
+    pthread_mutex_unlock(&iface_of(1)->ctl.lock);
+}
+
+static void encode(struct forged *forged)
+{
+    forged->length = ha_packet_encode_header(forged->bytes, &forged->header);
+    if (forged->header.count > 0) {
+        forged->length = ha_packet_encode_record(forged->bytes, forged->length, &forged->record);
+    }
+}
+
+static void bring(const struct forged *forged)
+{
+    struct uct_ha_iface *iface = iface_of(0);
+
+    pthread_mutex_lock(&iface->ctl.lock);
+    uct_ha_ctl_msg_tcp(iface, forged->bytes, forged->length);
+    pthread_mutex_unlock(&iface->ctl.lock);
+}
+
+enum reason { NOTHING, MALFORMED, STRAY, UNFIT, STALE };
+
+static void expect(const struct forged *forged, enum reason reason, const char *what)
+{
+    struct uct_ha_stats before = stats(), after;
+    uint32_t            epoch  = conn_of(0)->pair.epoch;
+
+    bring(forged);
+    after = stats();
+    if (after.ctl_malformed - before.ctl_malformed != (reason == MALFORMED) ||
+        after.ctl_stray - before.ctl_stray != (reason == STRAY) ||
+        after.ctl_unfit - before.ctl_unfit != (reason == UNFIT) ||
+        after.ctl_stale - before.ctl_stale != (reason == STALE) ||
+        after.ctl_dropped - before.ctl_dropped != (reason != NOTHING)) {
+        fail_msg("%s is not counted as it should", what);
+    }
+    assert_int_equal(conn_of(0)->pair.epoch, epoch);
+    assert_false(ha_pair_failed(&conn_of(0)->pair));
+}
+
+static void open_quiet(uint64_t seed)
+{
+    world_open(seed, "HEARTBEAT=0");
+    ep_open(0, 0);
+    ep_open(1, 0);
+    am_exchange(0, 8);
+    wait_standbys(2);
+    flush_all();
+    pump_ms(100); /* all has been said */
+}
+
+#define FORGED(_reason, _what, _change) \
+    do { \
+        make_genuine(&f); \
+        _change; \
+        encode(&f); \
+        expect(&f, _reason, _what); \
+    } while (0)
+
+static void test_forged_packets(void **state)
+{
+    struct forged f;
+
+    (void)state;
+    open_quiet(130);
+    FORGED(NOTHING, "a genuine packet", (void)0);
+    FORGED(STRAY, "a packet for another instance", f.header.dst_cookie ^= 1);
+    FORGED(UNFIT, "a record of an unknown instance with our pair", f.header.src_cookie ^= 1);
+    FORGED(UNFIT, "another tag", f.record.tag ^= 0x100);
+    FORGED(STALE, "an endpoint that does not exist", f.record.dst_ep = 77);
+    FORGED(UNFIT, "a generation too far", f.record.state.lane[0].gen += 2);
+    FORGED(UNFIT, "an epoch too far", (f.record.state.epoch += 3, f.record.state.seen_epoch += 3));
+    FORGED(STRAY, "a ping of nobody",
+           (f.header.count = 0, f.header.type = HA_PACKET_PING, f.header.src_cookie ^= 1));
+    FORGED(STRAY, "a good-bye of nobody",
+           (f.header.count = 0, f.header.type = HA_PACKET_BYE, f.header.src_cookie ^= 1));
+    FORGED(STALE, "UNKNOWN as the answer to nothing",
+           (f.header.count = 0, f.header.type = HA_PACKET_UNKNOWN,
+            f.header.nonce = peer_of(0)->nonce + 1000));
+    FORGED(STALE, "UNKNOWN of a peer that is alive",
+           (f.header.count = 0, f.header.type = HA_PACKET_UNKNOWN,
+            f.header.nonce = peer_of(0)->nonce, peer_of(0)->last_rx = uct_ha_now()));
+    am_exchange(0, 20);
+    assert_int_equal(stats().failovers, 0);
+    assert_int_equal(stats().ep_errors, 0);
+}
+
+static void test_broken_packets(void **state)
+{
+    struct forged f;
+
+    (void)state;
+    open_quiet(131);
+    make_genuine(&f);
+    encode(&f);
+    for (size_t length = 0; length < f.length; length++) {
+        struct forged cut = f;
+
+        cut.length = length;
+        expect(&cut, MALFORMED, "a packet that is cut off");
+    }
+    for (size_t at = 0; at < 6; at++) { /* magic, version, type */
+        struct forged bent = f;
+
+        bent.bytes[at] ^= 0x80;
+        expect(&bent, MALFORMED, "another magic, version or type");
+    }
+    f.length++;
+    expect(&f, MALFORMED, "a packet with something behind it");
+    am_exchange(0, 20);
+}
+
+/* However many strangers ask for somebody else, few get an answer, and all are forgotten. */
+static void test_flood_of_strangers(void **state)
+{
+    struct uct_ha_peer *peer;
+    struct uct_ha_stats before;
+    struct forged       f;
+    unsigned            peers = 0;
+
+    (void)state;
+    open_quiet(132);
+    make_genuine(&f);
+    before = stats();
+    for (unsigned i = 0; i < 5000; i++) {
+        f.header.src_cookie += 7;
+        f.header.dst_cookie += 13;
+        encode(&f);
+        bring(&f);
+    }
+    assert_int_equal(stats().ctl_stray - before.ctl_stray, 5000);
+    assert_in_range(stats().ctl_tx - before.ctl_tx, 0, 20);
+    ucs_list_for_each(peer, &iface_of(0)->ctl.peers, list) {
+        peers++;
+    }
+    assert_in_range(peers, 2, 20);
+    am_exchange(0, 20);
+    pump_until((pthread_mutex_lock(&iface_of(0)->ctl.lock),
+                peers = (unsigned)ucs_list_length(&iface_of(0)->ctl.peers),
+                pthread_mutex_unlock(&iface_of(0)->ctl.lock), peers == 1));
+    am_exchange(0, 20);
+}
+
+static const struct CMUnitTest tests[] = {
+    GLUE_TEST(test_forged_packets),
+    GLUE_TEST(test_broken_packets),
+    GLUE_TEST(test_flood_of_strangers),
+};
+
+int glue_forged(void)
+{
+    return cmocka_run_group_tests_name("forged", tests, NULL, NULL);
+}
