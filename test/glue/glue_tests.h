@@ -21,7 +21,6 @@ int glue_proof(void);
 int glue_ends(void);
 int glue_paths(void);
 int glue_forged(void);
-int glue_many(void);
 int glue_soak(void);
 int glue_zones(void);
 

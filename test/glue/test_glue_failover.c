@@ -338,13 +338,13 @@ static void test_failback(void **state)
 static void test_failback_needs_calm(void **state)
 {
     (void)state;
-    open_redundant(56, "HEARTBEAT=10ms FAILBACK=400ms");
+    open_redundant(56, "HEARTBEAT=10ms FAILBACK=2s");
     fake_port(A0, 0);
     pump_until(stats().failovers == 2);
-    for (unsigned i = 0; i < 8; i++) {
+    for (unsigned i = 0; i < 6; i++) { /* 3 s together */
         fake_port(A0, 1);
         wait_standbys(2);
-        pump_ms(100);
+        pump_ms(500);
         fake_port(A0, 0);
         pump_ms(20);
         post_some();
@@ -373,13 +373,13 @@ static void test_flaps_are_damped(void **state)
     uint64_t first, last = 0, start;
 
     (void)state;
-    open_redundant(57, "HEARTBEAT=10ms COOLDOWN=50ms COOLDOWN_MAX=800ms");
+    open_redundant(57, "HEARTBEAT=10ms COOLDOWN=200ms COOLDOWN_MAX=4s");
     first = ms_until_standby(A1);
-    for (unsigned i = 0; i < 5; i++) {
+    for (unsigned i = 0; i < 4; i++) {
         last = ms_until_standby(A1);
     }
-    assert_true(first < 700);
-    assert_true(last > 700);
+    assert_true(first < 2000);
+    assert_true(last > 2500);
     fake_port(A1, 0);
     pump_until(stats().standbys == 0);
     fake_port(A1, 1);
@@ -389,7 +389,7 @@ static void test_flaps_are_damped(void **state)
     fake_port(B0, 0);
     post_some();
     check_all();
-    assert_true(now_ns() - start < 500000000ull);
+    assert_true(now_ns() - start < 2500000000ull);
 }
 
 /* A rail answers, but takes a hundred times as long: left when the other one does not. */
