@@ -11,8 +11,7 @@ EXTRA_DIST += \
 	%D%/hte/values.py \
 	%D%/pyproject.toml \
 	%D%/test/test_hte.py \
-	%D%/test/test_python.sh \
-	engine/examples/kv_cache.py
+	%D%/test/test_python.sh
 
 if HAVE_JANSSON
 check_PROGRAMS += %D%/test/hte_layout

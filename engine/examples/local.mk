@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Examples: not installed, but built and run by `make check`.
+
+EXTRA_DIST += %D%/kv_cache.py %D%/test_put.sh
+
+if HAVE_JANSSON
+check_PROGRAMS += %D%/hte_put
+TESTS          += %D%/test_put.sh
+
+%C%_hte_put_SOURCES  = %D%/hte_put.c
+%C%_hte_put_CPPFLAGS = -I$(top_srcdir)/engine/include
+%C%_hte_put_LDADD    = libhte.la
+endif
