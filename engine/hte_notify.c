@@ -8,6 +8,7 @@
 
 #include "hte_engine.h"
 #include "hte_error.h"
+#include "hte_worker.h"
 
 struct hte_letter {
     struct hte_link_ring    link;
@@ -250,7 +251,7 @@ static void *run(void *arg)
     uint32_t i;
 
     pthread_mutex_lock(&notify->lock);
-    while (!notify->is_stopping) {
+    while (!notify->is_stopping || (!hte_ring_is_empty(&notify->outbox) && hte_now() < notify->stop_at)) {
         if (hte_ring_is_empty(&notify->outbox)) {
             pthread_cond_wait(&notify->has_work, &notify->lock);
             continue;
@@ -291,6 +292,7 @@ void hte_notify_stop(struct hte_notify *notify)
         return;
     }
     pthread_mutex_lock(&notify->lock);
+    notify->stop_at     = hte_now() + notify->engine->settings.shutdown_timeout_ms * 1000000;
     notify->is_stopping = true;
     pthread_cond_signal(&notify->has_work);
     pthread_mutex_unlock(&notify->lock);

@@ -18,12 +18,13 @@ struct hte_notify {
     pthread_cond_t       has_work;
     struct hte_link_ring outbox;    /* struct hte_notice */
     bool                 is_stopping, has_thread;
+    uint64_t             stop_at;   /* once is_stopping: what is not sent by then is dropped */
     pthread_t            thread;
     struct hte_engine   *engine;
 };
 
 int hte_notify_init(struct hte_notify *notify, struct hte_engine *engine, uint64_t max);
-/* Sends nothing more. */
+/* Sends what batches have left to send, for at most shutdown_timeout_ms and one delivery more; then nothing. */
 void hte_notify_stop(struct hte_notify *notify);
 void hte_notify_cleanup(struct hte_notify *notify);
 

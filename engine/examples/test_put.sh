@@ -14,7 +14,7 @@ for ((i = 0; i < 300; i++)); do
     sleep 0.1
 done
 timeout 60 "$program" "$(head -n 1 "$folder/out")" "a text, written from afar"
-wait "$pid"
+wait "$pid" || { echo "the text, or its notification, did not arrive"; exit 1; }
 if [[ $(sed -n 2p "$folder/out") != "a text, written from afar" ]]; then
     cat "$folder/out"
     echo "0 passed, 1 failed, 0 skipped"

@@ -137,8 +137,8 @@ struct hte_config {
 int hte_create(const struct hte_config *config, struct hte_engine **engine);
 
 /*
- * End everything: refuse new calls, cancel what is queued, wait for what is under way, unpublish, unregister,
- * stop the threads. Waiters return HTE_ERR_CANCELED. BLOCKS: until operations under way have ended; after
+ * End everything: refuse new calls, send the notifications of batches that completed, cancel what is queued, wait for
+ * what is under way, unpublish, unregister, stop the threads. Waiters return HTE_ERR_CANCELED. BLOCKS: until operations under way have ended; after
  * option shutdown_timeout_ms (5000) their connections are broken off, so it always returns. No other call on
  * this engine may begin after it; not from a callback. NULL is nothing.
  */
