@@ -125,6 +125,7 @@ test_unit_test_setup_LDADD    = $(unit_libs)
 
 # the whole transport over hardware made of memory, instead of uct_ha/verbs
 test_glue_test_glue_SOURCES = $(libuct_ha_la_SOURCES) \
+	%D%/glue/fake_cq.c \
 	%D%/glue/fake_net.c \
 	%D%/glue/fake_path.c \
 	%D%/glue/fake_priv.h \
@@ -263,6 +264,7 @@ if HAVE_CMOCKA
 fuzz_tests += test/fuzz/fuzz_glue
 test_fuzz_fuzz_glue_SOURCES = $(fuzz_driver) $(libuct_ha_la_SOURCES) \
 	%D%/fuzz/fuzz_glue.c \
+	%D%/glue/fake_cq.c \
 	%D%/glue/fake_net.c \
 	%D%/glue/fake_path.c \
 	%D%/glue/fake_priv.h \

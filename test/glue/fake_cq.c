@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Completion queues: rings of known size, that count what was promised to them. */
+
+#include "fake_priv.h"
+
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+
+int ha_cq_create(struct ha_rail *rail, unsigned depth, int with_fd, struct ha_cq **cq_p)
+{
+    struct ha_cq *cq = calloc(1, sizeof(*cq));
+    int           status;
+
+    (void)with_fd;
+    pthread_mutex_lock(&fake.lock);
+    status = fake_refuses(FAKE_CALL_CQ_CREATE, rail);
+    fake.live += status == 0;
+    fake.cq_bytes += status == 0 ? depth * sizeof(struct ha_wc) : 0;
+    pthread_mutex_unlock(&fake.lock);
+    if (status != 0) {
+        free(cq);
+        return status;
+    }
+    cq->rail  = rail;
+    cq->depth = depth;
+    cq->ring  = calloc(depth, sizeof(*cq->ring));
+    cq->fd    = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    *cq_p     = cq;
+    return 0;
+}
+
+void ha_cq_destroy(struct ha_cq *cq)
+{
+    pthread_mutex_lock(&fake.lock);
+    fake.live--;
+    fake.cq_bytes -= cq->depth * sizeof(struct ha_wc);
+    pthread_mutex_unlock(&fake.lock);
+    close(cq->fd);
+    free(cq->ring);
+    free(cq);
+}
+
+int ha_cq_resize(struct ha_cq *cq, unsigned depth)
+{
+    struct ha_wc *ring = calloc(depth, sizeof(*ring));
+    unsigned      used = 0;
+    int           status;
+
+    pthread_mutex_lock(&fake.lock);
+    status = fake_refuses(FAKE_CALL_CQ_RESIZE, cq->rail);
+    if (status == 0) {
+        while (cq->head != cq->tail) {
+            ring[used++] = cq->ring[cq->head++ % cq->depth];
+        }
+        free(cq->ring);
+        fake.cq_bytes += (depth - cq->depth) * sizeof(struct ha_wc);
+        cq->ring  = ring;
+        cq->depth = depth;
+        cq->head  = 0;
+        cq->tail  = used;
+    }
+    pthread_mutex_unlock(&fake.lock);
+    if (status != 0) {
+        free(ring);
+    }
+    return status;
+}
+
+void fake_cq_push(struct ha_cq *cq, const struct ha_wc *wc)
+{
+    if (cq->tail - cq->head == cq->depth) {
+        fake.counts.overruns++;
+        return;
+    }
+    cq->ring[cq->tail++ % cq->depth] = *wc;
+    if (cq->armed) {
+        cq->armed = 0;
+        fake_fd_raise(cq->fd);
+    }
+}
+
+int ha_cq_poll(struct ha_cq *cq, struct ha_wc *wc, int max)
+{
+    int count = 0;
+
+    pthread_mutex_lock(&fake.lock);
+    fake_step();
+    while (count < max && cq->head != cq->tail) {
+        wc[count++] = cq->ring[cq->head++ % cq->depth];
+        cq->promised--;
+    }
+    pthread_mutex_unlock(&fake.lock);
+    return count;
+}
+
+int ha_cq_fd(const struct ha_cq *cq)
+{
+    return cq->fd;
+}
+
+int ha_cq_arm(struct ha_cq *cq)
+{
+    pthread_mutex_lock(&fake.lock);
+    cq->armed = 1;
+    pthread_mutex_unlock(&fake.lock);
+    return 0;
+}
+
+int ha_cq_drain_fd(struct ha_cq *cq)
+{
+    pthread_mutex_lock(&fake.lock);
+    fake_fd_lower(cq->fd);
+    pthread_mutex_unlock(&fake.lock);
+    return 0;
+}
+
+const char *ha_wc_raw_name(uint32_t raw)
+{
+    return raw == HA_WC_DEAD ? "retries exhausted" : raw == HA_WC_PROGRAM ? "access" : "flushed";
+}
