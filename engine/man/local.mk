@@ -3,13 +3,14 @@
 
 EXTRA_DIST += \
 	%D%/hte.7.in \
+	%D%/hte_bench.1.in \
 	%D%/hte_http_store.1 \
 	%D%/make_man3.py
 
 if HAVE_JANSSON
-man_MANS        = %D%/hte.7
+man_MANS        = %D%/hte.7 %D%/hte_bench.1
 noinst_PROGRAMS += %D%/hte_options
-CLEANFILES     += %D%/hte.7
+CLEANFILES     += %D%/hte.7 %D%/hte_bench.1
 
 %C%_hte_options_SOURCES  = %D%/hte_options.c
 %C%_hte_options_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/engine/include
@@ -19,6 +20,12 @@ CLEANFILES     += %D%/hte.7
 	$(AM_V_GEN)%D%/hte_options$(EXEEXT) >$@.options && \
 	sed -e '/^@OPTIONS@$$/{' -e 'r $@.options' -e 'd' -e '}' $(srcdir)/%D%/hte.7.in >$@.new && \
 	rm $@.options && mv $@.new $@
+
+# the help text means nothing to roff once its backslashes, hyphens and leading dots are marked
+%D%/hte_bench.1: %D%/hte_bench.1.in engine/bench/hte_bench$(EXEEXT)
+	$(AM_V_GEN)engine/bench/hte_bench$(EXEEXT) --help | sed -e 's/\\/\\e/g' -e 's/-/\\-/g' -e 's/^[.]/\\\&./' > $@.help && test -s $@.help && \
+	sed -e '/^@HELP@$$/{' -e 'r $@.help' -e 'd' -e '}' $(srcdir)/%D%/hte_bench.1.in >$@.new && \
+	rm $@.help && mv $@.new $@
 
 if HAVE_MICROHTTPD
 man_MANS += %D%/hte_http_store.1

@@ -9,7 +9,7 @@ if ! command -v man >/dev/null; then
     echo "skipped: there is no man"
     exit 77
 fi
-pages=("$man"/hte.7 "$source/$man"/*.1)
+pages=("$man"/hte.7 "$man"/hte_bench.1 "$source/$man"/*.1)
 while read -r page; do
     [[ $(head -c 4 "$man/man3/$page") == .so\  ]] || pages+=("$man/man3/$page")
 done <"$man/man3/pages"
