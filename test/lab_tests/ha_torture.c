@@ -138,7 +138,7 @@ static int is_busy(const struct torture *t)
 static void leak_planted(struct torture *t)
 {
     static double next;
-    char         *memory;
+    static char  *volatile memory; /* or the compiler sees that nobody uses it */
 
     if (t->opt.plant < PLANT_FD || now_seconds() < next) {
         return;
