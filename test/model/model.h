@@ -15,6 +15,7 @@
  *   model_wire.c    control packets
  *   model_oracle.c  the truth, and the invariants of docs/failover.md
  *   model_pack.c    a state as canonical bytes, and back
+ *   model_reduce.c  what need not be explored, and why
  *   model_search.c  breadth-first search, counter-example, reachability
  *   model_main.c    command line
  *
@@ -52,6 +53,7 @@ struct model_options {
     uint8_t  for_ever;    /* rail 0, once cut, never returns */
     uint8_t  split;       /* connecting takes time and may fail; the handler may come between resolving and telling */
     uint8_t  closing;     /* the users let go when they owe nothing */
+    uint8_t  reduced;     /* safety alone, and what cannot be told apart is one: see model_reduce.c */
     uint8_t  luck;        /* tell the first arrival of a control packet from a repeat: for L1 */
     uint16_t ignored;     /* violations of these invariants are let pass: bit n for In, bit 0 for L1 */
     uint8_t  unchecked;   /* without the product's run-time checks: what would they have prevented? */
@@ -109,6 +111,7 @@ uint16_t model_mtu(int slot);
 
 /* ---- model_world.c ---- */
 #define MODEL_LUCK 0x1u /* good or bad: must not be needed to reach the goal */
+#define MODEL_DATA 0x2u /* of the data plane */
 
 struct model_thing {
     const char *name;
@@ -166,6 +169,7 @@ int model_side_would_resend(const struct model_side *side);
 
 /* ---- model_fate.c ---- */
 int model_side_detect(struct model_world *w, int x, int slot, int n);
+int model_side_cut_noticed(struct model_world *w, int x, int slot, int n);
 int model_side_alarm(struct model_world *w, int x, int slot, int n);
 int model_side_suspect(struct model_world *w, int x, int slot, int n);
 int model_side_port_up(struct model_world *w, int x, int slot, int n);
@@ -192,6 +196,13 @@ void model_oracle_step(const struct model_world *before, struct model_world *w);
  * the same bytes. Returns the length; `buf` has MODEL_BYTES_MAX bytes. */
 unsigned model_pack(struct model_world *w, uint8_t *buf);
 void model_unpack(struct model_world *w, const uint8_t *buf);
+
+/* ---- model_reduce.c ---- */
+extern int model_eager; /* operations are posted as soon as they can be */
+void model_reduce_net(struct model_world *w);
+/* 1 when what is left to do is one lane's work, and nothing can disturb it. */
+int model_reduce_is_quiet(const struct model_world *w);
+int model_is_data(model_label label);
 
 /* ---- model_search.c ---- */
 enum model_outcome { MODEL_COMPLETE, MODEL_VIOLATED, MODEL_STOPPED };

@@ -36,6 +36,14 @@ int model_side_detect(struct model_world *w, int x, int slot, int n)
     return lane_down(w, x, slot, HA_EV_LANE_DOWN, HA_CAUSE_COMPLETION);
 }
 
+/* The cut, and the first side to find out, in one. */
+int model_side_cut_noticed(struct model_world *w, int x, int slot, int n)
+{
+    if (w->cuts == 0 || !lives(w, x, slot) || !model_data_cut(w, 0, slot, n))
+        return 0;
+    return model_side_detect(w, x, slot, n);
+}
+
 int model_side_port_up(struct model_world *w, int x, int slot, int n)
 {
     struct ha_event event = { .kind = HA_EV_RAIL, .slot = slot, .value = 1 };

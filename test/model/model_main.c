@@ -45,6 +45,7 @@ static const char usage[] =
     "  -r    a context runs until nothing is left to do, as the product's glue does;\n"
     "        else one transition at a time\n"
     "  -E    control packets carry no echo: a side may send at any time (safety only)\n"
+    "  -R    reduced: -r -E, and what cannot be told apart is explored once (safety only)\n"
     "  -n    packets of a cut lane never arrive\n"
     "  -P    cuts are seen as port events; a side rebuilds when its port is up again\n"
     "  -p    -P, and rail 0, once cut, never returns\n"
@@ -207,7 +208,7 @@ static void parse(int argc, char **argv, struct model_limits *limits)
     struct model_options *o = &model_options;
     int option;
 
-    while ((option = getopt(argc, argv, "a:b:f:x:y:g:C:s:M:t:i:ucrEnPpSdklvh")) != -1) {
+    while ((option = getopt(argc, argv, "a:b:f:x:y:g:C:s:M:t:i:ucrEnPpRSdklvh")) != -1) {
         switch (option) {
         case 'a': set_ops(0, option, optarg); break;
         case 'b': set_ops(1, option, optarg); break;
@@ -224,6 +225,7 @@ static void parse(int argc, char **argv, struct model_limits *limits)
         case 'r': o->at_once = 1; break;
         case 'E': o->no_echo = 1; break;
         case 'n': o->no_late = 1; break;
+        case 'R': o->reduced = o->at_once = o->no_echo = 1; break;
         case 'P': o->ports = 1; break;
         case 'p': o->ports = o->for_ever = 1; break;
         case 'S': o->split = 1; break;
@@ -242,6 +244,8 @@ static void parse(int argc, char **argv, struct model_limits *limits)
         wrong("-C 0: without control packets nothing can be agreed upon");
     if (o->start == MODEL_START_LATE)
         o->channel = 2;
+    if (o->reduced && (o->no_late || o->ports || o->split))
+        wrong("-R goes with none of -n, -P, -p and -S: it rests on packets of a cut lane being late");
     if (o->no_echo && (o->closing || limits->reach_goal))
         wrong("-E goes with neither -k nor -l: closing and liveness rest on the echo");
 }
@@ -254,13 +258,13 @@ static const char *describe(char *buf, size_t size)
                                          "third epoch" };
     const struct model_options *o    = &model_options;
 
-    snprintf(buf, size, "%s|%s from %s, %u cuts, %u alarms, %u suspicions, %u give-ups, channel %u%s%s%s%s%s%s%s%s%s",
+    snprintf(buf, size, "%s|%s from %s, %u cuts, %u alarms, %u suspicions, %u give-ups, channel %u%s%s%s%s%s%s%s%s%s%s",
              o->ops[0], o->ops[1], start[o->start], o->cuts, o->alarms, o->suspicions, o->giveups,
              o->channel, o->late_sends ? ", late sends" : "", o->late_recvs ? ", late receives" : "",
              o->at_once ? ", contexts run through" : "", o->no_echo ? ", no echo" : "",
              o->no_late ? ", no late packets" : "", o->for_ever ? ", rail 0 never returns" :
              o->ports ? ", port events" : "", o->split ? ", split" : "",
-             o->closing ? ", users let go" : "",
+             o->closing ? ", users let go" : "", o->reduced ? ", reduced" : "",
              o->unchecked ? ", without run-time checks" : "");
     return buf;
 }

@@ -296,6 +296,8 @@ unsigned model_pack(struct model_world *w, uint8_t *buf)
     struct stream s = { .writing = 1, .bytes = buf };
 
     normalise(w);
+    if (model_options.reduced)
+        model_reduce_net(w);
     memset(buf, 0, MODEL_BYTES_MAX);
     walk(&s, w);
     memcpy(buf + s.at / 16 * 8, &s.word, 8);

@@ -236,7 +236,7 @@ static enum model_outcome expand(struct search *s, uint64_t i, const uint8_t *st
 {
     struct model_world from, to;
     uint8_t packed[MODEL_BYTES_MAX];
-    int alive = 0, used = 1, fresh;
+    int alive = 0, used = 1, quiet, fresh;
     unsigned length;
 
     model_unpack(&from, state);
@@ -246,6 +246,7 @@ static enum model_outcome expand(struct search *s, uint64_t i, const uint8_t *st
         s->good[i]  = (uint8_t)model_goal(&from);
     }
     s->result->goals += (uint64_t)model_goal(&from);
+    quiet = model_options.reduced && model_reduce_is_quiet(&from);
     for (model_label label = model_next_label(MODEL_NO_LABEL); label != MODEL_NO_LABEL;
          label             = model_next_label(label)) {
         uint64_t child;
@@ -262,6 +263,10 @@ static enum model_outcome expand(struct search *s, uint64_t i, const uint8_t *st
         if (memcmp(packed, state, length) == 0)
             continue; /* nothing has changed */
         s->result->transitions++;
+        if (quiet && model_is_data(label)) {
+            (void)insert(s, packed, length, i, label, &fresh);
+            return MODEL_COMPLETE; /* the others need not be tried */
+        }
         child = insert(s, packed, length, i, label, &fresh);
         if (model_is_luck(label))
             continue;

@@ -51,12 +51,12 @@ uint16_t model_mtu(int slot)
 
 const struct model_thing model_things[] = {
     { "post",                       2, 2, 1, 0, model_data_post },
-    { "execute",                    2, 2, 1, 0, model_data_execute },
+    { "execute",                    2, 2, 1, MODEL_DATA, model_data_execute },
     { "late packet executes",       2, 2, 1, MODEL_LUCK, model_data_execute_late },
-    { "acknowledge",                2, 2, 1, 0, model_data_ack },
+    { "acknowledge",                2, 2, 1, MODEL_DATA, model_data_ack },
     { "late acknowledgement",       2, 2, 1, MODEL_LUCK, model_data_ack_late },
-    { "poll sends",                 2, 2, 4, 0, model_data_poll_send },
-    { "message becomes visible",    2, 2, 1, 0, model_data_show_receive },
+    { "poll sends",                 2, 2, 4, MODEL_DATA, model_data_poll_send },
+    { "message becomes visible",    2, 2, 1, MODEL_DATA, model_data_show_receive },
     { "fence settles",              2, 2, 1, 0, model_side_settle },
     { "control context runs",       2, 1, 1, 0, model_side_run_async },
     { "progress runs",              2, 1, 1, 0, model_side_run_progress },
@@ -70,6 +70,7 @@ const struct model_thing model_things[] = {
     { "port comes up",              2, 2, 1, 0, model_side_port_up },
     { "user lets go",               2, 1, 1, 0, model_side_close },
     { "RAIL IS CUT",                1, 2, 1, MODEL_LUCK, model_data_cut },
+    { "RAIL IS CUT, and that noticed", 2, 2, 1, MODEL_LUCK, model_side_cut_noticed },
     { "FALSE ALARM",                2, 2, 1, MODEL_LUCK, model_side_alarm },
     { "FALSE SUSPICION",            2, 2, 1, MODEL_LUCK, model_side_suspect },
     { "DEADLINE PASSES",            2, 1, 1, MODEL_LUCK, model_side_deadline },
@@ -112,6 +113,8 @@ static int never_happens(unsigned thing)
            ((happen == model_data_execute_late || happen == model_data_ack_late) &&
             model_options.no_late) ||
            (happen == model_side_receive_again && !model_options.luck) ||
+           ((happen == model_data_post || happen == model_data_cut) && model_options.reduced) ||
+           (happen == model_side_cut_noticed && !model_options.reduced) ||
            (happen == model_side_port_up && !model_options.ports) ||
            (happen == model_side_close && !model_options.closing);
 }
@@ -128,6 +131,11 @@ int model_happen(struct model_world *w, model_label label)
         thing->happen != model_data_cut)
         return 0;
     return thing->happen(w, x, slot, n);
+}
+
+int model_is_data(model_label label)
+{
+    return (model_things[thing_of(label)].flags & MODEL_DATA) != 0;
 }
 
 int model_is_luck(model_label label)
@@ -235,7 +243,7 @@ void model_start(struct model_world *w)
     int telling = model_telling;
 
     memset(kept, 0, sizeof(kept));
-    model_telling = 0;
+    model_telling = model_eager = 0;
     start_sides(w);
     rail_up(w, 0);
     if (model_options.start != MODEL_START_NOTHING)
@@ -258,6 +266,9 @@ void model_start(struct model_world *w)
     w->suspicions = model_options.suspicions;
     w->giveups    = model_options.giveups;
     model_telling = telling;
+    model_eager   = model_options.reduced;
+    for (int x = 0; x < 2; x++)
+        model_side_follow(w, x);
 }
 
 /* ---- the goal ---- */

@@ -113,6 +113,7 @@ struct sim_side {
     uint8_t        reborn;              /* dead, and its port belongs to the next process */
     int            send_slot, heard_slot;
     int            tx_slot, rx_slot; /* as the glue caches them */
+    uint64_t       rests_until[2];   /* by context: the core has nothing to do before, unless it hears something */
     uint64_t       busy_until;       /* the program computes: no progress */
     uint32_t       busy_epoch;
     uint64_t       patience;         /* the timer is served this late */
@@ -257,6 +258,7 @@ int sim_data_complete_receive(struct sim_pair *p, int x, int slot);
 int sim_data_give_up(struct sim_pair *p, int x, int slot);
 int sim_data_settle(struct sim_pair *p, int x, int slot);
 uint32_t sim_data_packets(uint64_t length, unsigned kind, uint32_t mtu);
+int sim_data_rests(const struct sim_pair *p, int x, int slot); /* nothing may happen there */
 uint32_t sim_data_word(const struct sim_pair *p, int x, int slot); /* of the proof that x would give */
 int sim_data_stalled(const struct sim_pair *p, int x, int slot, uint64_t time);
 

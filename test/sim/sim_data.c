@@ -210,3 +210,24 @@ int sim_data_settle(struct sim_pair *p, int x, int slot)
     qp->state = SIM_QP_ERR;
     return 1;
 }
+
+/* Can nothing happen at x's end of the lane? Most lanes rest most of the time;
+ * this spares trying everything that might. */
+int sim_data_rests(const struct sim_pair *p, int x, int slot)
+{
+    const struct sim_side *side = &p->side[x];
+    const struct sim_qp *qp     = &side->qp[slot], *its = &p->side[!x].qp[slot];
+    int told   = !qp->job && !qp->created_untold && !qp->resolve_untold && !qp->close_asked &&
+                 !qp->error_cqe && side->hold[slot] == 0 &&
+                 (slot >= p->slots || sim_port_of(p, x, slot)->down == side->port_told[slot]);
+    int sent   = qp->wired == qp->posted && qp->acked == qp->num_wqe && qp->polled == qp->acked;
+    int taken  = qp->visible == qp->num_msg && qp->delivered == qp->visible;
+    int fenced = qp->drained_told && qp->settled_told;
+    int works  = qp->state == SIM_QP_UP && p->alarms_left == 0 && sim_path_works(p, !x, slot) &&
+                 sim_port_of(p, 0, slot)->slow + sim_port_of(p, 1, slot)->slow == 0;
+
+    if (qp->state == SIM_QP_NONE || qp->state == SIM_QP_INIT)
+        return told && !qp->fence_asked;
+    return told && taken && (works ? sent : qp->state == SIM_QP_ERR && fenced && qp->polled == qp->acked &&
+                                            (its->gen != qp->gen || its->rx >= qp->wired));
+}

@@ -116,6 +116,7 @@ void sim_side_give(struct sim_pair *p, int x, const struct ha_event *event)
 {
     struct ha_action actions[HA_ACTIONS_MAX];
 
+    p->side[x].rests_until[HA_CTX_ASYNC] = p->side[x].rests_until[HA_CTX_PROGRESS] = 0;
     perform_all(p, x, actions, ha_pair_step(&p->side[x].pair, event, p->world->now, actions));
     cover_lanes(p);
 }
@@ -145,14 +146,23 @@ static void cover_transition(struct sim_pair *p, int x, const struct ha_pair *be
     }
 }
 
+/* As in the product, the core is asked after an event and when its timer says so. */
 int sim_side_pair_run(struct sim_pair *p, int x, enum ha_context ctx)
 {
+    struct sim_side *side = &p->side[x];
     struct ha_action actions[HA_ACTIONS_MAX];
-    struct ha_pair before = p->side[x].pair;
-    int n = ha_pair_run(&p->side[x].pair, ctx, p->world->now, actions);
+    struct ha_pair before;
+    int n;
 
-    if (n < 0)
+    if (p->world->now < side->rests_until[ctx])
         return 0;
+    before = side->pair;
+    n      = ha_pair_run(&side->pair, ctx, p->world->now, actions);
+    if (n < 0) {
+        side->rests_until[ctx] = ha_pair_next_timer(&side->pair);
+        return 0;
+    }
+    side->rests_until[HA_CTX_ASYNC] = side->rests_until[HA_CTX_PROGRESS] = 0;
     perform_all(p, x, actions, n);
     cover_transition(p, x, &before);
     cover_lanes(p);

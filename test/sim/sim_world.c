@@ -118,10 +118,17 @@ static struct sim_pair *draw_pair(struct sim_world *w)
 /* Whatever can happen at a pair, looked for from `first` on. */
 static int search(struct sim_pair *p, unsigned first)
 {
-    for (unsigned i = 0; i < THINGS; i++)
-        for (int n = 0; n < 2 * things[(first + i) % THINGS].slots; n++)
-            if (happen(p, (first + i) % THINGS, n & 1, n >> 1))
+    unsigned rests = 0;
+
+    for (int n = 0; n < 2 * HA_SLOTS; n++)
+        rests |= (unsigned)sim_data_rests(p, n & 1, n >> 1) << n;
+    for (unsigned i = 0; i < THINGS; i++) {
+        unsigned thing = first + i < THINGS ? first + i : first + i - THINGS;
+
+        for (int n = 0; n < 2 * things[thing].slots; n++)
+            if (!(things[thing].slots == 2 && (rests >> n & 1)) && happen(p, thing, n & 1, n >> 1))
                 return 1;
+    }
     return 0;
 }
 
@@ -131,7 +138,7 @@ static struct sim_pair *draw(struct sim_world *w)
     struct sim_pair *p;
     unsigned first;
 
-    for (int tries = 0; tries < 10; tries++) {
+    for (int tries = 0; tries < 4; tries++) {
         p = draw_pair(w);
         if (happen(p, draw_thing(w), (int)sim_below(w, 2), (int)sim_below(w, HA_SLOTS)))
             return p;
