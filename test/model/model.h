@@ -198,7 +198,8 @@ unsigned model_pack(struct model_world *w, uint8_t *buf);
 void model_unpack(struct model_world *w, const uint8_t *buf);
 
 /* ---- model_reduce.c ---- */
-extern int model_eager; /* operations are posted as soon as they can be */
+extern int model_eager; /* past the start of a reduced world */
+int model_reduce_post(struct model_world *w, int x);
 void model_reduce_net(struct model_world *w);
 /* 1 when what is left to do is one lane's work, and nothing can disturb it. */
 int model_reduce_is_quiet(const struct model_world *w);

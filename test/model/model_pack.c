@@ -296,7 +296,7 @@ unsigned model_pack(struct model_world *w, uint8_t *buf)
     struct stream s = { .writing = 1, .bytes = buf };
 
     normalise(w);
-    if (model_options.reduced)
+    if (model_eager)
         model_reduce_net(w);
     memset(buf, 0, MODEL_BYTES_MAX);
     walk(&s, w);

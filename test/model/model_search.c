@@ -169,6 +169,8 @@ static void tell_story(struct search *s, uint64_t i, model_label last)
         steps[n++] = s->label[i];
     s->result->steps = n;
     model_start(&w);
+    model_pack(&w, state); /* the order of packets on the way, as the search has seen it */
+    model_unpack(&w, state);
     model_show(&w);
     for (unsigned step = 1; n-- > 0; step++) {
         struct model_world before;

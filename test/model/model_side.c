@@ -272,8 +272,8 @@ void model_side_follow(struct model_world *w, int x)
         if (rounds++ == MODEL_ROUNDS_MAX)
             model_violation(w, "L1 the core never comes to rest");
         more = deliver(w, x);
-        if (model_eager && w->side[x].tx_slot != HA_NO_SLOT)
-            more |= model_data_post(w, x, w->side[x].tx_slot, 0);
+        if (model_eager)
+            more |= model_reduce_post(w, x);
         for (int slot = 0; slot < HA_SLOTS; slot++)
             more |= drained(w, x, slot) | check_close(w, x, slot);
         n = model_options.at_once ?

@@ -50,7 +50,7 @@ uint16_t model_mtu(int slot)
 /* ---- what may happen ---- */
 
 const struct model_thing model_things[] = {
-    { "post",                       2, 2, 1, 0, model_data_post },
+    { "post",                       2, 2, 1, MODEL_DATA, model_data_post },
     { "execute",                    2, 2, 1, MODEL_DATA, model_data_execute },
     { "late packet executes",       2, 2, 1, MODEL_LUCK, model_data_execute_late },
     { "acknowledge",                2, 2, 1, MODEL_DATA, model_data_ack },
@@ -113,7 +113,7 @@ static int never_happens(unsigned thing)
            ((happen == model_data_execute_late || happen == model_data_ack_late) &&
             model_options.no_late) ||
            (happen == model_side_receive_again && !model_options.luck) ||
-           ((happen == model_data_post || happen == model_data_cut) && model_options.reduced) ||
+           (happen == model_data_cut && model_options.reduced) ||
            (happen == model_side_cut_noticed && !model_options.reduced) ||
            (happen == model_side_port_up && !model_options.ports) ||
            (happen == model_side_close && !model_options.closing);
