@@ -81,6 +81,8 @@ struct sim_qp {
     /* responder */
     uint32_t       rx, rx_wqe;    /* packets and work requests executed here */
     uint32_t       marks;         /* of these packets, in the ledger */
+    uint64_t       ledger_addr;   /* where the peer leaves them */
+    uint32_t       ledger_key;
     uint32_t       msg[SIM_OPS_MAX];
     uint32_t       num_msg, visible, taken, delivered;
     uint32_t       close_k, resolved_k;
@@ -310,6 +312,7 @@ void sim_oracle_packet(struct sim_pair *p, int x, int slot); /* a packet of x ex
 void sim_oracle_end(struct sim_pair *p, int x, uint32_t op, enum ha_op_result result);
 void sim_oracle_deliver(struct sim_pair *p, int x, uint32_t op); /* at x, operation of the peer */
 void sim_oracle_create(struct sim_pair *p, int x, int slot, uint32_t gen);
+void sim_oracle_connect(struct sim_pair *p, int x, int slot);
 void sim_oracle_resolve(struct sim_pair *p, int x, int slot);
 int sim_oracle_unknown(struct sim_pair *p, int x, uint32_t op);
 void sim_oracle_destroy(struct sim_pair *p, int x, int slot);

@@ -219,6 +219,22 @@ void sim_oracle_create(struct sim_pair *p, int x, int slot, uint32_t gen)
     p->world->cover[SIM_COVER_GENERATION_4] += gen >= 4;
 }
 
+/* x learns where the peer wants its marks. */
+void sim_oracle_connect(struct sim_pair *p, int x, int slot)
+{
+    const struct sim_qp *its = &p->side[!x].qp[slot];
+    uint64_t addr;
+    uint32_t key;
+    int by_ledger = ha_pair_ledger(&p->side[x].pair, slot, &addr, &key);
+
+    if (its->gen != p->side[x].qp[slot].gen)
+        return;
+    if (by_ledger != (p->side[!x].proof[slot] == HA_PROOF_LEDGER) ||
+        (by_ledger && (addr != its->ledger_addr || key != its->ledger_key)))
+        sim_violation(p, "I10 side %d connects lane %d.%u and would leave its marks elsewhere", x, slot,
+                      its->gen);
+}
+
 /* Before a queue pair goes, everything it received must have been delivered. */
 void sim_oracle_destroy(struct sim_pair *p, int x, int slot)
 {

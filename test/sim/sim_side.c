@@ -55,6 +55,7 @@ static void perform(struct sim_pair *p, int x, const struct ha_action *action)
         break;
     case HA_ACT_CONNECT_QP:
         side->qp[slot].job = 1;
+        sim_oracle_connect(p, x, slot);
         break;
     case HA_ACT_FENCE:
         fence(p, x, slot, action->value);

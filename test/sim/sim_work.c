@@ -143,6 +143,8 @@ void sim_work_create(struct sim_pair *p, int x, int slot, uint32_t gen)
     qp->mtu            = slot == 0 ? 1024 : 2048;
     qp->psn            = sim_chance(p->world, 50) ? HA_PSN_MASK - sim_below(p->world, 12) :
                                              sim_below(p->world, HA_PSN_MASK);
+    qp->ledger_addr    = sim_random(p->world);
+    qp->ledger_key     = (uint32_t)sim_random(p->world);
     qp->created_untold = 1;
     side->born[slot]   = p->world->now;
     ha_log_lane_start(&side->log, slot, gen, qp->psn);
@@ -154,7 +156,8 @@ int sim_work_created(struct sim_pair *p, int x, int slot)
     struct sim_qp *qp     = &p->side[x].qp[slot];
     struct ha_event event = { .kind = HA_EV_QP_CREATED, .slot = slot, .gen = qp->gen, .psn = qp->psn,
                               .qpn = 100 + qp->gen * 2 + (uint32_t)slot, .mtu = (uint16_t)qp->mtu,
-                              .proof = p->side[x].proof[slot] };
+                              .proof = p->side[x].proof[slot], .ledger_addr = qp->ledger_addr,
+                              .ledger_key = qp->ledger_key };
 
     if (!qp->created_untold)
         return 0;
