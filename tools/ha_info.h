@@ -34,7 +34,7 @@ struct info_config {
     int         backup, allow_unknown_zone, gid_index;
     unsigned    timeout, retry_count, rnr_retry_count, heartbeat_misses;
     double      rto, rto_max, heartbeat; /* seconds */
-    uint64_t    tx_queue_len, rx_queue_len, seg_size;
+    uint64_t    tx_queue_len, rx_queue_len, rx_queue_init, seg_size;
     const char *proof, *control;
     char        rails[256], zones_text[256];
 };

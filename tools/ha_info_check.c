@@ -270,8 +270,8 @@ static void check_host(const struct info *info, struct list *list)
         say(finding, "UCX_HA_RC_HEARTBEAT=0: a silent rail is found late, and a dead standby not at all");
         advise(finding, "unset it");
     }
-    need   = ha_budget_need(info->config.tx_queue_len, info->config.rx_queue_len, info->config.seg_size,
-                            num_used(info) > 1 ? 2 : 1);
+    need   = ha_budget_need(info->config.tx_queue_len, info->config.rx_queue_len,
+                            info->config.rx_queue_init, info->config.seg_size, num_used(info) > 1 ? 2 : 1);
     wanted = MEMLOCK_CONNECTIONS * need.bytes * need.rails;
     if (info->memlock < wanted) {
         finding = add(list, INFO_PROBLEM, "memlock", "host");

@@ -34,6 +34,7 @@ static void take_config(struct info_config *to, const struct uct_ha_md_config *m
     to->heartbeat          = iface->heartbeat;
     to->tx_queue_len       = iface->tx_queue_len;
     to->rx_queue_len       = iface->rx_queue_len;
+    to->rx_queue_init      = iface->rx_queue_init;
     to->seg_size           = iface->seg_size;
     to->proof              = iface->proof < 4 ? proofs[iface->proof] : "?";
     to->control            = iface->control < 3 ? controls[iface->control] : "?";
@@ -51,8 +52,8 @@ void info_derive(struct info *info, int i)
     if (retries == 7 && rail->limits.retry7_forever) {
         retries = 6; /* as the transport does */
     }
-    need = ha_budget_need(config->tx_queue_len, config->rx_queue_len, config->seg_size,
-                          info->choice[i].standby >= 0 ? 2 : 1);
+    need = ha_budget_need(config->tx_queue_len, config->rx_queue_len, config->rx_queue_init,
+                          config->seg_size, info->choice[i].standby >= 0 ? 2 : 1);
     rail->device = (struct ha_budget_device){
         .max_qp = rail->limits.max_qp, .max_qp_wr = rail->limits.max_qp_wr,
         .max_cqe = rail->limits.max_cqe, .max_mr = (uint64_t)rail->facts.max_mr,

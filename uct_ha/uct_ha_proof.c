@@ -12,7 +12,7 @@ void uct_ha_proof_read(struct uct_ha_lane *lane, struct ha_event *event)
         return; /* no packet can have been accepted */
     }
     event->proof    = lane->proof;
-    event->received = lane->received;
+    event->received = __atomic_load_n(&lane->received, __ATOMIC_RELAXED);
     if ((lane->proof == HA_PROOF_PSN &&
          (lane->read_fails == UCT_HA_PROOF_TRIES ||
           ha_rc_expected_psn(lane->rc, &event->psn) != 0)) ||

@@ -118,7 +118,7 @@ void uct_ha_rx_completion(struct uct_ha_lane *lane, const struct ha_wc *wc)
         recv_failed(lane, wc);
         return;
     }
-    lane->received++;
+    __atomic_store_n(&lane->received, lane->received + 1, __ATOMIC_RELAXED);
     if (ucs_unlikely(wc->imm & UCT_HA_IMM_PUT)) {
         take_put(lane, buffer, wc->imm);
     } else if (ucs_likely(lane->conn->rx_slot == lane->slot &&

@@ -18,27 +18,29 @@ static const uint64_t extremes[] = { 0, 1, 2, 255, 32767, 1u << 31, (uint64_t)1 
 
 static void test_need(void **state)
 {
-    struct ha_budget_need need = ha_budget_need(256, 128, 8192, 2);
+    struct ha_budget_need need = ha_budget_need(256, 128, 8, 8192, 2);
 
     (void)state;
     assert_int_equal(need.send_wr, 257);
-    assert_int_equal(need.recv_wr, 136);
-    assert_int_equal(need.cqe, 394); /* docs/tuning.md */
-    assert_int_equal(need.bytes, 136 * 8192);
-    need = ha_budget_need(257, 128, 8192, 1);
+    assert_int_equal(need.recv_wr, 132);
+    assert_int_equal(need.cqe, 14); /* docs/tuning.md */
+    assert_int_equal(need.cqe_shared, 256);
+    assert_int_equal(need.bytes, 192 << 10);
+    need = ha_budget_need(257, 128, 200, 8192, 1);
     assert_int_equal(need.send_wr, 513);
+    assert_int_equal(need.bytes, 132 * 8192); /* never more than RX_QUEUE_LEN */
 }
 
-/* Soft-RoCE: its largest completion queue holds 83 lanes (docs/tuning.md). */
+/* Soft-RoCE: its largest completion queue holds 2322 new lanes (docs/tuning.md). */
 static void test_soft_roce(void **state)
 {
     struct ha_budget_device device = { .max_qp = 1048560, .max_qp_wr = 1048576, .max_cqe = 32767,
                                        .max_mr = 524287, .memlock = HA_BUDGET_UNLIMITED };
-    struct ha_budget_need   need   = ha_budget_need(256, 128, 8192, 2);
+    struct ha_budget_need   need   = ha_budget_need(256, 128, 8, 8192, 2);
     struct ha_budget        budget = ha_budget(&device, &need);
 
     (void)state;
-    assert_int_equal(budget.connections, 83);
+    assert_int_equal(budget.connections, 2322);
     assert_int_equal(budget.limited_by, HA_BUDGET_CQE);
     assert_string_equal(ha_budget_limit_name(budget.limited_by), "max_cqe");
     assert_int_equal(budget.by[HA_BUDGET_QP], 524280);
@@ -46,13 +48,13 @@ static void test_soft_roce(void **state)
 
     device.memlock = 64 << 20; /* the usual limit of 64 MiB; each rail locks for itself */
     budget = ha_budget(&device, &need);
-    assert_int_equal(budget.connections, 30);
+    assert_int_equal(budget.connections, 170);
     assert_int_equal(budget.limited_by, HA_BUDGET_MEMLOCK);
 
     device.max_qp_wr = 100; /* shallower queues need fewer completions */
     budget = ha_budget(&device, &need);
     assert_false(budget.queues_fit);
-    assert_int_equal(budget.by[HA_BUDGET_CQE], 32767 / 201);
+    assert_int_equal(budget.by[HA_BUDGET_CQE], (32767 - 100) / 14);
 }
 
 /* Whatever a device claims to have: what is promised fits into it. */
@@ -64,7 +66,7 @@ static void test_budget_never_promises_too_much(void **state)
         uint64_t c = extremes[i / EXTREMES / EXTREMES];
         struct ha_budget_device device = { .max_qp = a, .max_qp_wr = b, .max_cqe = c, .max_mr = a,
                                            .memlock = b };
-        struct ha_budget_need   need   = ha_budget_need(c, a, b, 2);
+        struct ha_budget_need   need   = ha_budget_need(c, a, b, b, 2);
         struct ha_budget        budget = ha_budget(&device, &need);
 
         assert_true(budget.connections <= budget.by[HA_BUDGET_QP]);

@@ -27,7 +27,8 @@ static uint64_t fits(uint64_t limit, uint64_t need)
 
 /* ---- connections ---------------------------------------------------------------------- */
 
-#define RX_RESERVE 8 /* receives for credit messages, see the transport */
+#define RX_RESERVE 4 /* receives for credit messages, as in the transport */
+#define LANE_EXTRA 2 /* completions of a drain marker, and one to spare */
 
 static uint64_t round_up_pow2(uint64_t n)
 {
@@ -40,27 +41,32 @@ static uint64_t round_up_pow2(uint64_t n)
 }
 
 struct ha_budget_need ha_budget_need(uint64_t tx_queue_len, uint64_t rx_queue_len,
-                                     uint64_t seg_size, unsigned rails)
+                                     uint64_t rx_queue_init, uint64_t seg_size, unsigned rails)
 {
-    struct ha_budget_need need = { .qp = 2, .mr = 1, .rails = rails };
+    struct ha_budget_need need     = { .qp = 2, .mr = 1, .rails = rails };
+    uint64_t              receives = add(least(rx_queue_init, rx_queue_len), RX_RESERVE);
 
-    need.send_wr = add(round_up_pow2(tx_queue_len), 1);
-    need.recv_wr = add(rx_queue_len, RX_RESERVE);
-    need.cqe     = add(add(need.send_wr, need.recv_wr), 1);
-    need.bytes   = multiply(need.recv_wr, seg_size);
+    need.cqe_shared = round_up_pow2(tx_queue_len);
+    need.send_wr    = add(need.cqe_shared, 1);
+    need.recv_wr    = add(rx_queue_len, RX_RESERVE);
+    need.cqe        = add(receives, LANE_EXTRA);
+    need.bytes      = multiply(multiply(receives, seg_size), rails);
     return need;
 }
 
 struct ha_budget ha_budget(const struct ha_budget_device *device, const struct ha_budget_need *need)
 {
     struct ha_budget budget;
-    uint64_t         send_wr = least(need->send_wr, device->max_qp_wr);
-    uint64_t         recv_wr = least(need->recv_wr, device->max_qp_wr);
-    uint64_t         saved   = (need->send_wr - send_wr) + (need->recv_wr - recv_wr);
+    uint64_t         shared = least(need->cqe_shared, device->max_qp_wr);
+    uint64_t         max_cqe = device->max_cqe;
 
-    budget.queues_fit            = saved == 0;
+    if (max_cqe != HA_BUDGET_UNLIMITED) {
+        max_cqe -= least(shared, max_cqe);
+    }
+    budget.queues_fit            = need->send_wr <= device->max_qp_wr &&
+                                   need->recv_wr <= device->max_qp_wr;
     budget.by[HA_BUDGET_QP]      = fits(device->max_qp, need->qp);
-    budget.by[HA_BUDGET_CQE]     = fits(device->max_cqe, need->cqe > saved ? need->cqe - saved : 1);
+    budget.by[HA_BUDGET_CQE]     = fits(max_cqe, need->cqe);
     budget.by[HA_BUDGET_MR]      = fits(device->max_mr, need->mr);
     budget.by[HA_BUDGET_MEMLOCK] = fits(device->memlock, multiply(need->bytes, need->rails));
     budget.limited_by            = HA_BUDGET_QP;

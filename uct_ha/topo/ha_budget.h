@@ -27,10 +27,11 @@ struct ha_budget_device {
 /* What ha_rc needs on one rail for one connection. */
 struct ha_budget_need {
     uint64_t qp;          /* 2: the new one is made before the old one is gone */
-    uint64_t send_wr, recv_wr;
-    uint64_t cqe;         /* send_wr + recv_wr + 1: with the markers of a drain */
+    uint64_t send_wr, recv_wr; /* depth of a queue pair */
+    uint64_t cqe;         /* reserved: the receives of a new connection, and 2 */
+    uint64_t cqe_shared;  /* once for all: sends are counted and may wait, one log is enough */
     uint64_t mr;
-    uint64_t bytes;       /* registered receive buffers */
+    uint64_t bytes;       /* receive buffers of all lanes of a new connection */
     unsigned rails;       /* how often memory is locked: once per rail */
 };
 
@@ -43,9 +44,10 @@ struct ha_budget {
     int                  queues_fit;           /* a queue pair may be as deep as wanted */
 };
 
-/* Of TX_QUEUE_LEN, RX_QUEUE_LEN and SEG_SIZE; `rails` is 1 or 2. */
+/* Of TX_QUEUE_LEN, RX_QUEUE_LEN, RX_QUEUE_INIT and SEG_SIZE; `rails` is 1 or 2. Receive
+ * queues of busy connections grow, but not at the price of new ones. */
 struct ha_budget_need ha_budget_need(uint64_t tx_queue_len, uint64_t rx_queue_len,
-                                     uint64_t seg_size, unsigned rails);
+                                     uint64_t rx_queue_init, uint64_t seg_size, unsigned rails);
 
 /* Connections of one interface on one device. Each budget by itself: completion
  * queues are per interface and grow up to max_cqe; queue pairs, regions and locked
