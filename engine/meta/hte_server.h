@@ -47,7 +47,7 @@ int hte_server_start(const struct hte_server_options *options, struct hte_server
 void hte_server_stop(struct hte_server *server);
 
 uint16_t hte_server_port(const struct hte_server *server);
-/* Any thread. */
+/* Any thread. Lags by what the server is doing right now. */
 void hte_server_get_stats(const struct hte_server *server, struct hte_server_stats *stats);
 
 #endif
