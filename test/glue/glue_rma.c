@@ -176,7 +176,7 @@ void rma_get_loose(int s, int i, unsigned count)
                           .memh = side->memh, .count = 1 };
 
     while (count > 0) {
-        if (uct_ep_get_zcopy(side->ep[i], &iov, 1, (uintptr_t)rma_source(!s, 0), side->rkey.rkey,
+        if (uct_ep_get_zcopy(side->ep[i], &iov, 1, (uintptr_t)rma_source(!s, PLACES - 3), side->rkey.rkey,
                              NULL) == UCS_INPROGRESS) {
             count--;
         } else {
