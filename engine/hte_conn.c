@@ -10,6 +10,11 @@
 #define BACKOFF_NS     2000000ull   /* after the first breakdown; doubles */
 #define BACKOFF_MAX_NS 1000000000ull
 
+static struct hte_link_ring *bucket_of(struct hte_worker *worker, const struct hte_segment *segment)
+{
+    return &worker->buckets[segment->slot % HTE_CONN_BUCKETS];
+}
+
 static bool is_of(const struct hte_conn *conn, const struct hte_segment *segment, const struct hte_view *view)
 {
     return conn->segment == segment && conn->incarnation == view->incarnation;
@@ -18,11 +23,11 @@ static bool is_of(const struct hte_conn *conn, const struct hte_segment *segment
 static struct hte_conn *find(struct hte_worker *worker, const struct hte_segment *segment, const struct hte_view *view,
                              unsigned rail, unsigned remote_rail)
 {
-    struct hte_link_ring *link;
+    struct hte_link_ring *link, *bucket = bucket_of(worker, segment);
     struct hte_conn *conn;
 
-    for (link = worker->conns.next; link != &worker->conns; link = link->next) {
-        conn = HTE_OBJECT_OF(link, struct hte_conn, link);
+    for (link = bucket->next; link != bucket; link = link->next) {
+        conn = HTE_OBJECT_OF(link, struct hte_conn, bucket_link);
         if (conn->rail == rail && conn->remote_rail == remote_rail && is_of(conn, segment, view)) {
             return conn;
         }
@@ -52,6 +57,7 @@ static struct hte_conn *create(struct hte_worker *worker, struct hte_segment *se
     hte_ring_init(&conn->dirty_link);
     hte_ring_init(&conn->broken_link);
     hte_ring_init(&conn->posted);
+    hte_ring_append(bucket_of(worker, segment), &conn->bucket_link);
     pthread_mutex_lock(&worker->lock);
     hte_ring_append(&worker->conns, &conn->link);
     pthread_mutex_unlock(&worker->lock);
@@ -73,12 +79,12 @@ static bool is_waiting(const struct hte_conn *conn)
 
 uint32_t hte_conns_unusable(struct hte_worker *worker, const struct hte_segment *segment, const struct hte_view *view)
 {
-    struct hte_link_ring *link;
+    struct hte_link_ring *link, *bucket = bucket_of(worker, segment);
     struct hte_conn *conn;
     uint32_t mask = 0;
 
-    for (link = worker->conns.next; link != &worker->conns; link = link->next) {
-        conn = HTE_OBJECT_OF(link, struct hte_conn, link);
+    for (link = bucket->next; link != bucket; link = link->next) {
+        conn = HTE_OBJECT_OF(link, struct hte_conn, bucket_link);
         if (is_of(conn, segment, view) && (conn->step > HTE_CONN_UP || is_waiting(conn))) {
             mask |= 1u << conn->rail;
         }

@@ -45,6 +45,7 @@ struct hte_flush {
 
 struct hte_conn {
     struct hte_link_ring link;       /* worker's conns */
+    struct hte_link_ring bucket_link;
     struct hte_link_ring dirty_link, broken_link;
     struct hte_worker   *worker;
     struct hte_segment  *segment;    /* reference */

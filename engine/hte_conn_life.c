@@ -243,6 +243,7 @@ static void destroy(struct hte_conn *conn)
     pthread_mutex_lock(&conn->worker->lock);
     hte_ring_remove(&conn->link);
     pthread_mutex_unlock(&conn->worker->lock);
+    hte_ring_remove(&conn->bucket_link);
     hte_ring_remove(&conn->dirty_link);
     hte_keys_put(conn->keys);
     hte_segment_put(conn->segment);

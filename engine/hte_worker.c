@@ -306,6 +306,9 @@ int hte_worker_open(struct hte_worker *worker, struct hte_engine *engine, unsign
     hte_ring_init(&worker->broken);
     hte_ring_init(&worker->conns);
     hte_ring_init(&worker->warms);
+    for (i = 0; i < HTE_CONN_BUCKETS; ++i) {
+        hte_ring_init(&worker->buckets[i]);
+    }
     pthread_mutex_init(&worker->lock, NULL);
     worker->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (worker->wake_fd < 0) {

@@ -59,6 +59,8 @@ struct hte_warm {
     struct hte_view     *view;    /* reference */
 };
 
+#define HTE_CONN_BUCKETS 256
+
 struct hte_worker {
     struct hte_engine     *engine;
     unsigned               index, n_rails;
@@ -78,6 +80,7 @@ struct hte_worker {
 
     pthread_mutex_t        lock;        /* guards conns (changes, and reads by others) and warms */
     struct hte_link_ring   conns;
+    struct hte_link_ring   buckets[HTE_CONN_BUCKETS]; /* the same, by segment; of the thread only */
     struct hte_link_ring   warms;
 
     uint64_t               now, next_tick, next_sweep, stop_at;

@@ -33,6 +33,7 @@ static const char help[] =
     "  --set=KEY=VALUE                any option of the engine, or UCX_*; repeatable; --set=help lists them\n"
     "  --check                        compare every byte of every batch (slow; a sample is always compared)\n"
     "  --baseline                     mode self: also run plain ucp_put_nbx/ucp_get_nbx and print the ratio\n"
+    "  --rounds=N                     with --baseline: measurements of each, in turn; medians are printed; default 3\n"
     "  --report_unit=GB|GiB|Gb|MB|MiB|Mb   per second, default GB\n"
     "  --report_precision=N           digits, default 2\n"
     "  --csv, --json, --quiet         CSV table; JSON of the last point as last line; no progress display\n"
@@ -155,7 +156,7 @@ static void set_engine(struct options *options, const char *assignment)
 
 enum id {
     ID_MODE = 256, ID_METADATA, ID_NAME, ID_BIND, ID_SEGMENT, ID_OPERATION, ID_BUFFER, ID_BLOCK, ID_BATCH, ID_THREADS,
-    ID_ENGINE_THREADS, ID_DEPTH, ID_DURATION, ID_DEVICE, ID_MATRIX, ID_PROTOCOL, ID_SET, ID_CHECK, ID_BASELINE, ID_UNIT,
+    ID_ENGINE_THREADS, ID_DEPTH, ID_DURATION, ID_DEVICE, ID_MATRIX, ID_PROTOCOL, ID_SET, ID_CHECK, ID_BASELINE, ID_ROUNDS, ID_UNIT,
     ID_PRECISION, ID_CSV, ID_JSON, ID_QUIET, ID_HELP
 };
 
@@ -166,7 +167,8 @@ static const struct option table[] = {
     {"threads", 1, NULL, ID_THREADS}, {"engine_threads", 1, NULL, ID_ENGINE_THREADS}, {"depth", 1, NULL, ID_DEPTH},
     {"duration", 1, NULL, ID_DURATION}, {"device_name", 1, NULL, ID_DEVICE}, {"nic_priority_matrix", 1, NULL, ID_MATRIX},
     {"protocol", 1, NULL, ID_PROTOCOL}, {"set", 1, NULL, ID_SET}, {"check", 0, NULL, ID_CHECK},
-    {"baseline", 0, NULL, ID_BASELINE}, {"report_unit", 1, NULL, ID_UNIT}, {"report_precision", 1, NULL, ID_PRECISION},
+    {"baseline", 0, NULL, ID_BASELINE}, {"rounds", 1, NULL, ID_ROUNDS},
+    {"report_unit", 1, NULL, ID_UNIT}, {"report_precision", 1, NULL, ID_PRECISION},
     {"csv", 0, NULL, ID_CSV}, {"json", 0, NULL, ID_JSON}, {"quiet", 0, NULL, ID_QUIET}, {"help", 0, NULL, ID_HELP},
     {NULL, 0, NULL, 0}};
 
@@ -265,6 +267,9 @@ static void set(struct options *o, int id, char *value)
     case ID_BASELINE:
         o->baseline = true;
         break;
+    case ID_ROUNDS:
+        o->rounds = parse_number("rounds", value, 1, ROUNDS_MAX);
+        break;
     case ID_CSV:
         o->csv = true;
         break;
@@ -292,6 +297,7 @@ void options_parse(struct options *o, int argc, char **argv)
         .threads     = {.values = {1}, .count = 1},
         .depth       = 2,
         .duration    = 5,
+        .rounds      = 3,
         .unit        = "GB",
         .precision   = 2,
     };

@@ -10,6 +10,7 @@
 
 #define SWEEP_MAX   32
 #define OPTIONS_MAX 32
+#define ROUNDS_MAX  99
 
 enum operation { OPERATION_READ, OPERATION_WRITE, OPERATION_MIX };
 enum mode { MODE_SELF, MODE_INITIATOR, MODE_TARGET };
@@ -28,6 +29,7 @@ struct options {
     uint64_t          depth;       /* batches under way per thread */
     double            duration;    /* seconds per point */
     uint64_t          engine_threads; /* 0: as threads */
+    uint64_t          rounds;      /* with the baseline */
     const char       *unit;
     uint64_t          precision;
     bool              check, baseline, json, csv, quiet;

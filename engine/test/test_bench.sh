@@ -26,7 +26,7 @@ done
 "$bench" "${short[@]}" --check --block_size=4K,64K --threads=1,2 --csv >"$log/out" 2>&1 || fail "sweep"
 [[ $(grep -c '^write,' "$log/out") == 4 ]] || fail "sweep: not 4 lines"
 
-"$bench" "${short[@]}" --baseline --json >"$log/out" 2>&1 || fail "baseline"
+"$bench" "${short[@]}" --baseline --rounds=2 --json >"$log/out" 2>&1 || fail "baseline"
 grep -q '"ratio":[0-9]' "$log/out" || fail "baseline: no ratio"
 
 "$bench" --mode=target --local_server_name=127.0.0.1 --buffer_size=16M >"$log/target" 2>&1 &
