@@ -79,3 +79,10 @@ const char *__lsan_default_suppressions(void)
 {
     return "leak:libuct.so\n";
 }
+
+/* What a peer writes is ordered by messages between processes, which the thread sanitizer does not see. */
+__attribute__((visibility("default"))) const char *__tsan_default_suppressions(void);
+const char *__tsan_default_suppressions(void)
+{
+    return "called_from_lib:libucp.so\ncalled_from_lib:libuct.so\n";
+}
