@@ -140,8 +140,10 @@ static void test_failover_with_many_regions(void **state)
     in_switch = fake_counts().mr_regs_in_switch;
 
     fake_set(A0, FAKE_STALL, 950);
-    for (unsigned n = 0; put(n, NULL) == UCS_INPROGRESS; n++) {
+    for (unsigned n = 0; n < regions.count; n++) {
         fill(region(n), n, 0);
+    }
+    while (put((unsigned)posted, NULL) == UCS_INPROGRESS) {
         posted++;
     }
     assert_true(posted > 10);
