@@ -81,7 +81,7 @@ TESTS      += %D%/test/test_bench.sh
 EXTRA_DIST += %D%/test/test_bench.sh
 
 if HAVE_CMOCKA
-hte_tests = %D%/test/test_core %D%/test/test_engine %D%/test/test_faults
+hte_tests = %D%/test/test_core %D%/test/test_devices %D%/test/test_engine %D%/test/test_faults
 check_PROGRAMS += $(hte_tests)
 TESTS          += $(hte_tests)
 
@@ -90,6 +90,10 @@ TESTS          += $(hte_tests)
 %C%_test_test_core_LDADD    = libhte_core.la $(CMOCKA_LIBS)
 
 hte_fixture = %D%/test/fixture.c %D%/test/fixture.h %D%/test/target.c %D%/test/target.h
+
+%C%_test_test_devices_SOURCES  = %D%/test/test_devices.c $(hte_fixture)
+%C%_test_test_devices_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+%C%_test_test_devices_LDADD    = libhte.la $(CMOCKA_LIBS) -lpthread
 
 %C%_test_test_engine_SOURCES  = %D%/test/test_engine.c $(hte_fixture)
 %C%_test_test_engine_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)

@@ -409,114 +409,6 @@ static void test_segment_changes(void **state)
     close_fixture(&f);
 }
 
-/* ---- several devices: the loopback twice, which UCX takes for two ---- */
-
-static int has_tcp(void)
-{
-    const char *tls = getenv("UCX_TLS");
-
-    return getenv("UCX_NET_DEVICES") == NULL && (tls == NULL || strstr(tls, "tcp") != NULL);
-}
-
-static uint64_t carried(struct hte_engine *engine, unsigned device)
-{
-    struct hte_nic_load loads[2];
-    size_t count = 2;
-
-    OK(hte_nic_load(engine, loads, &count));
-    assert_int_equal(count, 2);
-    assert_int_equal(loads[device].inflight, 0);
-    assert_int_equal(loads[device].state, HTE_DEVICE_UP);
-    return loads[device].transferred;
-}
-
-static void transfer_over_two(const char *policy, const char *topology, const char *location, uint64_t *bytes)
-{
-    const struct hte_option options[] = {
-        {"devices", "lo,lo+lo"}, {"policy", policy}, {"topology_file", topology}, {"UCX_TLS", "tcp,self"}};
-    struct hte_memory memory = {.addr = NULL, .length = M, .location = location};
-    struct hte_link links[8];
-    struct hte_request r;
-    struct fixture f;
-    size_t i, count = 8;
-
-    open_with(&f, options, 4, &(const struct target_buffer){.length = SIZE}, 1);
-    memory.addr = aligned_alloc(4096, M);
-    OK(hte_memory_register(f.engine, &memory));
-    for (i = 0; i < 10; ++i) {
-        pattern_fill(memory.addr, 0, M, (uint32_t)i);
-        r       = request(&f, HTE_WRITE, 0, 0, M);
-        r.local = memory.addr;
-        transfer_ok(&f, &r, 1);
-        assert_true(target_verify(&f.target, 0, 0, M, (uint32_t)i));
-    }
-    bytes[0] = carried(f.engine, 0);
-    bytes[1] = carried(f.engine, 1);
-    OK(hte_links(f.engine, links, &count));
-    for (i = 0; i < count && i < 8; ++i) {
-        assert_string_equal(links[i].peer, f.target.name);
-        assert_int_equal(links[i].connected, 1);
-    }
-    target_stop(&f.target);
-    close_fixture(&f);
-    free(memory.addr);
-}
-
-static void write_file(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "w");
-
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
-}
-
-static void test_two_devices(void **state)
-{
-    uint64_t bytes[2];
-
-    (void)state;
-    if (!has_tcp()) {
-        skip();
-    }
-    transfer_over_two("round_robin", "", "*", bytes);
-    assert_int_equal(bytes[0] + bytes[1], 10 * M);
-    assert_true(bytes[0] > M && bytes[1] > M);
-    transfer_over_two("load", "", "*", bytes);
-    assert_int_equal(bytes[0] + bytes[1], 10 * M);
-}
-
-static void test_topology(void **state)
-{
-    char path[] = "/tmp/hte-topology-XXXXXX", *json;
-    const struct hte_option options[] = {{"devices", "lo,lo+lo"}, {"topology_file", path}, {"UCX_TLS", "tcp,self"}};
-    struct hte_config config = {.size = sizeof(config), .name = "127.0.0.1", .options = options, .n_options = 3};
-    struct hte_engine *engine;
-    uint64_t bytes[2];
-
-    (void)state;
-    if (!has_tcp()) {
-        skip();
-    }
-    close(mkstemp(path));
-    write_file(path, "{\"cpu:0\":[[\"lo+lo\"],[\"lo\"]]}");
-    transfer_over_two("round_robin", path, "cpu:0", bytes);
-    assert_int_equal(bytes[0], 0);
-    assert_int_equal(bytes[1], 10 * M);
-    OK(hte_create(&config, &engine));
-    OK(hte_topology_export(engine, &json));
-    assert_string_equal(json, "{\"cpu:0\":[[\"lo+lo\"],[\"lo\"]]}");
-    free(json);
-    hte_destroy(engine);
-    write_file(path, "{\"cpu:0\":[[\"eth99\"],[]]}");
-    assert_int_equal(hte_create(&config, &engine), HTE_ERR_DEVICE_NOT_FOUND);
-    write_file(path, "{\"cpu:0\":[[],[]]}");
-    assert_int_equal(hte_create(&config, &engine), HTE_ERR_MALFORMED_JSON);
-    write_file(path, "{\"cpu:0\":[");
-    assert_int_equal(hte_create(&config, &engine), HTE_ERR_MALFORMED_JSON);
-    unlink(path);
-}
-
 /* ---- notifications ---- */
 
 static void test_notifications(void **state)
@@ -571,8 +463,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_bad_config),
         cmocka_unit_test(test_segments),
         cmocka_unit_test(test_segment_changes),
-        cmocka_unit_test(test_two_devices),
-        cmocka_unit_test(test_topology),
         cmocka_unit_test(test_notifications),
     };
 
