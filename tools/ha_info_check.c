@@ -5,6 +5,8 @@
 
 #include "ha_info.h"
 
+#include "uct_ha/uct_ha_config.h"
+
 #include <stdarg.h>
 #include <string.h>
 
@@ -244,7 +246,8 @@ static void check_timers(const struct info *info, int i, struct list *list)
         say(finding, "UCX_HA_RC_RETRY_COUNT=7 means for ever on this device: it would never report a silent loss");
         advise(finding, "set it to 6 or less (ha_rc uses 6)");
     }
-    if (rail->window_ns == HA_WINDOW_FOREVER || config->rto < 2 * window) {
+    if (rail->window_ns == HA_WINDOW_FOREVER ||
+        (config->rto < 2 * window && config->rto != UCT_HA_RTO_DEFAULT)) { /* the default is fitted */
         finding = add(list, INFO_WARNING, "rto-rule", info->topo[i].name);
         say(finding, "UCX_HA_RC_RTO=%gs is less than twice the %.2f s that the card itself retries (TIMEOUT=%u, "
             "RETRY_COUNT=%u%s)", config->rto, window, config->timeout, config->retry_count,

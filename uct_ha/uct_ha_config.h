@@ -32,6 +32,7 @@ struct uct_ha_md_config {
 #define UCT_HA_FAILBACK_NEVER 0.0
 #define UCT_HA_FAILBACK_AUTO  (-1.0)
 #define UCT_HA_SLOW_OFF       0.0
+#define UCT_HA_RTO_DEFAULT    1.0 /* fitted to the window without a word */
 
 enum uct_ha_control {
     UCT_HA_CONTROL_AUTO, /* UD; TCP for rails without it and when UD cannot send */

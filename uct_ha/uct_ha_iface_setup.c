@@ -91,6 +91,22 @@ static void derive_sizes(struct uct_ha_iface *iface)
     iface->rx_depth = iface->rx_window_max + UCT_HA_RX_RESERVE;
 }
 
+/* Said once, however many devices and workers there are, and only to who asked
+ * for something that cannot be. */
+static void raise_rto(struct uct_ha_iface_config *config, double rto)
+{
+    static int      told;
+    ucs_log_level_t level = UCS_LOG_LEVEL_DEBUG;
+
+    if (config->rto != UCT_HA_RTO_DEFAULT && !__atomic_exchange_n(&told, 1, __ATOMIC_RELAXED)) {
+        level = UCS_LOG_LEVEL_WARN;
+    }
+    ucs_log(level, "ha_rc: UCX_HA_RC_RTO=%gs is raised to %.2f s, twice what the hardware itself retries "
+            "(UCX_HA_RC_TIMEOUT=%u, RETRY_COUNT=%u)", config->rto, rto, config->timeout, config->retry_count);
+    config->rto     = rto;
+    config->rto_max = ucs_max(config->rto_max, rto);
+}
+
 /* The hardware alone may retry for this long; the RTO has to be patient
  * enough not to mistake that for a dead rail. */
 static void fit_rto(struct uct_ha_iface *iface)
@@ -104,9 +120,7 @@ static void fit_rto(struct uct_ha_iface *iface)
         config->retry_count = 6;
     }
     if (config->rto < 2 * window) {
-        ucs_debug("ha_rc: RTO raised from %.3f s to %.3f s, twice the hardware window",
-                  config->rto, 2 * window);
-        config->rto = 2 * window;
+        raise_rto(config, 2 * window);
     }
 }
 
