@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Examples: not installed, but built and run by `make check`.
 
-EXTRA_DIST += %D%/kv_cache.py %D%/test_put.sh
+EXTRA_DIST += engine/README.md %D%/kv_cache.py %D%/test_put.sh
 
 if HAVE_JANSSON
 check_PROGRAMS += %D%/hte_put
