@@ -325,6 +325,9 @@ void sim_oracle_gone(struct sim_pair *p, int x)
 
     if (p->side[x].failed || ha_pair_failed(&peer->pair) || peer->dead)
         return;
+    if (p->doomed && p->world->plot == SIM_PLOT_CUT_OFF &&
+        p->world->now - p->world->doom_at >= p->side[x].pair.cfg.deadline)
+        return; /* both have let go and nobody can tell: docs/failover.md, "What is not proven" */
     for (uint32_t i = 0; i < peer->num_ops; i++)
         if (peer->op[i].kind == HA_OP_SEND && peer->op[i].ended && !peer->op[i].delivered)
             sim_violation(p, "I5 side %d goes without message %u", x, i);
