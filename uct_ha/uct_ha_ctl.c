@@ -291,6 +291,7 @@ static void configure(struct uct_ha_iface *iface)
     ctl->cooldown_max = config->cooldown > 0 ? nsec(config->cooldown_max) : 0;
     ctl->heartbeat = nsec(config->heartbeat);
     ctl->dead_peer = nsec(config->dead_peer);
+    ctl->fresh_ns  = ucs_max(SEC, 3 * ctl->heartbeat);
     ha_rto_init(&ctl->rto, nsec(config->rto), nsec(config->rto_max), uct_ha_now());
 }
 

@@ -162,6 +162,9 @@ static void forgive_silence(struct uct_ha_iface *iface, uint64_t now)
         for (int s = 0; s < HA_SLOTS; s++) {
             peer->rail[s].waiting = 0;
             peer->rail[s].missed  = 0;
+            if (now - iface->ctl.round_at > iface->ctl.fresh_ns) {
+                peer->rail[s].fresh_at = 0; /* short pauses may be many: those do not count */
+            }
         }
     }
 }

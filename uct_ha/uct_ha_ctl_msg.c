@@ -83,8 +83,9 @@ static void take_late_pong(struct uct_ha_peer *peer, struct uct_ha_peer_rail *ra
         ha_slow_probe(&rail->slow, peer->iface->config.slow_rail,
                       uct_ha_now() - rail->ping_at + peer->iface->ctl.heartbeat);
     }
-    rail->heard  = nonce;
-    rail->missed = 0;
+    rail->heard    = nonce;
+    rail->missed   = 0;
+    rail->fresh_at = uct_ha_now() + peer->iface->ctl.fresh_ns;
 }
 
 static void take_pong(struct uct_ha_peer *peer, int slot, const struct ha_packet_header *header)
@@ -98,9 +99,10 @@ static void take_pong(struct uct_ha_peer *peer, int slot, const struct ha_packet
     if (rail->waiting && peer->iface->config.slow_rail != UCT_HA_SLOW_OFF) {
         ha_slow_probe(&rail->slow, peer->iface->config.slow_rail, uct_ha_now() - rail->ping_at);
     }
-    rail->heard   = header->nonce;
-    rail->waiting = 0;
-    rail->missed  = 0;
+    rail->heard    = header->nonce;
+    rail->fresh_at = uct_ha_now() + peer->iface->ctl.fresh_ns;
+    rail->waiting  = 0;
+    rail->missed   = 0;
     rail->answered++;
     if (rail->bad) {
         rail->bad = 0;

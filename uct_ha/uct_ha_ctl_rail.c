@@ -71,7 +71,7 @@ static void rail_up(struct uct_ha_iface *iface, int slot)
     ucs_list_for_each(peer, &iface->ctl.peers, list) {
         uct_ha_peer_rail_moved(peer, slot);
         peer->rail[slot].bad_at   = 0; /* not suspected: known to have been down */
-        peer->rail[slot].fresh_at = uct_ha_now() + UCT_HA_PEER_FRESH_NS;
+        peer->rail[slot].fresh_at = uct_ha_now() + iface->ctl.fresh_ns;
         peer->rail[slot].bad      = iface->ctl.heartbeat != 0 && iface->ctl.ud[slot] != NULL &&
                                     peer->rail[slot].ud_qpn != 0;
         uct_ha_ctl_usable_locked(peer);

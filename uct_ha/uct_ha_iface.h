@@ -60,6 +60,7 @@ struct uct_ha_ctl {
     struct ha_pace        stranger_pace;   /* of answers to those who look for somebody else */
     struct ha_pace        pace[HA_SLOTS];  /* of lanes that are built while the other rail works */
     uint64_t              heartbeat, dead_peer, cooldown, cooldown_max;
+    uint64_t              fresh_ns; /* the path of a rail that is silent for so long is resolved anew */
     uint8_t               leaving;         /* the interface closes */
 };
 

@@ -301,17 +301,18 @@ int uct_ha_peer_heartbeat(struct uct_ha_peer *peer, uint64_t now, int *suspect)
             continue;
         }
         if (data_flows(peer, s)) {
-            rail->missed = 0;
+            rail->missed   = 0;
+            rail->fresh_at = now + iface->ctl.fresh_ns;
         } else if (rail->waiting) {
-            if (rail->missed++ == 0) {
-                rail->fresh_at = now + UCT_HA_PEER_FRESH_NS;
-            }
+            rail->missed++;
             rail->answered = 0;
             UCT_HA_STATS_ADD(heartbeats_missed, 1);
         }
-        if ((rail->bad || rail->missed >= limit) && now >= rail->fresh_at) {
+        if (rail->fresh_at == 0) {
+            rail->fresh_at = now + iface->ctl.fresh_ns;
+        } else if (now >= rail->fresh_at) {
             /* Silent for long: perhaps it is our idea of the way that is old. */
-            rail->fresh_at = now + UCT_HA_PEER_FRESH_NS;
+            rail->fresh_at = now + iface->ctl.fresh_ns;
             resolve_anew(peer, s);
             continue;
         }

@@ -18,9 +18,6 @@
 
 struct uct_ha_iface;
 
-/* A rail that is silent for so long has its path resolved anew, again and again. */
-#define UCT_HA_PEER_FRESH_NS 1000000000ull
-
 struct uct_ha_peer_rail {
     struct uct_ha_rail_where where;
     uint32_t          ud_qpn;
@@ -37,7 +34,7 @@ struct uct_ha_peer_rail {
     uint32_t          heard;    /* of the newest ping that was answered */
     uint32_t          addr_seq; /* raised when the address changes */
     uint64_t          retry_at; /* next try to resolve it */
-    uint64_t          fresh_at; /* silent: the path is resolved anew then */
+    uint64_t          fresh_at; /* with no answer until then the path is resolved anew */
     uint64_t          last_rx;
     struct ha_damp    damp;     /* cool-down, grows when it flaps */
     struct ha_slow    slow;     /* round trips of its pings */
