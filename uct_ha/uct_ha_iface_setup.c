@@ -11,6 +11,7 @@
 #include "uct_ha_desc.h"
 #include "uct_ha_job.h"
 #include "uct_ha_proof.h"
+#include "topo/ha_budget.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -112,15 +113,21 @@ static void raise_rto(struct uct_ha_iface_config *config, double rto)
 static void fit_rto(struct uct_ha_iface *iface)
 {
     struct uct_ha_iface_config *config = &iface->config;
-    double window = 4.096e-6 * (double)(1ull << config->timeout) * (config->retry_count + 1);
+    uint64_t                    window = 0, ns;
 
     if (config->retry_count == 7 && ha_rail_limits(iface->rail[0])->retry7_forever) {
         ucs_warn("ha_rc: UCX_HA_RC_RETRY_COUNT=7 means for ever on %s; using 6",
                  ha_rail_name(iface->rail[0]));
         config->retry_count = 6;
     }
-    if (config->rto < 2 * window) {
-        raise_rto(config, 2 * window);
+    for (int s = 0; s < iface->slots; s++) {
+        ns = ha_rail_limits(iface->rail[s])->mlx5 ?
+             ha_window_mlx5(config->timeout, config->retry_count) :
+             ha_window_nominal(config->timeout, config->retry_count);
+        window = ucs_max(window, ns);
+    }
+    if (config->rto < 2e-9 * (double)window) {
+        raise_rto(config, 2e-9 * (double)window);
     }
 }
 

@@ -29,6 +29,7 @@ done
 "$bench" "${short[@]}" --baseline --rounds=2 --json >"$log/out" 2>&1 || fail "baseline"
 grep -q '"ratio":[0-9]' "$log/out" || fail "baseline: no ratio"
 
+: >"$log/target"
 "$bench" --mode=target --local_server_name=127.0.0.1 --buffer_size=16M >"$log/target" 2>&1 &
 target=$!
 for _ in {1..100}; do

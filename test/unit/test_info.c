@@ -4,6 +4,7 @@
  * no other one. */
 
 #include "tools/ha_info.h"
+#include "uct_ha/uct_ha_config.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -190,7 +191,9 @@ static void test_timers(void **state)
     info.config.rto = 0.9;
     expect("rto-rule:a:1 rto-rule:b:1", 1);
     assert_non_null(strstr(findings[0].remedy, "UCX_HA_RC_RTO=1.0s"));
-    info.config.rto        = 1;
+    info.config.rto        = UCT_HA_RTO_DEFAULT; /* which the transport fits to the card by itself */
+    expect("", 0);
+    info.config.rto        = 1.5;
     info.rail[1].facts.mlx5 = 1;
     info.rail[1].window_ns = ha_window_mlx5(14, 6);
     expect("rto-rule:b:1", 1);

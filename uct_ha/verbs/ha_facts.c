@@ -95,6 +95,6 @@ int ha_rail_facts(struct ha_rail *rail, struct ha_rail_facts *facts)
     facts->max_srq_wr     = device.max_srq_wr;
     facts->apm_capable    = (device.device_cap_flags & IBV_DEVICE_AUTO_PATH_MIG) != 0;
     facts->apm_armed      = facts->apm_capable ? apm_armed(rail) : 0;
-    facts->mlx5           = strncmp(ibv_get_device_name(rail->ctx->device), "mlx5", 4) == 0;
+    facts->mlx5           = ha_rail_limits(rail)->mlx5;
     return 0;
 }

@@ -190,6 +190,7 @@ static int fill_limits(struct ha_rail *rail, int numa_node)
     lim->image_guid     = dev.sys_image_guid;
     lim->retry7_forever = strncmp(ibv_get_device_name(rail->ctx->device), "rxe", 3) == 0 ||
                           dev.vendor_id == 0;
+    lim->mlx5           = strncmp(ibv_get_device_name(rail->ctx->device), "mlx5", 4) == 0;
     lim->has_ud         = 1; /* refused at creation where it is not */
     lim->atomics        = dev.atomic_cap == IBV_ATOMIC_GLOB ? HA_ATOMICS_ALL :
                           dev.atomic_cap == IBV_ATOMIC_HCA ? HA_ATOMICS_CARD : HA_ATOMICS_NONE;

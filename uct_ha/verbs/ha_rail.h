@@ -60,6 +60,7 @@ struct ha_rail_limits {
     uint64_t node_guid;      /* shared by the ports of one device: shared fate */
     uint64_t image_guid;     /* ... of one card, however many devices it is; 0 = unknown */
     int      retry7_forever; /* retry_cnt 7 never gives up (Soft-RoCE) */
+    int      mlx5;           /* retries by its own rule, see ha_window_mlx5() */
     int      has_ud;
     int      atomics;        /* enum ha_atomics */
     char     model[48];      /* vendor, part and firmware: what was found out about one
