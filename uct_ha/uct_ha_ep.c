@@ -245,6 +245,7 @@ ucs_status_t uct_ha_ep_pending_add(uct_ep_h tl_ep, uct_pending_req_t *req, unsig
 {
     struct uct_ha_conn    *conn = uct_ha_ep_conn(tl_ep);
     uct_ha_pending_priv_t *priv = uct_ha_pending_priv(req);
+    unsigned               post = conn->post_refused; /* the check below forgets it */
 
     if (uct_ha_tx_check(conn, 1) != UCS_ERR_NO_RESOURCE &&
         uct_ha_amo_outstanding(conn) < UCT_HA_AMO_WINDOW) {
@@ -252,6 +253,7 @@ ucs_status_t uct_ha_ep_pending_add(uct_ep_h tl_ep, uct_pending_req_t *req, unsig
     }
     priv->ep    = tl_ep;
     priv->flags = flags;
+    priv->post  = post;
     ucs_list_add_tail(&conn->pending, &priv->list);
     uct_ha_tx_queue_pending(conn);
     return UCS_OK;

@@ -81,8 +81,12 @@ static ucs_status_t post(uct_ep_h ep, unsigned op, uint8_t size, uint64_t value,
 {
     struct uct_ha_amo_request request = { .address = remote_addr, .operand = value,
                                           .op = (uint8_t)op, .size = size };
+    ucs_status_t              status  = issue(ep, &request, rkey, NULL, NULL);
 
-    return issue(ep, &request, rkey, NULL, NULL);
+    if (status == UCS_ERR_NO_RESOURCE) {
+        uct_ha_ep_conn(ep)->post_refused = 1;
+    }
+    return status;
 }
 
 static ucs_status_t fetch(uct_ep_h ep, unsigned op, uint8_t size, uint64_t value, uint64_t compare,

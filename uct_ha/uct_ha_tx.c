@@ -427,54 +427,12 @@ void uct_ha_tx_fail(struct uct_ha_conn *conn)
     ha_log_cancel(&conn->log);
     uct_ha_amo_cancel(conn);
     uct_ha_tx_retire(conn);
+    uct_ha_tx_end_posts(conn);
     /* A peer that has taken its leave while nothing is under way is simply
      * done. The next operation, if there is one, will tell. */
     if (owed || !__atomic_load_n(&conn->peer->bye_rx, __ATOMIC_RELAXED)) {
         uct_ha_tx_report(conn);
     }
-}
-
-static int dispatch_one(struct uct_ha_iface *iface, struct uct_ha_conn *conn)
-{
-    uct_ha_pending_priv_t *priv = ucs_list_head(&conn->pending, uct_ha_pending_priv_t, list);
-    uct_pending_req_t     *req  = uct_ha_pending_req(priv);
-    ucs_status_t           status;
-
-    ucs_list_del(&priv->list);
-    iface->dispatching = conn;
-    status             = req->func(req);
-    iface->dispatching = NULL;
-    if (status == UCS_OK) {
-        return 1;
-    }
-    /* Not finished: it stays first. Its private area was ours all the time. */
-    ucs_list_add_head(&conn->pending, &priv->list);
-    return status == UCS_INPROGRESS;
-}
-
-/* One request of each connection in turn; stop after a full round without
- * success. */
-unsigned uct_ha_tx_dispatch(struct uct_ha_iface *iface)
-{
-    struct uct_ha_conn *conn, *first = NULL;
-    unsigned            went = 0;
-
-    while (!ucs_list_is_empty(&iface->pending)) {
-        conn = ucs_list_head(&iface->pending, struct uct_ha_conn, pending_link);
-        if (conn == first) {
-            break;
-        }
-        ucs_list_del(&conn->pending_link);
-        conn->pending_queued = 0;
-        if (dispatch_one(iface, conn)) {
-            went++;
-            first = NULL;
-        } else if (first == NULL) {
-            first = conn;
-        }
-        uct_ha_tx_queue_pending(conn);
-    }
-    return went;
 }
 
 void uct_ha_tx_queue_pending(struct uct_ha_conn *conn)

@@ -30,6 +30,7 @@ static inline ucs_status_t uct_ha_tx_check(struct uct_ha_conn *conn, int message
     if (ucs_unlikely(ha_log_room(&conn->log) == 0 || conn->dead ||
                      (message && !uct_ha_tx_has_credit(conn)) ||
                      (!ucs_list_is_empty(&conn->pending) && conn->iface->dispatching != conn))) {
+        conn->post_refused = 0;
         return conn->dead ? uct_ha_tx_refuse(conn) : UCS_ERR_NO_RESOURCE;
     }
     return UCS_OK;
@@ -113,5 +114,8 @@ void uct_ha_tx_queue_pending(struct uct_ha_conn *conn);
 
 /* Let queued requests of the users try again. Returns how many went. */
 unsigned uct_ha_tx_dispatch(struct uct_ha_iface *iface);
+
+/* The endpoint has failed: end the atomics without result that wait. */
+void uct_ha_tx_end_posts(struct uct_ha_conn *conn);
 
 #endif

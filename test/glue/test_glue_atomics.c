@@ -203,6 +203,63 @@ static void test_hw_with_count_is_sw(void **state)
     assert_int_equal(fake_counts().atomics, 0);
 }
 
+static struct waiting {
+    uct_pending_req_t super;
+    unsigned          calls;
+    ucs_status_t      status;
+} waiting[2];
+
+static ucs_status_t post_again(uct_pending_req_t *super)
+{
+    struct waiting *request = (struct waiting *)(void *)super;
+
+    request->calls++;
+    return request->status = post_add();
+}
+
+static ucs_status_t add_again(uct_pending_req_t *super)
+{
+    struct waiting *request = (struct waiting *)(void *)super;
+
+    request->calls++;
+    return request->status = add(0);
+}
+
+static void on_purge(uct_pending_req_t *super, void *arg)
+{
+    assert_ptr_equal(super, &waiting[1].super);
+    ++*(unsigned *)arg;
+}
+
+/* When the endpoint fails, a waiting atomic without result is tried once more and sees why; UCP
+ * would not survive its purge. Other requests wait for the purge. */
+static void test_failure_with_pending_posts(void **state)
+{
+    struct side *side   = &world.side[0];
+    unsigned     purged = 0;
+
+    (void)state;
+    open_hw(108, "DEAD_PEER=1s", "DEAD_PEER=1s");
+    memset(waiting, 0, sizeof(waiting));
+    fake_set(A0, FAKE_STALL, 1000);
+    while (post_add() == UCS_OK) {
+    }
+    waiting[0].super.func = post_again;
+    waiting[1].super.func = add_again;
+    assert_int_equal(uct_ep_pending_add(side->ep[0], &waiting[0].super, 0), UCS_OK);
+    assert_int_equal(add(0), UCS_ERR_NO_RESOURCE);
+    assert_int_equal(uct_ep_pending_add(side->ep[0], &waiting[1].super, 0), UCS_OK);
+    for (int rail = A0; rail <= B1; rail++) {
+        fake_port(rail, 0);
+    }
+    pump_until(side->errors == 1);
+    assert_true(waiting[0].calls > 0);
+    assert_int_equal(waiting[0].status, UCS_ERR_ENDPOINT_TIMEOUT);
+    uct_ep_pending_purge(side->ep[0], on_purge, &purged);
+    assert_int_equal(purged, 1);
+    flush_all();
+}
+
 /* A wrong key is the program's fault: told, and the rest goes on. */
 static void test_hw_wrong_key(void **state)
 {
@@ -250,6 +307,7 @@ static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_hw_towards_sw),
     GLUE_TEST(test_sw_towards_hw),
     GLUE_TEST(test_hw_with_count_is_sw),
+    GLUE_TEST(test_failure_with_pending_posts),
     GLUE_TEST(test_hw_wrong_key),
     GLUE_TEST(test_hw_fence),
 };
