@@ -420,8 +420,6 @@ void uct_ha_failover_refresh_locked(struct uct_ha_conn *conn)
     }
 }
 
-/* A new outage may begin in the asynchronous handler at any time: what counts
- * is the core's lane, under the lock, not the one that progress saw last. */
 /* The progress check struck. If the rail that was left answers all the same and
  * the move was quick, there was nothing to flee from. */
 static void judge_rto(struct uct_ha_conn *conn, int slot, uint64_t outage)
@@ -436,6 +434,8 @@ static void judge_rto(struct uct_ha_conn *conn, int slot, uint64_t outage)
     }
 }
 
+/* A new outage may begin in the asynchronous handler at any time: what counts
+ * is the core's lane, under the lock, not the one that progress saw last. */
 void uct_ha_failover_finish(struct uct_ha_conn *conn)
 {
     struct uct_ha_iface *iface = conn->iface;

@@ -50,7 +50,9 @@ unsigned uct_ha_tx_dispatch(struct uct_ha_iface *iface)
 
 /* UCP purges what is pending on an endpoint that failed, and for an atomic without result that calls a
  * completion function which UCP 1.13 never set: the process aborts. So these are tried once more instead: they
- * see the error, and UCP ends them with it. */
+ * see the error, and UCP ends them with it.
+ * Aborts remain, presumably because UCP purges its endpoints of other devices to that peer as well, which have
+ * not failed here: such a purge cannot be told from one that only moves requests to another lane. */
 void uct_ha_tx_end_posts(struct uct_ha_conn *conn)
 {
     uct_ha_pending_priv_t *priv, *next;

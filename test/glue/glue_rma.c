@@ -184,3 +184,22 @@ void rma_get_loose(int s, int i, unsigned count)
         }
     }
 }
+
+void redundant_open(uint64_t seed, const char *settings)
+{
+    world_open(seed, settings);
+    rma_open();
+    ep_open(0, 0);
+    ep_open(1, 0);
+    am_exchange(0, 10);
+    wait_standbys(2);
+}
+
+void redundant_check(void)
+{
+    flush_all();
+    pump_until(am_all_here());
+    rma_check(0);
+    rma_check(1);
+    assert_int_equal(world.side[0].errors + world.side[1].errors, 0);
+}

@@ -35,6 +35,12 @@ void rma_get_check(int s, int i, enum how how, unsigned place);
 /* A GET that is not waited for; its bytes are not looked at. */
 void rma_get_loose(int s, int i, unsigned count);
 
+/* Two connected endpoints with a standby, memory on both sides. */
+void redundant_open(uint64_t seed, const char *settings);
+
+/* Everything posted on them ends, once, and without an error. */
+void redundant_check(void);
+
 uint8_t *rma_place(int s, unsigned place);  /* written by the peer */
 uint8_t *rma_source(int s, unsigned place); /* sent from by the side itself */
 

@@ -7,17 +7,6 @@
 
 #include <string.h>
 
-/* Two connected endpoints with a standby, memory on both sides. */
-static void open_redundant(uint64_t seed, const char *settings)
-{
-    world_open(seed, settings);
-    rma_open();
-    ep_open(0, 0);
-    ep_open(1, 0);
-    am_exchange(0, 10);
-    wait_standbys(2);
-}
-
 static void post_some(void)
 {
     for (int s = 0; s < 2; s++) {
@@ -28,24 +17,14 @@ static void post_some(void)
     }
 }
 
-/* Everything posted ends, and ended once. */
-static void check_all(void)
-{
-    flush_all();
-    pump_until(am_all_here());
-    rma_check(0);
-    rma_check(1);
-    assert_int_equal(world.side[0].errors + world.side[1].errors, 0);
-}
-
 static void test_cut_here(void **state)
 {
     (void)state;
-    open_redundant(40, "");
+    redundant_open(40, "");
     post_some();
     fake_port(A0, 0);
     post_some();
-    check_all();
+    redundant_check();
     pump_until(stats().failovers == 2);
     assert_int_equal(stats().pairs, 2);
     assert_int_equal(stats().standbys, 0);
@@ -54,11 +33,11 @@ static void test_cut_here(void **state)
 static void test_cut_there(void **state)
 {
     (void)state;
-    open_redundant(41, "");
+    redundant_open(41, "");
     post_some();
     fake_port(B0, 0);
     post_some();
-    check_all();
+    redundant_check();
     pump_until(stats().failovers == 2);
 }
 
@@ -66,10 +45,10 @@ static void test_cut_there(void **state)
 static void test_silent_loss(void **state)
 {
     (void)state;
-    open_redundant(42, "");
+    redundant_open(42, "");
     fake_set(A0, FAKE_LOSE_DATA_OUT, 1000);
     post_some();
-    check_all();
+    redundant_check();
     assert_true(fake_counts().retry_exceeded > 0);
     assert_int_equal(stats().failovers, 2);
 }
@@ -78,11 +57,11 @@ static void test_silent_loss(void **state)
 static void test_acks_lost(void **state)
 {
     (void)state;
-    open_redundant(43, "");
+    redundant_open(43, "");
     fake_set(B0, FAKE_LOSE_ACK_OUT, 1000);
     fake_set(A0, FAKE_LOSE_ACK_OUT, 1000);
     post_some();
-    check_all();
+    redundant_check();
     pump_until(stats().failovers == 2);
     assert_true(stats().retired > 10);
 }
@@ -91,7 +70,7 @@ static void test_late_packet(void **state)
 {
     (void)state;
     for (uint64_t seed = 0; seed < 6; seed++) {
-        open_redundant(4400 + seed, "");
+        redundant_open(4400 + seed, "");
         for (int rail = A0; rail <= B1; rail++) {
             fake_set(rail, FAKE_LATE, 1000);
             fake_set(rail, FAKE_STALL, 700);
@@ -100,7 +79,7 @@ static void test_late_packet(void **state)
         fake_event_qp_fatal(seed % 2 ? A0 : B0);
         pump_ms(1);
         post_some();
-        check_all();
+        redundant_check();
         pump_until(stats().failovers == 2);
         world_close();
         (void)glue_setup(NULL);
@@ -111,14 +90,14 @@ static void test_late_packet(void **state)
 static void test_many_cuts(void **state)
 {
     (void)state;
-    open_redundant(45, "HEARTBEAT=10ms");
+    redundant_open(45, "HEARTBEAT=10ms");
     for (unsigned cut = 0; cut < 200; cut++) {
         int rail = (int)(cut % 2 + 2 * (cut / 2 % 2)); /* a0 a1 b0 b1 */
 
         post_some();
         fake_port(rail, 0);
         post_some();
-        check_all();
+        redundant_check();
         fake_port(rail, 1);
         wait_standbys(2);
     }
@@ -129,7 +108,7 @@ static void test_many_cuts(void **state)
 static void test_control_packets_lost(void **state)
 {
     (void)state;
-    open_redundant(46, "HEARTBEAT=0");
+    redundant_open(46, "HEARTBEAT=0");
     for (int rail = A0; rail <= B1; rail++) {
         fake_set(rail, FAKE_LOSE_CTL, 300);
         fake_set(rail, FAKE_REPEAT_CTL, 300);
@@ -140,7 +119,7 @@ static void test_control_packets_lost(void **state)
         post_some();
         fake_port(rail, 0);
         post_some();
-        check_all();
+        redundant_check();
         fake_port(rail, 1);
         wait_standbys(2);
     }
@@ -150,16 +129,16 @@ static void test_control_packets_lost(void **state)
 static void test_flapping(void **state)
 {
     (void)state;
-    open_redundant(47, "HEARTBEAT=10ms");
+    redundant_open(47, "HEARTBEAT=10ms");
     for (unsigned i = 0; i < 100; i++) {
         post_some();
         fake_port(A0, (int)(i % 2));
         pump_ms(i % 5);
         if (i % 8 == 7) {
-            check_all();
+            redundant_check();
         }
     }
-    check_all();
+    redundant_check();
     fake_port(A0, 1);
     wait_standbys(2);
 }
@@ -169,7 +148,7 @@ static void test_flush_across(void **state)
     struct counted flush[2];
 
     (void)state;
-    open_redundant(48, "RX_QUEUE_INIT=32");
+    redundant_open(48, "RX_QUEUE_INIT=32");
     fake_set(A0, FAKE_STALL, 900);
     post_some();
     for (int s = 0; s < 2; s++) {
@@ -180,7 +159,7 @@ static void test_flush_across(void **state)
     pump_until(flush[0].called && flush[1].called);
     assert_int_equal(flush[0].status, UCS_OK);
     assert_int_equal(flush[1].status, UCS_OK);
-    check_all();
+    redundant_check();
 }
 
 /* The peer computes: its handler alone has to be enough for one failover. */
@@ -189,7 +168,7 @@ static void test_peer_does_not_poll(void **state)
     uint64_t start;
 
     (void)state;
-    open_redundant(49, "");
+    redundant_open(49, "");
     pump_ms(50);
     fake_port(A0, 0);
     rma_put(0, 0, 30);
@@ -198,21 +177,21 @@ static void test_peer_does_not_poll(void **state)
         (void)uct_worker_progress(world.side[0].worker);
         assert_true(now_ns() - start < PATIENCE_S * 1000000000ull);
     }
-    check_all();
+    redundant_check();
 }
 
 /* Both rails go, one comes back in time. */
 static void test_outage_in_time(void **state)
 {
     (void)state;
-    open_redundant(50, "HEARTBEAT=10ms");
+    redundant_open(50, "HEARTBEAT=10ms");
     post_some();
     fake_port(A0, 0);
     fake_port(A1, 0);
     rma_put(0, 0, 5);
     pump_ms(100);
     fake_port(A1, 1);
-    check_all();
+    redundant_check();
     fake_port(A0, 1);
     wait_standbys(2);
     assert_int_equal(stats().ep_errors, 0);
@@ -222,11 +201,11 @@ static void test_outage_in_time(void **state)
 static void test_post_refused(void **state)
 {
     (void)state;
-    open_redundant(51, "");
+    redundant_open(51, "");
     post_some();
     fake_fail(FAKE_CALL_POST_SEND, A0, -5, 1);
     post_some();
-    check_all();
+    redundant_check();
     wait_standbys(2);
 }
 
@@ -234,13 +213,13 @@ static void test_post_refused(void **state)
 static void test_destroy_during_failover(void **state)
 {
     (void)state;
-    open_redundant(52, "");
+    redundant_open(52, "");
     fake_set(A0, FAKE_STALL, 950);
     am_post(0, 0, 20);
     rma_put(0, 0, 10);
     ep_close(0, 0);
     fake_port(A0, 0);
-    check_all();
+    redundant_check();
     ep_close(1, 0);
     pump_until(stats().pairs == 0);
 }
@@ -270,12 +249,12 @@ static void test_many_endpoints_at_once(void **state)
 static void test_rail_without_answers(void **state)
 {
     (void)state;
-    open_redundant(54, "HEARTBEAT=10ms");
+    redundant_open(54, "HEARTBEAT=10ms");
     fake_set(A0, FAKE_LOSE_CTL, 1000);
     for (unsigned i = 0; i < 20; i++) {
         post_some();
         pump_ms(10);
-        check_all();
+        redundant_check();
     }
     fake_set(A0, FAKE_LOSE_CTL, 0);
     wait_standbys(2);
@@ -286,16 +265,16 @@ static void test_rail_without_answers(void **state)
 static void test_rail_that_answers_late(void **state)
 {
     (void)state;
-    open_redundant(58, "HEARTBEAT=50ms");
+    redundant_open(58, "HEARTBEAT=50ms");
     fake_set(A0, FAKE_CTL_DELAY_US, 70000);
     pump_ms(1000);
     assert_int_equal(stats().failovers, 0);
     post_some();
-    check_all();
+    redundant_check();
     fake_set(A0, FAKE_LOSE_CTL, 1000); /* now it is silent */
     fake_set(A0, FAKE_LOSE_DATA_OUT, 1000);
     post_some();
-    check_all();
+    redundant_check();
     assert_true(stats().failovers > 0);
     fake_set(A0, FAKE_CTL_DELAY_US, 0);
     fake_set(A0, FAKE_LOSE_CTL, 0);
@@ -309,11 +288,11 @@ static void test_failback(void **state)
     uint64_t start;
 
     (void)state;
-    open_redundant(55, "HEARTBEAT=10ms FAILBACK=300ms");
+    redundant_open(55, "HEARTBEAT=10ms FAILBACK=300ms");
     for (unsigned round = 1; round <= 3; round++) {
         post_some();
         fake_port(round % 2 ? A0 : B0, 0);
-        check_all();
+        redundant_check();
         pump_until(stats().failovers == 4 * round - 2);
         fake_port(round % 2 ? A0 : B0, 1);
         wait_standbys(2);
@@ -321,7 +300,7 @@ static void test_failback(void **state)
         assert_int_equal(stats().failbacks, 2 * round - 2);
         while (stats().failbacks < 2 * round) {
             post_some();
-            check_all();
+            redundant_check();
             assert_true(now_ns() - start < PATIENCE_S * 1000000000ull);
         }
         assert_true(now_ns() - start > 250000000ull);
@@ -330,7 +309,7 @@ static void test_failback(void **state)
     }
     fake_port(A1, 0); /* now the standby: nobody moves */
     post_some();
-    check_all();
+    redundant_check();
     assert_int_equal(stats().failovers, 12);
 }
 
@@ -340,7 +319,7 @@ static void test_failback_needs_calm(void **state)
     uint64_t up_at;
 
     (void)state;
-    open_redundant(56, "HEARTBEAT=10ms FAILBACK=2s");
+    redundant_open(56, "HEARTBEAT=10ms FAILBACK=2s");
     fake_port(A0, 0);
     pump_until(stats().failovers == 2);
     for (unsigned i = 0; i < 6; i++) { /* 3 s together */
@@ -354,7 +333,7 @@ static void test_failback_needs_calm(void **state)
         }
         pump_ms(20);
         post_some();
-        check_all();
+        redundant_check();
     }
     assert_int_equal(stats().failovers, 2);
     fake_port(A0, 1);
@@ -379,7 +358,7 @@ static void test_flaps_are_damped(void **state)
     uint64_t first, last = 0, start;
 
     (void)state;
-    open_redundant(57, "HEARTBEAT=10ms COOLDOWN=200ms COOLDOWN_MAX=4s");
+    redundant_open(57, "HEARTBEAT=10ms COOLDOWN=200ms COOLDOWN_MAX=4s");
     first = ms_until_standby(A1);
     for (unsigned i = 0; i < 4; i++) {
         last = ms_until_standby(A1);
@@ -394,7 +373,7 @@ static void test_flaps_are_damped(void **state)
     start = now_ns();
     fake_port(B0, 0);
     post_some();
-    check_all();
+    redundant_check();
     assert_true(now_ns() - start < 2500000000ull);
 }
 
@@ -402,7 +381,7 @@ static void test_flaps_are_damped(void **state)
 static void test_slow_rail(void **state)
 {
     (void)state;
-    open_redundant(58, "HEARTBEAT=80ms SLOW_RAIL=10 FAILBACK=500ms");
+    redundant_open(58, "HEARTBEAT=80ms SLOW_RAIL=10 FAILBACK=500ms");
     pump_ms(2000); /* so it is always */
     fake_set(A1, FAKE_CTL_DELAY_US, 60000); /* of the standby: nobody's business */
     pump_ms(800);
@@ -412,21 +391,21 @@ static void test_slow_rail(void **state)
     fake_set(A0, FAKE_CTL_DELAY_US, 60000);
     pump_until(stats().failovers == 2);
     post_some();
-    check_all();
+    redundant_check();
     wait_standbys(2); /* the slow one */
     pump_ms(1200);
     assert_int_equal(stats().failbacks, 0);
     fake_set(A0, FAKE_CTL_DELAY_US, 0);
     pump_until(stats().failbacks == 2);
     post_some();
-    check_all();
+    redundant_check();
 }
 
 /* Both rails are slow: it is the host that is busy. */
 static void test_slow_host(void **state)
 {
     (void)state;
-    open_redundant(59, "HEARTBEAT=80ms SLOW_RAIL=10");
+    redundant_open(59, "HEARTBEAT=80ms SLOW_RAIL=10");
     pump_ms(2000);
     fake_set(A0, FAKE_CTL_DELAY_US, 60000);
     fake_set(A1, FAKE_CTL_DELAY_US, 60000);

@@ -91,16 +91,6 @@ static void test_selftest_cleans_up(void **state)
 
 /* ---- traffic ------------------------------------------------------------------------ */
 
-static void open_world(uint64_t seed, const char *settings)
-{
-    world_open(seed, settings);
-    rma_open();
-    ep_open(0, 0);
-    ep_open(1, 0);
-    am_exchange(0, 10);
-    wait_standbys(2);
-}
-
 static void post_mix(void)
 {
     for (int s = 0; s < 2; s++) {
@@ -112,15 +102,6 @@ static void post_mix(void)
     }
 }
 
-static void check_all(void)
-{
-    flush_all();
-    pump_until(am_all_here());
-    rma_check(0);
-    rma_check(1);
-    assert_int_equal(world.side[0].errors + world.side[1].errors, 0);
-}
-
 static void cut_often(unsigned cuts)
 {
     for (unsigned cut = 0; cut < cuts; cut++) {
@@ -129,7 +110,7 @@ static void cut_often(unsigned cuts)
         post_mix();
         fake_port(rail, 0);
         post_mix();
-        check_all();
+        redundant_check();
         fake_port(rail, 1);
         wait_standbys(2);
     }
@@ -146,7 +127,7 @@ static void silence_psn(void)
 static void test_count_many_cuts(void **state)
 {
     (void)state;
-    open_world(71, "PROOF=count HEARTBEAT=10ms");
+    redundant_open(71, "PROOF=count HEARTBEAT=10ms");
     silence_psn();
     for (int rail = A0; rail <= B1; rail++) {
         fake_set(rail, FAKE_LATE, 300);
@@ -160,12 +141,12 @@ static void test_count_many_cuts(void **state)
 static void test_count_acks_lost(void **state)
 {
     (void)state;
-    open_world(72, "PROOF=count");
+    redundant_open(72, "PROOF=count");
     silence_psn();
     fake_set(B0, FAKE_LOSE_ACK_OUT, 1000);
     fake_set(A0, FAKE_LOSE_ACK_OUT, 1000);
     post_mix();
-    check_all();
+    redundant_check();
     pump_until(stats().failovers == 2);
     assert_true(stats().retired > 10);
 }
@@ -174,10 +155,10 @@ static void test_count_acks_lost(void **state)
 static void test_count_flow_of_puts(void **state)
 {
     (void)state;
-    open_world(73, "PROOF=count RX_QUEUE_LEN=16");
+    redundant_open(73, "PROOF=count RX_QUEUE_LEN=16");
     for (unsigned round = 0; round < 20; round++) {
         rma_put(0, 0, 50);
-        check_all();
+        redundant_check();
     }
     assert_int_equal(stats().failovers, 0);
 }
@@ -246,7 +227,7 @@ static void test_count_waits_for_progress(void **state)
     uint64_t until;
 
     (void)state;
-    open_world(81, "PROOF=count RX_QUEUE_INIT=32");
+    redundant_open(81, "PROOF=count RX_QUEUE_INIT=32");
     pump_ms(50);
     rma_put(0, 0, 10);
     fake_port(A0, 0);
@@ -256,7 +237,7 @@ static void test_count_waits_for_progress(void **state)
         (void)uct_worker_progress(world.side[0].worker);
     }
     assert_int_equal(stats().failovers, 0);
-    check_all();
+    redundant_check();
     pump_until(stats().failovers == 2);
 }
 
@@ -307,7 +288,7 @@ static void test_ledger_many_cuts(void **state)
     unsigned cuts = 60, lost = 0, here;
 
     (void)state;
-    open_world(82, "PROOF=ledger HEARTBEAT=10ms");
+    redundant_open(82, "PROOF=ledger HEARTBEAT=10ms");
     silence_psn();
     for (int rail = A0; rail <= B1; rail++) {
         fake_set(rail, FAKE_LATE, 300);
@@ -340,7 +321,7 @@ static void test_ledger_many_cuts(void **state)
 static void test_ledger_acks_lost(void **state)
 {
     (void)state;
-    open_world(83, "PROOF=ledger");
+    redundant_open(83, "PROOF=ledger");
     fake_set(B0, FAKE_LOSE_ACK_OUT, 1000);
     put_with_completions(0);
     flush_all();
@@ -353,7 +334,7 @@ static void test_ledger_acks_lost(void **state)
 static void test_ledger_doubt_without_completion(void **state)
 {
     (void)state;
-    open_world(84, "PROOF=ledger");
+    redundant_open(84, "PROOF=ledger");
     for (unsigned round = 0; stats().in_doubt == 0; round++) {
         assert_true(round < 50);
         fake_set(A0, FAKE_STALL, 900);
