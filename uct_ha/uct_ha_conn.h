@@ -203,6 +203,7 @@ struct uct_ha_conn {
     uint8_t               dead;     /* no more work: error status below */
     uint8_t               reported; /* the user has been told */
     uint8_t               canceled; /* the user asked for the end */
+    uint8_t               purging;      /* an atomic that waits is being ended */
     uint8_t               post_refused; /* the latest operation without room was an atomic without result */
     uint8_t               backlogged, pending_queued, credit_due;
     ucs_status_t          status;

@@ -261,18 +261,5 @@ ucs_status_t uct_ha_ep_pending_add(uct_ep_h tl_ep, uct_pending_req_t *req, unsig
 
 void uct_ha_ep_pending_purge(uct_ep_h tl_ep, uct_pending_purge_callback_t cb, void *arg)
 {
-    struct uct_ha_conn    *conn = uct_ha_ep_conn(tl_ep);
-    uct_ha_pending_priv_t *priv;
-
-    if (conn->pending_queued) {
-        conn->pending_queued = 0;
-        ucs_list_del(&conn->pending_link);
-    }
-    while (!ucs_list_is_empty(&conn->pending)) {
-        priv = ucs_list_head(&conn->pending, uct_ha_pending_priv_t, list);
-        ucs_list_del(&priv->list);
-        if (cb != NULL) {
-            cb(uct_ha_pending_req(priv), arg);
-        }
-    }
+    uct_ha_tx_purge(uct_ha_ep_conn(tl_ep), cb, arg);
 }

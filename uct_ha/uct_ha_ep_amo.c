@@ -81,10 +81,15 @@ static ucs_status_t post(uct_ep_h ep, unsigned op, uint8_t size, uint64_t value,
 {
     struct uct_ha_amo_request request = { .address = remote_addr, .operand = value,
                                           .op = (uint8_t)op, .size = size };
-    ucs_status_t              status  = issue(ep, &request, rkey, NULL, NULL);
+    struct uct_ha_conn       *conn    = uct_ha_ep_conn(ep);
+    ucs_status_t              status;
 
+    if (conn->purging) {
+        return conn->dead ? conn->status : UCS_ERR_CANCELED;
+    }
+    status = issue(ep, &request, rkey, NULL, NULL);
     if (status == UCS_ERR_NO_RESOURCE) {
-        uct_ha_ep_conn(ep)->post_refused = 1;
+        conn->post_refused = 1;
     }
     return status;
 }

@@ -48,27 +48,35 @@ unsigned uct_ha_tx_dispatch(struct uct_ha_iface *iface)
     return went;
 }
 
-/* UCP purges what is pending on an endpoint that failed, and for an atomic without result that calls a
- * completion function which UCP 1.13 never set: the process aborts. So these are tried once more instead: they
- * see the error, and UCP ends them with it.
- * Aborts remain, presumably because UCP purges its endpoints of other devices to that peer as well, which have
- * not failed here: such a purge cannot be told from one that only moves requests to another lane. */
-void uct_ha_tx_end_posts(struct uct_ha_conn *conn)
+/* UCP purges an endpoint that is to end, one that failed or another of the same peer. For an atomic without
+ * result it then calls a completion function that UCP 1.13 has never set: the process aborts. So these are tried
+ * once more instead. UCP has put a stub in the place of a failed endpoint, and ends them with that stub's error;
+ * if they come here, uct_ha_ep_atomic*_post() refuses them while `purging`. Only a purge that moves
+ * requests to another lane finds no room, and gets them as usual. */
+static int end_post(struct uct_ha_conn *conn, uct_ha_pending_priv_t *priv)
 {
-    uct_ha_pending_priv_t *priv, *next;
-    uct_pending_req_t     *req;
+    uct_pending_req_t *req = uct_ha_pending_req(priv);
+    ucs_status_t       status;
 
-    conn->iface->dispatching = conn;
-    ucs_list_for_each_safe(priv, next, &conn->pending, list) {
-        if (priv->post) {
-            req = uct_ha_pending_req(priv);
-            ucs_list_del(&priv->list);
-            (void)req->func(req); /* whatever it says, the request is not ours any more */
-        }
-    }
-    conn->iface->dispatching = NULL;
-    if (ucs_list_is_empty(&conn->pending) && conn->pending_queued) {
+    conn->purging = 1;
+    status        = req->func(req);
+    conn->purging = 0;
+    return status != UCS_ERR_NO_RESOURCE;
+}
+
+void uct_ha_tx_purge(struct uct_ha_conn *conn, uct_pending_purge_callback_t cb, void *arg)
+{
+    uct_ha_pending_priv_t *priv;
+
+    if (conn->pending_queued) {
         conn->pending_queued = 0;
         ucs_list_del(&conn->pending_link);
+    }
+    while (!ucs_list_is_empty(&conn->pending)) {
+        priv = ucs_list_head(&conn->pending, uct_ha_pending_priv_t, list);
+        ucs_list_del(&priv->list);
+        if (cb != NULL && !(priv->post && end_post(conn, priv))) {
+            cb(uct_ha_pending_req(priv), arg);
+        }
     }
 }

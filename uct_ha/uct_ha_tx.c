@@ -427,7 +427,6 @@ void uct_ha_tx_fail(struct uct_ha_conn *conn)
     ha_log_cancel(&conn->log);
     uct_ha_amo_cancel(conn);
     uct_ha_tx_retire(conn);
-    uct_ha_tx_end_posts(conn);
     /* A peer that has taken its leave while nothing is under way is simply
      * done. The next operation, if there is one, will tell. */
     if (owed || !__atomic_load_n(&conn->peer->bye_rx, __ATOMIC_RELAXED)) {

@@ -115,7 +115,8 @@ void uct_ha_tx_queue_pending(struct uct_ha_conn *conn);
 /* Let queued requests of the users try again. Returns how many went. */
 unsigned uct_ha_tx_dispatch(struct uct_ha_iface *iface);
 
-/* The endpoint has failed: end the atomics without result that wait. */
-void uct_ha_tx_end_posts(struct uct_ha_conn *conn);
+/* The requests that wait leave: to `cb`, but atomics without result end here when their endpoint does.
+ * cb NULL: they are forgotten. */
+void uct_ha_tx_purge(struct uct_ha_conn *conn, uct_pending_purge_callback_t cb, void *arg);
 
 #endif

@@ -231,15 +231,20 @@ static void on_purge(uct_pending_req_t *super, void *arg)
     ++*(unsigned *)arg;
 }
 
-/* When the endpoint fails, a waiting atomic without result is tried once more and sees why; UCP
- * would not survive its purge. Other requests wait for the purge. */
-static void test_failure_with_pending_posts(void **state)
+static void on_move(uct_pending_req_t *super, void *arg)
 {
-    struct side *side   = &world.side[0];
-    unsigned     purged = 0;
+    unsigned *moved = arg;
 
-    (void)state;
-    open_hw(108, "DEAD_PEER=1s", "DEAD_PEER=1s");
+    assert_ptr_equal(super, &waiting[*moved].super);
+    ++*moved;
+}
+
+/* Fills the log, then queues an atomic without result and one with. */
+static void open_pending(unsigned seed)
+{
+    struct side *side = &world.side[0];
+
+    open_hw(seed, "DEAD_PEER=1s", "DEAD_PEER=1s");
     memset(waiting, 0, sizeof(waiting));
     fake_set(A0, FAKE_STALL, 1000);
     while (post_add() == UCS_OK) {
@@ -249,14 +254,63 @@ static void test_failure_with_pending_posts(void **state)
     assert_int_equal(uct_ep_pending_add(side->ep[0], &waiting[0].super, 0), UCS_OK);
     assert_int_equal(add(0), UCS_ERR_NO_RESOURCE);
     assert_int_equal(uct_ep_pending_add(side->ep[0], &waiting[1].super, 0), UCS_OK);
+}
+
+/* When the endpoint has failed and is purged, a waiting atomic without result is tried once more
+ * and sees why; UCP would not survive its purge. */
+static void test_failure_with_pending_posts(void **state)
+{
+    struct side *side   = &world.side[0];
+    unsigned     purged = 0;
+
+    (void)state;
+    open_pending(108);
     for (int rail = A0; rail <= B1; rail++) {
         fake_port(rail, 0);
     }
     pump_until(side->errors == 1);
-    assert_true(waiting[0].calls > 0);
-    assert_int_equal(waiting[0].status, UCS_ERR_ENDPOINT_TIMEOUT);
     uct_ep_pending_purge(side->ep[0], on_purge, &purged);
     assert_int_equal(purged, 1);
+    assert_true(waiting[0].calls > 0);
+    assert_int_equal(waiting[0].status, UCS_ERR_ENDPOINT_TIMEOUT);
+    flush_all();
+}
+
+/* UCP also purges an endpoint that is well when another one to the same peer has failed. */
+static void test_purge_with_pending_posts(void **state)
+{
+    struct side *side   = &world.side[0];
+    unsigned     purged = 0;
+
+    (void)state;
+    open_pending(109);
+    uct_ep_pending_purge(side->ep[0], on_purge, &purged);
+    assert_int_equal(purged, 1);
+    assert_int_equal(waiting[0].calls, 1);
+    assert_int_equal(waiting[0].status, UCS_ERR_CANCELED);
+    fake_set(A0, FAKE_STALL, 0);
+    flush_all();
+    assert_int_equal(post_add(), UCS_OK); /* the endpoint goes on */
+    flush_all();
+}
+
+static ucs_status_t no_room(uct_pending_req_t *super)
+{
+    (void)super;
+    return UCS_ERR_NO_RESOURCE;
+}
+
+/* Requests that UCP takes away to send them by another lane are handed over, all of them. */
+static void test_purge_to_another_lane(void **state)
+{
+    unsigned purged = 0;
+
+    (void)state;
+    open_pending(110);
+    waiting[0].super.func = no_room;
+    uct_ep_pending_purge(world.side[0].ep[0], on_move, &purged);
+    assert_int_equal(purged, 2);
+    fake_set(A0, FAKE_STALL, 0);
     flush_all();
 }
 
@@ -308,6 +362,8 @@ static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_sw_towards_hw),
     GLUE_TEST(test_hw_with_count_is_sw),
     GLUE_TEST(test_failure_with_pending_posts),
+    GLUE_TEST(test_purge_with_pending_posts),
+    GLUE_TEST(test_purge_to_another_lane),
     GLUE_TEST(test_hw_wrong_key),
     GLUE_TEST(test_hw_fence),
 };

@@ -24,8 +24,6 @@ in_lab "$shape" "${arguments[@]}"
 dead_peer=5
 margin=5
 bound=$((dead_peer + margin))
-# Without atomics: UCX 1.13 itself aborts when an endpoint fails while its atomics wait for room.
-ops=tag,am,put,get
 limits=(-e "UCX_HA_RC_DEAD_PEER=${dead_peer}s")
 
 now() { date +%s.%N; }
@@ -66,7 +64,7 @@ ends_with_error() {
 begin() { # NAME ARGS...: a pair with traffic
     local name=$1
     shift
-    start "$name" "${limits[@]}" --ops "$ops" "$@"
+    start "$name" "${limits[@]}" "$@"
     if ! flows 30; then
         not_ok "$name" "no traffic: $(tail -n 1 "$logs/$run.h1.log" | cut -c1-200)"
         abandon
