@@ -5,6 +5,7 @@
 
 #include "ha_info.h"
 
+#include "topo/ha_match.h"
 #include "uct_ha/uct_ha_config.h"
 
 #include <stdarg.h>
@@ -171,12 +172,11 @@ static void check_subnets(const struct info *info, int i, struct list *list)
 {
     const struct ha_rail_addr *a = &info->rail[i].addr, *b;
     struct info_finding       *finding;
-    unsigned                   bytes = a->prefix_len / 8;
 
     for (int j = i + 1; j < info->num; j++) {
         b = &info->rail[j].addr;
         if (info->rail[i].error != 0 || info->rail[j].error != 0 || a->prefix_len == 0 ||
-            a->prefix_len != b->prefix_len || a->prefix_len % 8 != 0 || memcmp(a->gid, b->gid, bytes) != 0) {
+            !ha_same_network(a, b)) {
             continue;
         }
         finding = add(list, INFO_WARNING, "same-subnet", info->topo[i].name);

@@ -163,6 +163,37 @@ static void test_subnets(void **state)
     expect("", 0);
 }
 
+/* 10.0.16.9 and another address, each with a prefix length of IPv4. */
+static int same_subnet(unsigned third, unsigned fourth, unsigned bits)
+{
+    int num;
+
+    for (int i = 0; i < 2; i++) {
+        info.rail[i].addr.prefix_len = (uint8_t)(96 + bits);
+    }
+    info.rail[0].addr.gid[14] = 16;
+    info.rail[0].addr.gid[15] = 9;
+    info.rail[1].addr.gid[14] = (uint8_t)third;
+    info.rail[1].addr.gid[15] = (uint8_t)fourth;
+    num = info_check(&info, findings, INFO_FINDINGS_MAX);
+    assert_true(num == 0 || strcmp(findings[0].id, "same-subnet") == 0);
+    return num;
+}
+
+static void test_subnets_of_any_length(void **state)
+{
+    (void)state;
+    assert_true(same_subnet(31, 1, 20));
+    assert_false(same_subnet(32, 1, 20));
+    assert_true(same_subnet(19, 1, 22));
+    assert_false(same_subnet(20, 1, 22));
+    assert_true(same_subnet(17, 1, 23));
+    assert_false(same_subnet(18, 1, 23));
+    assert_true(same_subnet(16, 8, 31));
+    assert_false(same_subnet(16, 10, 31));
+    assert_false(same_subnet(16, 8, 32));
+}
+
 static void test_proof(void **state)
 {
     (void)state;
@@ -254,6 +285,7 @@ int main(void)
         TEST(test_gid),
         TEST(test_mtu),
         TEST(test_subnets),
+        TEST(test_subnets_of_any_length),
         TEST(test_apm),
         TEST(test_proof),
         TEST(test_timers),

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-static int same_network(const struct ha_rail_addr *a, const struct ha_rail_addr *b)
+int ha_same_network(const struct ha_rail_addr *a, const struct ha_rail_addr *b)
 {
     unsigned bytes = a->prefix_len / 8, bits = a->prefix_len % 8;
 
@@ -41,7 +41,7 @@ static int network_allows(const struct ha_match_rail *a, const struct ha_match_r
         return same_place(a, b);
     }
     if (a->addr.prefix_len != 0 && b->addr.prefix_len != 0) {
-        return same_network(&a->addr, &b->addr);
+        return ha_same_network(&a->addr, &b->addr);
     }
     if (a->addr.link_layer == HA_LINK_IB) {
         return memcmp(a->addr.gid, b->addr.gid, 8) == 0; /* subnet prefix */

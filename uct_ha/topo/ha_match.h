@@ -44,6 +44,9 @@ enum ha_match {
 enum ha_match ha_match_rails(const struct ha_match_rail *a, const struct ha_match_rail *b,
                              const struct ha_match_opts *opts);
 
+/* Of one IP network, by addresses and prefix lengths alone. */
+int ha_same_network(const struct ha_rail_addr *a, const struct ha_rail_addr *b);
+
 /* "the same zone", "another link layer"... constant. */
 const char *ha_match_text(enum ha_match match);
 
