@@ -19,9 +19,11 @@ unit_tests = \
 	test/unit/test_core_recovery \
 	test/unit/test_core_rto \
 	test/unit/test_core_slow \
+	test/unit/test_depths \
 	test/unit/test_info \
 	test/unit/test_match \
 	test/unit/test_md \
+	test/unit/test_provider \
 	test/unit/test_topo \
 	test/unit/test_topo_pair \
 	test/unit/test_zone \
@@ -107,6 +109,14 @@ test_unit_test_match_SOURCES  = test/unit/test_match.c
 test_unit_test_match_CPPFLAGS = $(unit_cppflags)
 test_unit_test_match_LDADD    = libha_topo.la $(unit_libs)
 
+test_unit_test_provider_SOURCES  = test/unit/test_provider.c uct_ha/verbs/ha_provider.c
+test_unit_test_provider_CPPFLAGS = $(unit_cppflags)
+test_unit_test_provider_LDADD    = $(unit_libs)
+
+test_unit_test_depths_SOURCES  = test/unit/test_depths.c
+test_unit_test_depths_CPPFLAGS = $(unit_cppflags)
+test_unit_test_depths_LDADD    = libha_topo.la $(unit_libs)
+
 test_unit_test_zone_SOURCES  = test/unit/test_zone.c
 test_unit_test_zone_CPPFLAGS = $(unit_cppflags)
 test_unit_test_zone_LDADD    = libha_topo.la $(unit_libs)
@@ -141,6 +151,7 @@ test_glue_test_glue_SOURCES = $(libuct_ha_la_SOURCES) \
 	%D%/glue/test_glue.c \
 	%D%/glue/test_glue_atomics.c \
 	%D%/glue/test_glue_basic.c \
+	%D%/glue/test_glue_devices.c \
 	%D%/glue/test_glue_ends.c \
 	%D%/glue/test_glue_failover.c \
 	%D%/glue/test_glue_hundreds.c \

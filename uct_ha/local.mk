@@ -27,6 +27,8 @@ libha_core_la_SOURCES = \
 libha_topo_la_SOURCES = \
 	%D%/topo/ha_budget.c \
 	%D%/topo/ha_budget.h \
+	%D%/topo/ha_depths.c \
+	%D%/topo/ha_depths.h \
 	%D%/topo/ha_match.c \
 	%D%/topo/ha_match.h \
 	%D%/topo/ha_span.h \
@@ -57,6 +59,8 @@ libha_verbs_la_SOURCES = \
 	%D%/verbs/ha_gid.c \
 	%D%/verbs/ha_gid.h \
 	%D%/verbs/ha_mr.c \
+	%D%/verbs/ha_provider.c \
+	%D%/verbs/ha_provider.h \
 	%D%/verbs/ha_qp.h \
 	%D%/verbs/ha_rail.c \
 	%D%/verbs/ha_rail.h \

@@ -17,6 +17,7 @@
 #include "abi/uct_ha_abi.h"
 #include "core/ha_log.h"
 #include "core/ha_pair.h"
+#include "topo/ha_depths.h"
 #include "uct_ha_job.h"
 #include "uct_ha_md.h"
 #include "uct_ha_setup.h"
@@ -44,7 +45,7 @@ struct uct_ha_conn;
  * has not taken the first of them knows of one window at most. Of what it may
  * send the other side owes half a window with each, or has doubled the window
  * once: so three may be under way. */
-#define UCT_HA_RX_RESERVE 4
+#define UCT_HA_RX_RESERVE HA_DEPTHS_RESERVE
 
 /* A buffer, registered on both rails. */
 struct uct_ha_desc {

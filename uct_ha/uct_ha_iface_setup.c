@@ -12,6 +12,7 @@
 #include "uct_ha_job.h"
 #include "uct_ha_proof.h"
 #include "topo/ha_budget.h"
+#include "topo/ha_depths.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -58,22 +59,35 @@ static ucs_status_t probe_caps(struct uct_ha_iface *iface, int slot)
     return UCS_OK;
 }
 
-static uint32_t round_up_pow2(uint32_t n)
+static ucs_status_t derive_depths(struct uct_ha_iface *iface)
 {
-    uint32_t p = 1;
+    const struct uct_ha_iface_config *config = &iface->config;
+    struct ha_rail                   *least  = iface->rail[0];
+    struct ha_depths                  depths;
 
-    while (p < n) {
-        p *= 2;
+    for (int s = 1; s < iface->slots; s++) {
+        if (ha_rail_limits(iface->rail[s])->max_qp_wr < ha_rail_limits(least)->max_qp_wr) {
+            least = iface->rail[s];
+        }
     }
-    return p;
+    if (ha_depths(config->tx_queue_len, config->rx_queue_len, config->rx_queue_init,
+                  ha_rail_limits(least)->max_qp_wr, &depths) != 0) {
+        ucs_error("ha_rc: queue pairs of %s hold %u requests (max_qp_wr), and %u are needed at least; leave "
+                  "it out by UCX_HA_RC_RAILS", ha_rail_name(least), ha_rail_limits(least)->max_qp_wr,
+                  HA_DEPTHS_WR_MIN);
+        return UCS_ERR_UNSUPPORTED;
+    }
+    iface->log_len       = depths.sends;
+    iface->credits       = depths.credits;
+    iface->rx_window_max = depths.window;
+    iface->rx_depth      = depths.recvs;
+    return UCS_OK;
 }
 
 static void derive_sizes(struct uct_ha_iface *iface)
 {
     const struct uct_ha_iface_config *config = &iface->config;
 
-    iface->log_len    = round_up_pow2(config->tx_queue_len);
-    iface->rx_window_max = config->rx_queue_len;
     iface->max_inline = ucs_min(config->max_inline, UCT_HA_INLINE_MAX);
     iface->max_sge    = ucs_min(config->max_sge, UCT_HA_IOV_MAX);
     iface->rd_atomic  = 16;
@@ -82,14 +96,7 @@ static void derive_sizes(struct uct_ha_iface *iface)
 
         iface->max_sge   = ucs_min(iface->max_sge, limits->max_sge);
         iface->rd_atomic = ucs_min(iface->rd_atomic, limits->max_rd_atomic);
-        while (iface->log_len + 1 > limits->max_qp_wr) {
-            iface->log_len /= 2;
-        }
-        iface->rx_window_max = ucs_min(iface->rx_window_max,
-                                       limits->max_qp_wr - UCT_HA_RX_RESERVE);
     }
-    iface->credits  = ucs_min(config->rx_queue_init, iface->rx_window_max);
-    iface->rx_depth = iface->rx_window_max + UCT_HA_RX_RESERVE;
 }
 
 /* Said once, however many devices and workers there are, and only to who asked
@@ -115,10 +122,12 @@ static void fit_rto(struct uct_ha_iface *iface)
     struct uct_ha_iface_config *config = &iface->config;
     uint64_t                    window = 0, ns;
 
-    if (config->retry_count == 7 && ha_rail_limits(iface->rail[0])->retry7_forever) {
-        ucs_warn("ha_rc: UCX_HA_RC_RETRY_COUNT=7 means for ever on %s; using 6",
-                 ha_rail_name(iface->rail[0]));
-        config->retry_count = 6;
+    for (int s = 0; s < iface->slots; s++) {
+        if (config->retry_count == 7 && ha_rail_limits(iface->rail[s])->retry7_forever) {
+            ucs_warn("ha_rc: UCX_HA_RC_RETRY_COUNT=7 means for ever on %s; using 6",
+                     ha_rail_name(iface->rail[s]));
+            config->retry_count = 6;
+        }
     }
     for (int s = 0; s < iface->slots; s++) {
         ns = ha_rail_limits(iface->rail[s])->mlx5 ?
@@ -224,8 +233,11 @@ static ucs_status_t open_queues(struct uct_ha_iface *iface)
 
 ucs_status_t uct_ha_iface_setup(struct uct_ha_iface *iface)
 {
-    ucs_status_t status;
+    ucs_status_t status = derive_depths(iface);
 
+    if (status != UCS_OK) {
+        return status;
+    }
     derive_sizes(iface);
     fit_rto(iface);
     choose_places(iface);

@@ -47,6 +47,11 @@ void fake_change_mac(int index)
     pthread_mutex_unlock(&fake.lock);
 }
 
+struct ha_rail_limits *fake_limits(int rail)
+{
+    return &fake.rail[rail].limits;
+}
+
 struct fake_objects fake_objects(void)
 {
     struct fake_objects objects = { 0 };

@@ -143,7 +143,7 @@ struct fake {
     struct ha_ud         *uds;
     struct fake_datagram *wire;
     uint32_t              next_key, next_qpn;
-    uint32_t              max_cqe, max_qp_wr;
+    uint32_t              max_cqe;
     int                   live; /* objects of the product */
     size_t                cq_bytes;
     struct fake_counts    counts;

@@ -115,7 +115,6 @@ void fake_begin(uint64_t seed)
     fake.next_key  = 2 * fake_draw(0x100000);
     fake.next_qpn  = 16 + fake_draw(1000);
     fake.max_cqe   = 65536;
-    fake.max_qp_wr = 16384;
     fake.live      = 0;
     fake.stopping  = 0;
     fake.idle      = 0;
@@ -172,7 +171,7 @@ int fake_rail_add(const char *name, unsigned net, unsigned host)
     rail->addr.mtu        = 1024;
     rail->addr.port       = 1;
     rail->limits = (struct ha_rail_limits) {
-        .max_qp = 4096, .max_qp_wr = fake.max_qp_wr, .max_sge = FAKE_SGE_MAX,
+        .max_qp = 4096, .max_qp_wr = 16384, .max_sge = FAKE_SGE_MAX,
         .max_cqe = fake.max_cqe, .max_rd_atomic = 16, .max_msg_size = 1u << 31,
         .max_mr_size = UINT64_MAX, .bandwidth = 1e9, .latency = 1e-6, .numa_node = -1,
         .node_guid = 100 + (uint64_t)rail->index, .has_ud = 1, .model = "fake",
@@ -251,11 +250,6 @@ void fake_fail(enum fake_call call, int rail, int error, unsigned count)
 void fake_limit_cqe(uint32_t max_cqe)
 {
     fake.max_cqe = max_cqe;
-}
-
-void fake_limit_qp_wr(uint32_t max_qp_wr)
-{
-    fake.max_qp_wr = max_qp_wr;
 }
 
 struct fake_counts fake_counts(void)

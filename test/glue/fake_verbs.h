@@ -19,6 +19,8 @@
 
 #define FAKE_RAILS_MAX 8
 
+struct ha_rail_limits; /* verbs/ha_rail.h */
+
 /* Begin anew. Nothing of the product may be open. */
 void fake_begin(uint64_t seed);
 
@@ -76,6 +78,9 @@ enum fake_psn {
 /* What was found out about another device of the same model holds for this one. */
 void fake_model(int rail, const char *model);
 
+/* What the device says of itself; change it while nobody has it open. */
+struct ha_rail_limits *fake_limits(int rail);
+
 /* The next `count` calls on this rail (-1: any) fail with `error` (negative). */
 enum fake_call {
     FAKE_CALL_CQ_CREATE, FAKE_CALL_CQ_RESIZE, FAKE_CALL_MR_REG, FAKE_CALL_RC_CREATE,
@@ -86,7 +91,6 @@ void fake_fail(enum fake_call call, int rail, int error, unsigned count);
 
 /* Limits of rails opened later. */
 void fake_limit_cqe(uint32_t max_cqe);
-void fake_limit_qp_wr(uint32_t max_qp_wr);
 
 /* What happened since fake_begin(). */
 struct fake_counts {

@@ -11,6 +11,7 @@
 
 int glue_atomics(void);
 int glue_basic(void);
+int glue_devices(void);
 int glue_rma(void);
 int glue_setup_faults(void);
 int glue_failover(void);

@@ -46,6 +46,7 @@ int main(int argc, char **argv)
     failed += glue_paths();
     failed += glue_forged();
     failed += glue_zones();
+    failed += glue_devices();
     failed += glue_soak();
     return failed != 0;
 }

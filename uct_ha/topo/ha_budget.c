@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "ha_budget.h"
 
+#include "ha_depths.h"
+
 #include <errno.h>
 #include <stdio.h>
 
@@ -27,7 +29,6 @@ static uint64_t fits(uint64_t limit, uint64_t need)
 
 /* ---- connections ---------------------------------------------------------------------- */
 
-#define RX_RESERVE 4 /* receives for credit messages, as in the transport */
 #define LANE_EXTRA 2 /* completions of a drain marker, and one to spare */
 
 static uint64_t round_up_pow2(uint64_t n)
@@ -44,11 +45,11 @@ struct ha_budget_need ha_budget_need(uint64_t tx_queue_len, uint64_t rx_queue_le
                                      uint64_t rx_queue_init, uint64_t seg_size, unsigned rails)
 {
     struct ha_budget_need need     = { .qp = 2, .mr = 1, .rails = rails };
-    uint64_t              receives = add(least(rx_queue_init, rx_queue_len), RX_RESERVE);
+    uint64_t              receives = add(least(rx_queue_init, rx_queue_len), HA_DEPTHS_RESERVE);
 
     need.cqe_shared = round_up_pow2(tx_queue_len);
     need.send_wr    = add(need.cqe_shared, 1);
-    need.recv_wr    = add(rx_queue_len, RX_RESERVE);
+    need.recv_wr    = add(rx_queue_len, HA_DEPTHS_RESERVE);
     need.cqe        = add(receives, LANE_EXTRA);
     need.bytes      = multiply(multiply(receives, seg_size), rails);
     return need;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ha_gid.h"
+#include "ha_provider.h"
 
 /* Rails that are open now, and their reference counts. */
 static pthread_mutex_t rails_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -165,16 +166,26 @@ static struct ibv_context *open_device(const char *name, int *numa_node)
     return ctx;
 }
 
+static enum ha_provider provider_of(const struct ha_rail *rail, const struct ibv_device_attr *dev)
+{
+    char driver[32];
+
+    ha_provider_driver(rail->ctx->device->ibdev_path, driver, sizeof(driver));
+    return ha_provider(driver, dev->vendor_id, dev->vendor_part_id);
+}
+
 static int fill_limits(struct ha_rail *rail, int numa_node)
 {
     struct ha_rail_limits *lim = &rail->limits;
     struct ibv_device_attr dev;
     struct ibv_port_attr   port;
+    enum ha_provider       provider;
 
     if (ibv_query_device(rail->ctx, &dev) != 0 ||
         ibv_query_port(rail->ctx, rail->port, &port) != 0) {
         return -ENODEV;
     }
+    provider            = provider_of(rail, &dev);
     lim->max_qp         = (uint32_t)dev.max_qp;
     lim->max_qp_wr      = (uint32_t)dev.max_qp_wr;
     lim->max_sge        = (uint32_t)dev.max_sge;
@@ -188,9 +199,8 @@ static int fill_limits(struct ha_rail *rail, int numa_node)
     lim->numa_node      = numa_node;
     lim->node_guid      = dev.node_guid;
     lim->image_guid     = dev.sys_image_guid;
-    lim->retry7_forever = strncmp(ibv_get_device_name(rail->ctx->device), "rxe", 3) == 0 ||
-                          dev.vendor_id == 0;
-    lim->mlx5           = strncmp(ibv_get_device_name(rail->ctx->device), "mlx5", 4) == 0;
+    lim->retry7_forever = provider == HA_PROVIDER_RXE;
+    lim->mlx5           = provider == HA_PROVIDER_MLX5;
     lim->has_ud         = 1; /* refused at creation where it is not */
     lim->atomics        = dev.atomic_cap == IBV_ATOMIC_GLOB ? HA_ATOMICS_ALL :
                           dev.atomic_cap == IBV_ATOMIC_HCA ? HA_ATOMICS_CARD : HA_ATOMICS_NONE;
