@@ -55,6 +55,9 @@ static void destroy(struct hte_batch *batch)
         batch->blocks = block->next;
         free(block);
     }
+    if (batch->eventfd >= 0) {
+        close(batch->eventfd);
+    }
     pthread_cond_destroy(&batch->ended);
     pthread_mutex_destroy(&batch->submit_lock);
     pthread_mutex_destroy(&batch->lock);
@@ -97,21 +100,36 @@ void hte_batch_cancel_tasks(struct hte_batch *batch)
 
 /* ---- the end of a request ---- */
 
-static void tell(struct hte_batch *batch)
+static _Thread_local bool in_callback;
+
+bool hte_batch_in_callback(void)
+{
+    return in_callback;
+}
+
+/* All requests are final, and seen to be: the callback may free the batch. */
+static void call_back(struct hte_batch *batch)
+{
+    if (batch->callback != NULL) {
+        in_callback = true;
+        batch->callback(batch->engine, batch->id, batch->callback_arg);
+        in_callback = false;
+    }
+}
+
+/* Nothing is left to come, so that who is woken by the eventfd does not find the batch busy. */
+static void wake_waiters(struct hte_batch *batch)
 {
     uint64_t one = 1;
     ssize_t written;
 
-    if (batch->callback != NULL) {
-        batch->callback(batch->engine, batch->id, batch->callback_arg);
-    }
+    pthread_mutex_lock(&batch->lock);
+    pthread_cond_broadcast(&batch->ended);
+    pthread_mutex_unlock(&batch->lock);
     if (batch->eventfd >= 0) {
         written = write(batch->eventfd, &one, sizeof(one));
         (void)written; /* full: it is readable anyway */
     }
-    pthread_mutex_lock(&batch->lock);
-    pthread_cond_broadcast(&batch->ended);
-    pthread_mutex_unlock(&batch->lock);
 }
 
 static void merge_worst(_Atomic int32_t *worst, int32_t code)
@@ -145,7 +163,10 @@ static void task_final(struct hte_task *task, int code, int error)
     }
     atomic_fetch_add_explicit(&batch->engine->requests_ended, 1, memory_order_relaxed);
     if (atomic_fetch_sub(&batch->unfinished, 1) == 1) {
-        tell(batch);
+        call_back(batch);
+    }
+    if (atomic_fetch_sub(&batch->untold, 1) == 1) {
+        wake_waiters(batch);
     }
     hte_batch_put(batch);
 }

@@ -78,7 +78,7 @@ struct hte_batch {
     uint8_t              priority;
     hte_batch_callback_t callback;
     void                *callback_arg;
-    int                  eventfd;    /* -1: none */
+    int                  eventfd;    /* our duplicate, so that the caller's may be closed at any time; -1: none */
 
     pthread_mutex_t      submit_lock; /* guards blocks, has_notice and the growth of submitted; held while fetching */
     pthread_mutex_t      lock;       /* waiters sleep on it; held for moments only */
@@ -86,7 +86,8 @@ struct hte_batch {
     struct hte_block    *blocks;
     bool                 has_notice;
     _Atomic uint32_t     submitted;
-    _Atomic uint32_t     unfinished;
+    _Atomic uint32_t     unfinished; /* requests that are not final */
+    _Atomic uint32_t     untold;     /* the same, and those whose callback is still to come or under way */
     _Atomic int32_t      worst;      /* code of final requests */
     _Atomic int32_t      first_error;
     _Atomic uint64_t     transferred;
@@ -110,6 +111,8 @@ void hte_batch_put(struct hte_batch *batch);
 /* References to all open ones, an array of the caller's. */
 struct hte_batch **hte_batches_all(struct hte_batches *batches, size_t *count);
 void hte_batch_cancel_tasks(struct hte_batch *batch);
+/* Whether the calling thread is inside a batch's callback: there nobody may wait for a callback. */
+bool hte_batch_in_callback(void);
 
 /* A piece of this task has become final. Called by its thread; runs what follows from it. */
 void hte_task_piece_final(struct hte_task *task, const struct hte_piece_state *piece);

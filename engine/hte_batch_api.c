@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hte_batch_*, hte_request_status: the life of a batch as its user sees it. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "hte_engine.h"
 #include "hte_error.h"
@@ -78,6 +81,31 @@ int hte_batch_alloc(struct hte_engine *engine, size_t capacity, hte_batch_t *id)
     return HTE_OK;
 }
 
+static struct timespec deadline(int timeout_ms)
+{
+    uint64_t when = hte_now() + (uint64_t)timeout_ms * 1000000;
+
+    return (struct timespec){.tv_sec = (time_t)(when / 1000000000), .tv_nsec = (long)(when % 1000000000)};
+}
+
+/* Whether all are final and their callbacks have ended; sleeps at most timeout_ms for it, -1: for ever. */
+static bool wait_for(struct hte_batch *batch, int timeout_ms)
+{
+    struct timespec end = deadline(timeout_ms < 0 ? 0 : timeout_ms);
+    int waited          = 0;
+
+    if (atomic_load(&batch->untold) == 0 || timeout_ms == 0) {
+        return atomic_load(&batch->untold) == 0;
+    }
+    pthread_mutex_lock(&batch->lock);
+    while (atomic_load(&batch->untold) > 0 && waited == 0) {
+        waited = timeout_ms < 0 ? pthread_cond_wait(&batch->ended, &batch->lock)
+                                : pthread_cond_timedwait(&batch->ended, &batch->lock, &end);
+    }
+    pthread_mutex_unlock(&batch->lock);
+    return atomic_load(&batch->untold) == 0;
+}
+
 int hte_batch_free(struct hte_engine *engine, hte_batch_t id)
 {
     struct hte_batch *batch;
@@ -92,6 +120,9 @@ int hte_batch_free(struct hte_engine *engine, hte_batch_t id)
                          atomic_load(&batch->unfinished), atomic_load(&batch->submitted));
         hte_batch_put(batch);
         return error;
+    }
+    if (!hte_batch_in_callback()) {
+        wait_for(batch, -1);
     }
     pthread_mutex_lock(&engine->batches.lock);
     is_first = hte_table_find(&engine->batches.table, (uint32_t)id, (uint32_t)(id >> 32)) == batch;
@@ -164,38 +195,13 @@ int hte_request_status(struct hte_engine *engine, hte_batch_t id, size_t index, 
     return error;
 }
 
-static struct timespec deadline(int timeout_ms)
-{
-    uint64_t when = hte_now() + (uint64_t)timeout_ms * 1000000;
-
-    return (struct timespec){.tv_sec = (time_t)(when / 1000000000), .tv_nsec = (long)(when % 1000000000)};
-}
-
-/* Whether all are final; sleeps at most timeout_ms for it. */
-static bool wait_for(struct hte_batch *batch, int timeout_ms)
-{
-    struct timespec end = deadline(timeout_ms < 0 ? 0 : timeout_ms);
-    int waited          = 0;
-
-    if (atomic_load(&batch->unfinished) == 0 || timeout_ms == 0) {
-        return atomic_load(&batch->unfinished) == 0;
-    }
-    pthread_mutex_lock(&batch->lock);
-    while (atomic_load(&batch->unfinished) > 0 && waited == 0) {
-        waited = timeout_ms < 0 ? pthread_cond_wait(&batch->ended, &batch->lock)
-                                : pthread_cond_timedwait(&batch->ended, &batch->lock, &end);
-    }
-    pthread_mutex_unlock(&batch->lock);
-    return atomic_load(&batch->unfinished) == 0;
-}
-
 static int wait_batch(struct hte_engine *engine, struct hte_batch *batch, int timeout_ms,
                       struct hte_batch_status *status)
 {
     int error = HTE_OK;
 
     if (!wait_for(batch, timeout_ms)) {
-        error = hte_fail(HTE_ERR_TIMEOUT, "%u of %u requests are unfinished after %d ms",
+        error = hte_fail(HTE_ERR_TIMEOUT, "%u of %u requests, or a callback, are unfinished after %d ms",
                          atomic_load(&batch->unfinished), atomic_load(&batch->submitted), timeout_ms);
     } else if (atomic_load(&engine->is_stopping)) {
         return hte_fail(HTE_ERR_CANCELED, "the engine is being destroyed");
@@ -292,18 +298,28 @@ int hte_batch_set_callback(struct hte_engine *engine, hte_batch_t id, hte_batch_
     return error;
 }
 
+static int eventfd_error(int eventfd)
+{
+    if (eventfd >= 0 && errno == EMFILE) {
+        return hte_fail(HTE_ERR_LIMIT, "no descriptor for a duplicate of eventfd %d: raise `ulimit -n`", eventfd);
+    }
+    return hte_fail(HTE_ERR_INVALID_ARGUMENT, "eventfd %d is not a descriptor", eventfd);
+}
+
 int hte_batch_set_eventfd(struct hte_engine *engine, hte_batch_t id, int eventfd)
 {
     struct hte_batch *batch;
-    int error;
+    int before, copy = eventfd < 0 ? -1 : fcntl(eventfd, F_DUPFD_CLOEXEC, 0);
+    int error        = eventfd == -1 || copy >= 0 ? begin_change(engine, id, &batch) : eventfd_error(eventfd);
 
-    if (eventfd < -1) {
-        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "eventfd %d is not a descriptor", eventfd);
-    }
-    error = begin_change(engine, id, &batch);
     if (error == HTE_OK) {
-        batch->eventfd = eventfd;
+        before         = batch->eventfd;
+        batch->eventfd = copy;
+        copy           = before;
         end_change(batch);
+    }
+    if (copy >= 0) {
+        close(copy); /* the one before, or the new one that was refused */
     }
     return error;
 }

@@ -242,6 +242,7 @@ static void enqueue(struct submission *submission, struct hte_block *block, uint
         batch->blocks = block;
     }
     hte_batch_ref(batch, (uint32_t)submission->count);
+    atomic_fetch_add(&batch->untold, (uint32_t)submission->count);
     atomic_fetch_add(&batch->unfinished, (uint32_t)submission->count);
     atomic_fetch_add(&batch->submitted, (uint32_t)submission->count);
     atomic_fetch_add_explicit(&engine->requests, submission->count, memory_order_relaxed);

@@ -81,7 +81,8 @@ TESTS      += %D%/test/test_bench.sh
 EXTRA_DIST += %D%/test/test_bench.sh
 
 if HAVE_CMOCKA
-hte_tests = %D%/test/test_core %D%/test/test_devices %D%/test/test_engine %D%/test/test_faults
+hte_tests = %D%/test/test_core %D%/test/test_devices %D%/test/test_engine %D%/test/test_faults \
+	%D%/test/test_life
 check_PROGRAMS += $(hte_tests)
 TESTS          += $(hte_tests)
 
@@ -102,6 +103,10 @@ hte_fixture = %D%/test/fixture.c %D%/test/fixture.h %D%/test/target.c %D%/test/t
 %C%_test_test_faults_SOURCES  = %D%/test/test_faults.c $(hte_fixture)
 %C%_test_test_faults_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 %C%_test_test_faults_LDADD    = libhte.la $(CMOCKA_LIBS) -lpthread
+
+%C%_test_test_life_SOURCES  = %D%/test/test_life.c $(hte_fixture)
+%C%_test_test_life_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+%C%_test_test_life_LDADD    = libhte.la $(CMOCKA_LIBS) -lpthread
 
 # run by hand, for minutes: see engine/test/million.c; `make check` has a short form in test_engine
 noinst_PROGRAMS += %D%/test/million

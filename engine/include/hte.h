@@ -311,7 +311,7 @@ int hte_batch_status(struct hte_engine *engine, hte_batch_t batch, struct hte_ba
 
 /*
  * Sleep until all submitted requests have a final status. timeout_ms: -1 for ever, 0 only looks.
- * HTE_OK when all are final (look at status->code); TIMEOUT when not yet; CANCELED by hte_destroy(). status may be NULL;
+ * HTE_OK when all are final (look at status->code) and their callback has returned; TIMEOUT when not yet; CANCELED by hte_destroy(). status may be NULL;
  * it is set with HTE_OK and TIMEOUT. BLOCKS. Not from a callback.
  */
 int hte_batch_wait(struct hte_engine *engine, hte_batch_t batch, int timeout_ms, struct hte_batch_status *status);
@@ -321,7 +321,8 @@ int hte_batch_wait(struct hte_engine *engine, hte_batch_t batch, int timeout_ms,
 int hte_batch_cancel(struct hte_engine *engine, hte_batch_t batch);
 
 /* End of the handle. BATCH_BUSY until all submitted requests are final; every request becomes final in the
- * end, after hte_batch_cancel() soon. Its callback may still be running in another thread. BAD_HANDLE. */
+ * end, after hte_batch_cancel() soon. BLOCKS: while its callback is running in another thread, so that what the callback uses
+ * may be freed afterwards; except from inside a callback, which would wait for itself. BAD_HANDLE. */
 int hte_batch_free(struct hte_engine *engine, hte_batch_t batch);
 
 /* INVALID_ARGUMENT when requests were submitted already. */
@@ -330,13 +331,14 @@ int hte_batch_set_priority(struct hte_engine *engine, hte_batch_t batch, int pri
 /*
  * Completion without waiting. The callback runs in a worker thread each time the last unfinished request of the batch becomes
  * final (once per submission, unless submissions overlap). It must be short and may call every function that neither blocks nor
- * destroys, hte_batch_free() included. It comes before the eventfd and before waiters wake. Set before the first submit, or INVALID_ARGUMENT. NULL removes it.
+ * destroys, hte_batch_free() included. It comes before the eventfd, and hte_batch_wait() returns after it; who polls the status
+ * may see the batch complete before the callback has run. Set before the first submit, or INVALID_ARGUMENT. NULL removes it.
  */
 typedef void (*hte_batch_callback_t)(struct hte_engine *engine, hte_batch_t batch, void *arg);
 int hte_batch_set_callback(struct hte_engine *engine, hte_batch_t batch, hte_batch_callback_t callback, void *arg);
 
-/* The same as an addition of 1 to an eventfd(2) of the caller's, who keeps it open until the batch is
- * freed and closes it. -1 removes it. Several batches may share one. */
+/* The same as an addition of 1 to an eventfd(2) of the caller's. The batch keeps a duplicate of the descriptor until its end, so the
+ * caller may close his at any time. -1 removes it. Several batches may share one. LIMIT: no descriptor is left. */
 int hte_batch_set_eventfd(struct hte_engine *engine, hte_batch_t batch, int eventfd);
 
 /* ---- notifications: short texts from engine to engine, beside the data ---- */
