@@ -308,15 +308,24 @@ static void cut(struct hte_worker *worker, struct hte_piece *piece)
     post(worker, slice);
 }
 
-/* HTE_SEGMENT_LOCAL: nothing to ask UCX for. */
+/* Copied from the start, slices would overwrite what is still to be read. */
+static bool is_overlap_upwards(const char *from, const char *to, uint64_t length)
+{
+    return (uintptr_t)to - (uintptr_t)from < length;
+}
+
+/* HTE_SEGMENT_LOCAL: nothing to ask UCX for. Always one piece: see pieces_of() in hte_submit.c. */
 static void copy(struct hte_worker *worker, struct hte_piece *piece)
 {
     const struct hte_settings *settings = &worker->engine->settings;
     struct hte_task *task               = piece->task;
+    char *remote                        = (char *)task->remote;
+    char *to                            = task->is_write ? remote : task->local;
+    const char *from                    = task->is_write ? task->local : remote;
     uint64_t length = hte_cut(piece->state.left, settings->slice_size, settings->fragment_size, UINT64_MAX, UINT64_MAX);
-    char *local = task->local + piece->offset, *remote = (char *)task->remote + piece->offset;
+    uint64_t offset = is_overlap_upwards(from, to, task->length) ? piece->state.left - length : piece->offset;
 
-    memmove(task->is_write ? remote : local, task->is_write ? local : remote, length);
+    memmove(to + offset, from + offset, length);
     hte_piece_cut(&piece->state, length);
     piece->offset += length;
     atomic_fetch_add_explicit(&task->transferred, length, memory_order_relaxed);

@@ -264,6 +264,7 @@ enum hte_status_code {
  * memory: a READ of them by anybody, or a look by the target's CPU after it was told, sees them. With every status from INVALID on
  * the local memory is no longer in use. With a status other than COMPLETED any part of the destination may have
  * been written. Requests are not ordered among each other, not even in one batch.
+ * With target HTE_SEGMENT_LOCAL the two ranges of a request may overlap, as with memmove(3).
  */
 struct hte_status {
     int32_t  code;        /* enum hte_status_code; those from HTE_INVALID on are final */
@@ -331,8 +332,8 @@ int hte_batch_set_priority(struct hte_engine *engine, hte_batch_t batch, int pri
 /*
  * Completion without waiting. The callback runs in a worker thread each time the last unfinished request of the batch becomes
  * final (once per submission, unless submissions overlap). It must be short and may call every function that neither blocks nor
- * destroys, hte_batch_free() included. It comes before the eventfd, and hte_batch_wait() returns after it; who polls the status
- * may see the batch complete before the callback has run. Set before the first submit, or INVALID_ARGUMENT. NULL removes it.
+ * destroys, hte_batch_free() included. It comes before the eventfd, and before hte_batch_wait() returns; who
+ * polls the status may see the batch complete before the callback has run. Set before the first submit, or INVALID_ARGUMENT. NULL removes it.
  */
 typedef void (*hte_batch_callback_t)(struct hte_engine *engine, hte_batch_t batch, void *arg);
 int hte_batch_set_callback(struct hte_engine *engine, hte_batch_t batch, hte_batch_callback_t callback, void *arg);

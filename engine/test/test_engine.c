@@ -117,6 +117,31 @@ static void test_local_segment(void **state)
     close_fixture(&f);
 }
 
+/* Source and destination overlap: bytes arrive as they were before, whichever lies higher. */
+static void test_local_overlap(void **state)
+{
+    static const size_t at[][2] = {{0, 64 * K}, {64 * K, 0}, {0, 1}, {1, 0}, {0, 512 * K + 3}, {5, 5}};
+    struct hte_request r;
+    struct fixture f;
+    size_t i;
+    int op;
+
+    (void)state;
+    open_fixture(&f);
+    for (i = 0; i < sizeof(at) / sizeof(at[0]); ++i) {
+        for (op = HTE_READ; op <= HTE_WRITE; ++op) {
+            r = (struct hte_request){.opcode = op, .target = HTE_SEGMENT_LOCAL, .length = M,
+                                     .local         = f.memory + at[i][op == HTE_READ],
+                                     .target_offset = (uint64_t)f.memory + at[i][op == HTE_WRITE]};
+            pattern_fill(f.memory + at[i][0], 0, M, 6);
+            transfer_ok(&f, &r, 1);
+            assert_true(pattern_verify(f.memory + at[i][1], 0, M, 6));
+        }
+    }
+    target_stop(&f.target);
+    close_fixture(&f);
+}
+
 /* ---- batches ---- */
 
 /* Short form of engine/test/million: every byte of many small requests, both opcodes mixed. */
@@ -454,6 +479,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_borders),
         cmocka_unit_test(test_local_segment),
+        cmocka_unit_test(test_local_overlap),
         cmocka_unit_test(test_many_batches),
         cmocka_unit_test(test_batch_grows),
         cmocka_unit_test(test_callback_and_eventfd),
