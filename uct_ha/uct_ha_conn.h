@@ -149,7 +149,8 @@ struct uct_ha_lane {
     struct ha_wc        rejected;
 
     /* control part */
-    uint8_t             fenced;   /* modify(ERR) was issued; atomic, progress reads it */
+    uint8_t             fenced;   /* nothing is posted any more; atomic, progress reads it */
+    uint8_t             fence_fails; /* modify(ERR) was refused so often; 0 = the device has stopped it */
     uint8_t             settled;
     uint8_t             connected;/* was READY: the peer may have posted on it */
     uint8_t             drained;

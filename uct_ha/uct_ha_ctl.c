@@ -103,10 +103,11 @@ static void drain_lane(struct uct_ha_lane *lane)
     struct ha_send  marker = { .op = HA_SEND_IMM };
     struct ha_event event  = { .kind = HA_EV_DRAINED, .slot = lane->slot, .gen = lane->gen };
 
-    if (!lane->fenced || lane->drained || lane->marker) {
-        return;
+    if (!lane->fenced || lane->drained || lane->marker ||
+        (uct_ha_lane_may_run(lane) && lane->sends > 0)) {
+        return; /* a queue pair that runs would send the marker to the peer */
     }
-    if (!lane->connected) {
+    if (!lane->connected || uct_ha_lane_may_run(lane)) { /* nothing is posted */
         lane->drained = 1;
         uct_ha_ctl_event_locked(lane->conn, &event, HA_CTX_PROGRESS);
         return;

@@ -31,12 +31,35 @@
 
 /* ---- timers -------------------------------------------------------------------- */
 
+static int must_fence(const struct uct_ha_lane *lane)
+{
+    return lane->fenced && uct_ha_lane_may_run(lane) && lane->fence_fails < UCT_HA_FENCE_TRIES;
+}
+
 static uint64_t settle_due(const struct uct_ha_lane *lane)
 {
-    if (lane == NULL || !lane->fenced || lane->settled || !uct_ha_proof_is_ready(lane)) {
+    if (lane == NULL || !lane->fenced ||
+        (!must_fence(lane) && (lane->settled || !uct_ha_proof_is_ready(lane)))) {
         return UINT64_MAX;
     }
     return (lane->read_at != 0 ? lane->read_at : lane->fence_at) + SETTLE_NS;
+}
+
+/* Until it is stopped it may execute what the peer has sent: no number that it tells
+ * is a proof, and no marker may be posted on it. */
+static void fence_again(struct uct_ha_lane *lane, uint64_t now)
+{
+    int status = ha_rc_fence(lane->rc);
+
+    lane->fence_at = now;
+    if (status == 0) {
+        lane->fence_fails = 0;
+    } else if (++lane->fence_fails == UCT_HA_FENCE_TRIES) {
+        ucs_error("ha_rc: %s does not stop queue pair 0x%x: %s; what it has executed cannot be proved",
+                  ha_rail_name(lane->iface->rail[lane->slot]), ha_rc_qpn(lane->rc),
+                  strerror(-status));
+    }
+    uct_ha_ctl_attention_locked(lane->conn); /* it drains now, or never */
 }
 
 /* Two equal reads, apart: no packet is being executed any more. One that the
@@ -49,9 +72,13 @@ static void check_settle(struct uct_ha_lane *lane, uint64_t now)
     if (now < settle_due(lane)) {
         return;
     }
-    ready = !lane->connected;
+    if (must_fence(lane)) {
+        fence_again(lane, now);
+        return;
+    }
+    ready = !lane->connected || uct_ha_lane_may_run(lane);
     if (!ready) {
-        status            = ha_rc_expected_psn(lane->rc, &psn);
+        status            = ha_rc_final_psn(lane->rc, &psn);
         ready             = status != 0 ? ++lane->read_fails == UCT_HA_PROOF_TRIES :
                                           lane->reads > 0 && psn == lane->last_read;
         lane->reads       = status == 0;

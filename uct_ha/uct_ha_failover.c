@@ -194,7 +194,7 @@ static void fence_lane(struct step *step, int slot)
     if (lane == NULL || lane->fenced) {
         return;
     }
-    (void)ha_rc_fence(lane->rc); /* fails only when the device is gone */
+    lane->fence_fails = ha_rc_fence(lane->rc) != 0; /* then the timer asks again */
     __atomic_store_n(&lane->fenced, 1, __ATOMIC_RELAXED);
     lane->fence_at = step->now;
     cause = ctl->cause == HA_CAUSE_PEER ? conn->pair.view[slot].cause : ctl->cause;

@@ -13,9 +13,10 @@ void uct_ha_proof_read(struct uct_ha_lane *lane, struct ha_event *event)
     }
     event->proof    = lane->proof;
     event->received = __atomic_load_n(&lane->received, __ATOMIC_RELAXED);
-    if ((lane->proof == HA_PROOF_PSN &&
+    if (uct_ha_lane_may_run(lane) ||
+        (lane->proof == HA_PROOF_PSN &&
          (lane->read_fails == UCT_HA_PROOF_TRIES ||
-          ha_rc_expected_psn(lane->rc, &event->psn) != 0)) ||
+          ha_rc_final_psn(lane->rc, &event->psn) != 0)) ||
         (lane->proof == HA_PROOF_LEDGER && uct_ha_ledger_read(lane, &event->psn) != 0)) {
         event->proof = HA_PROOF_NONE;
     }

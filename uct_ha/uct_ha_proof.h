@@ -10,16 +10,27 @@
 #include "uct_ha_iface.h"
 
 #define UCT_HA_PROOF_TRIES 3 /* reads that may fail before a device is said not to answer */
+#define UCT_HA_FENCE_TRIES 5 /* ... and refusals to stop a queue pair before that is given up */
 
 /* Choose the kind for each rail of the interface (PROOF); UCS_OK, or an error
  * that has been told. May test a device, see uct_ha_selftest.h. */
 ucs_status_t uct_ha_proof_choose(struct uct_ha_iface *iface);
 
-/* May the proof of a fenced lane be read? A count is complete only when its
+/* The device has refused to stop the queue pair, and did not stop it by itself: it may
+ * still execute what the peer sends, and send what is posted. */
+static inline int uct_ha_lane_may_run(const struct uct_ha_lane *lane)
+{
+    return lane->fence_fails > 0 && lane->connected &&
+           !__atomic_load_n(&lane->flushed, __ATOMIC_ACQUIRE);
+}
+
+/* May the proof of a fenced lane be read? Not while the device may still run it,
+ * until that is given up: then there is none. A count is complete only when its
  * last receive has been polled, and that is progress's business. */
 static inline int uct_ha_proof_is_ready(const struct uct_ha_lane *lane)
 {
-    return lane->proof == HA_PROOF_PSN || !lane->connected ||
+    return !lane->connected || lane->fence_fails == UCT_HA_FENCE_TRIES ||
+           (lane->proof == HA_PROOF_PSN && lane->fence_fails == 0) ||
            __atomic_load_n(&lane->flushed, __ATOMIC_ACQUIRE);
 }
 

@@ -231,11 +231,11 @@ static int read_when_still(struct selftest *t, uint32_t *psn)
 {
     struct timespec still = { 0, (long)STILL_NS };
     uint32_t        before;
-    int             status = ha_rc_expected_psn(t->to, &before);
+    int             status = ha_rc_final_psn(t->to, &before);
 
     for (int tries = 0; status == 0 && tries < 10; tries++) {
         nanosleep(&still, NULL);
-        status = ha_rc_expected_psn(t->to, psn);
+        status = ha_rc_final_psn(t->to, psn);
         if (status == 0 && *psn == before) {
             return 0;
         }

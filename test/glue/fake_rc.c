@@ -121,14 +121,19 @@ int ha_rc_connect(struct ha_rc *rc, const struct ha_rc_path *path)
 
 int ha_rc_fence(struct ha_rc *rc)
 {
+    int status;
+
     pthread_mutex_lock(&fake.lock);
-    fake.counts.fences++;
-    if (rc->state == FAKE_RTS) {
-        fake.switching[rc->rail->host] = rc->rail;
+    status = rc->state == FAKE_ERR ? 0 : fake_refuses(FAKE_CALL_RC_FENCE, rc->rail);
+    if (status == 0) {
+        fake.counts.fences++;
+        if (rc->state == FAKE_RTS) {
+            fake.switching[rc->rail->host] = rc->rail;
+        }
+        fake_rc_to_err(rc);
     }
-    fake_rc_to_err(rc);
     pthread_mutex_unlock(&fake.lock);
-    return 0;
+    return status;
 }
 
 static uint32_t told_psn(const struct ha_rc *rc)
@@ -156,6 +161,16 @@ int ha_rc_expected_psn(struct ha_rc *rc, uint32_t *psn)
     pthread_mutex_lock(&fake.lock);
     status = fake_refuses(FAKE_CALL_EXPECTED_PSN, rc->rail);
     *psn   = told_psn(rc);
+    pthread_mutex_unlock(&fake.lock);
+    return status;
+}
+
+int ha_rc_final_psn(struct ha_rc *rc, uint32_t *psn)
+{
+    int status = ha_rc_expected_psn(rc, psn);
+
+    pthread_mutex_lock(&fake.lock);
+    status = status == 0 && rc->state != FAKE_ERR ? -EBUSY : status;
     pthread_mutex_unlock(&fake.lock);
     return status;
 }

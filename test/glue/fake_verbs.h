@@ -84,7 +84,7 @@ struct ha_rail_limits *fake_limits(int rail);
 /* The next `count` calls on this rail (-1: any) fail with `error` (negative). */
 enum fake_call {
     FAKE_CALL_CQ_CREATE, FAKE_CALL_CQ_RESIZE, FAKE_CALL_MR_REG, FAKE_CALL_RC_CREATE,
-    FAKE_CALL_RC_CONNECT, FAKE_CALL_EXPECTED_PSN, FAKE_CALL_POST_SEND, FAKE_CALL_POST_RECV,
+    FAKE_CALL_RC_CONNECT, FAKE_CALL_RC_FENCE, FAKE_CALL_EXPECTED_PSN, FAKE_CALL_POST_SEND, FAKE_CALL_POST_RECV,
     FAKE_CALL_UD_CREATE, FAKE_CALL_UD_SEND, FAKE_CALL_AH_CREATE, FAKE_CALL_LAST
 };
 void fake_fail(enum fake_call call, int rail, int error, unsigned count);

@@ -241,6 +241,66 @@ static void test_count_waits_for_progress(void **state)
     pump_until(stats().failovers == 2);
 }
 
+/* ---- a device that does not stop ----------------------------------------------------- */
+
+/* Asked again it does; until then nothing is proved, though the number stands still, and
+ * what was posted before executes once. */
+static void test_fence_refused_at_first(void **state)
+{
+    (void)state;
+    redundant_open(86, "HEARTBEAT=10ms");
+    for (unsigned round = 0; round < 8; round++) {
+        int rail = (int)(round % 2);
+
+        pump_until(stats().failovers == 2 * round);
+        fake_set(A0 + rail, FAKE_STALL, 1000);
+        fake_set(B0 + rail, FAKE_STALL, 1000);
+        post_mix();
+        fake_fail(FAKE_CALL_RC_FENCE, -1, -4, 1 + round % 4);
+        fake_event_qp_fatal(B0 + rail);
+        pump_ms(round * 5);
+        fake_set(A0 + rail, FAKE_STALL, 0);
+        fake_set(B0 + rail, FAKE_STALL, 0);
+        redundant_check();
+        wait_standbys(2);
+    }
+    assert_int_equal(stats().ep_errors + stats().in_doubt, 0);
+}
+
+/* Never: an honest end of the endpoint, soon, and no marker of ours among the messages. */
+static void test_fence_refused_for_good(void **state)
+{
+    static const char *const settings[] = { "DEAD_PEER=25s RX_QUEUE_INIT=32",
+                                             "DEAD_PEER=25s RX_QUEUE_INIT=32 PROOF=count" };
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        uint64_t start;
+
+        redundant_open(88 + i, settings[i]);
+        fake_fail(FAKE_CALL_RC_FENCE, -1, -5, 1u << 30);
+        fake_set(A0, FAKE_STALL, 1000);
+        fake_set(B0, FAKE_STALL, 1000);
+        am_post(0, 0, 2); /* few: else no progress is what is seen first */
+        rma_put(0, 0, 6);
+        start = now_ns();
+        fake_event_qp_fatal(B0);
+        pump_ms(30);
+        fake_set(A0, FAKE_STALL, 0);
+        fake_set(B0, FAKE_STALL, 0);
+        pump_until(world.side[0].errors == 1 && world.side[1].errors == 1);
+        assert_true(now_ns() - start < 5000000000ull);
+        assert_int_equal(stats().proofs_psn + stats().proofs_count, 0);
+        for (unsigned n = 0; n < 6; n++) {
+            assert_true(rma_executions(0, n) <= 1);
+        }
+        assert_true(world.side[1].received[0] <= world.side[0].sent[0]);
+        fake_fail(FAKE_CALL_RC_FENCE, -1, 0, 0);
+        world_close();
+        (void)glue_setup(NULL);
+    }
+}
+
 /* ---- ledger ----------------------------------------------------------------------------- */
 
 #define PUTS 20
@@ -391,6 +451,8 @@ static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_auto_with_a_liar),
     GLUE_TEST(test_psn_of_a_liar_is_refused),
     GLUE_TEST(test_count_waits_for_progress),
+    GLUE_TEST(test_fence_refused_at_first),
+    GLUE_TEST(test_fence_refused_for_good),
     GLUE_TEST(test_ledger_many_cuts),
     GLUE_TEST(test_ledger_acks_lost),
     GLUE_TEST(test_ledger_doubt_without_completion),

@@ -6,7 +6,7 @@
  * Completion queues and RC queue pairs of a rail, behind the door.
  *
  * Threads: one thread at a time posts to a queue pair and polls a completion
- * queue (the owner: progress). ha_rc_fence() and ha_rc_expected_psn() may be
+ * queue (the owner: progress). ha_rc_fence() and the PSN reads may be
  * called from another thread meanwhile. ha_rc_connect() may block for a second
  * while the network layer resolves the neighbour: never call it from progress or
  * from the thread that answers heartbeats.
@@ -107,13 +107,20 @@ struct ha_rc_path {
 int  ha_rc_create(struct ha_rail *rail, struct ha_cq *cq, struct ha_rc_caps *caps,
                   struct ha_rc **rc_p);
 int  ha_rc_connect(struct ha_rc *rc, const struct ha_rc_path *path);
-int  ha_rc_fence(struct ha_rc *rc); /* to ERR; returning is not the fence, see docs/failover.md */
+
+/* To ERR. 0: the device has stopped it, which is not yet the fence (a packet may still
+ * be executing, see docs/failover.md). An error: it may run on; ask again. */
+int  ha_rc_fence(struct ha_rc *rc);
 void ha_rc_destroy(struct ha_rc *rc);
 
 uint32_t ha_rc_qpn(const struct ha_rc *rc);
 
 /* The responder's expected PSN as the device reports it now. */
 int ha_rc_expected_psn(struct ha_rc *rc, uint32_t *psn);
+
+/* ... of one that the device says is in ERR; -EBUSY when it says otherwise: the number
+ * may still move, whatever it is now. */
+int ha_rc_final_psn(struct ha_rc *rc, uint32_t *psn);
 
 /* Post one send. 0, -ENOMEM when the queue is full, or an error.
  * Posting to a queue pair in ERR is allowed: it comes back flushed. */

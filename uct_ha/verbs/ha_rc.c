@@ -124,11 +124,25 @@ int ha_rc_connect(struct ha_rc *rc, const struct ha_rc_path *path)
     return status != 0 ? status : to_rts(rc, path);
 }
 
+static int query(struct ha_rc *rc, struct ibv_qp_attr *attr)
+{
+    struct ibv_qp_init_attr init;
+    int                     status;
+
+    memset(attr, 0, sizeof(*attr));
+    status = ibv_query_qp(rc->qp, attr, IBV_QP_STATE | IBV_QP_RQ_PSN, &init);
+    return status > 0 ? -status : status;
+}
+
 int ha_rc_fence(struct ha_rc *rc)
 {
     struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+    int                status = modify(rc->qp, &attr, IBV_QP_STATE);
 
-    return modify(rc->qp, &attr, IBV_QP_STATE);
+    if (status != 0 && query(rc, &attr) == 0 && attr.qp_state == IBV_QPS_ERR) {
+        return 0; /* the device has stopped it by itself */
+    }
+    return status;
 }
 
 void ha_rc_destroy(struct ha_rc *rc)
@@ -144,16 +158,20 @@ uint32_t ha_rc_qpn(const struct ha_rc *rc)
 
 int ha_rc_expected_psn(struct ha_rc *rc, uint32_t *psn)
 {
-    struct ibv_qp_attr      attr;
-    struct ibv_qp_init_attr init;
-    int                     status;
+    struct ibv_qp_attr attr;
+    int                status = query(rc, &attr);
 
-    status = ibv_query_qp(rc->qp, &attr, IBV_QP_STATE | IBV_QP_RQ_PSN, &init);
-    if (status != 0) {
-        return status > 0 ? -status : status;
-    }
     *psn = attr.rq_psn & 0xffffff;
-    return 0;
+    return status;
+}
+
+int ha_rc_final_psn(struct ha_rc *rc, uint32_t *psn)
+{
+    struct ibv_qp_attr attr;
+    int                status = query(rc, &attr);
+
+    *psn = attr.rq_psn & 0xffffff;
+    return status == 0 && attr.qp_state != IBV_QPS_ERR ? -EBUSY : status;
 }
 
 int ha_rc_post_send(struct ha_rc *rc, const struct ha_send *send)
