@@ -8,11 +8,14 @@ EXTRA_DIST += \
 	%D%/handshake \
 	%D%/plot_outage.py \
 	%D%/rto_sweep \
-	%D%/test_bench.sh
+	%D%/test_bench.sh \
+	%D%/test_verdicts.py
 
 check_PROGRAMS += %D%/test_pattern
 TESTS          += %D%/test_pattern
 %C%_test_pattern_SOURCES = %D%/test_pattern.c %D%/bench_pattern.c %D%/bench_pattern.h
+
+TESTS += %D%/test_verdicts.py
 
 # for bench/handshake
 noinst_PROGRAMS += %D%/ha_connect
