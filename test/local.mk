@@ -22,6 +22,7 @@ unit_tests = \
 	test/unit/test_depths \
 	test/unit/test_info \
 	test/unit/test_match \
+	test/unit/test_opts \
 	test/unit/test_md \
 	test/unit/test_provider \
 	test/unit/test_topo \
@@ -105,6 +106,10 @@ test_unit_test_info_SOURCES  = test/unit/test_info.c $(info_judge_sources)
 test_unit_test_info_CPPFLAGS = $(unit_cppflags)
 test_unit_test_info_LDADD    = libha_topo.la libha_verbs.la $(unit_libs)
 
+test_unit_test_opts_SOURCES  = test/unit/test_opts.c
+test_unit_test_opts_CPPFLAGS = $(unit_cppflags)
+test_unit_test_opts_LDADD    = libha_core.la $(unit_libs)
+
 test_unit_test_match_SOURCES  = test/unit/test_match.c
 test_unit_test_match_CPPFLAGS = $(unit_cppflags)
 test_unit_test_match_LDADD    = libha_topo.la $(unit_libs)
@@ -158,6 +163,7 @@ test_glue_test_glue_SOURCES = $(libuct_ha_la_SOURCES) \
 	%D%/glue/test_glue_memory.c \
 	%D%/glue/test_glue_forged.c \
 	%D%/glue/test_glue_many.c \
+	%D%/glue/test_glue_opts.c \
 	%D%/glue/test_glue_paths.c \
 	%D%/glue/test_glue_proof.c \
 	%D%/glue/test_glue_rma.c \

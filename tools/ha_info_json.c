@@ -68,10 +68,10 @@ static void print_topology(const struct ha_topo_rail *topo, FILE *out)
 static void print_limits(const struct info_rail *rail, FILE *out)
 {
     fprintf(out, "\"limits\":{\"max_qp\":%u,\"max_qp_wr\":%u,\"max_cqe\":%u,\"max_cq\":%d,\"max_mr\":%d,"
-            "\"max_srq\":%d,\"max_srq_wr\":%d,\"max_sge\":%u,\"max_rd_atomic\":%u},",
+            "\"max_srq\":%d,\"max_srq_wr\":%d,\"max_sge\":%u,\"max_rd_init\":%u,\"max_rd_resp\":%u},",
             rail->limits.max_qp, rail->limits.max_qp_wr, rail->limits.max_cqe, rail->facts.max_cq,
             rail->facts.max_mr, rail->facts.max_srq, rail->facts.max_srq_wr, rail->limits.max_sge,
-            rail->limits.max_rd_atomic);
+            rail->limits.max_rd_init, rail->limits.max_rd_resp);
     fprintf(out, "\"budget\":{");
     count_field(out, "connections", rail->budget.connections);
     for (int i = 0; i < HA_BUDGET_LIMITS; i++) {

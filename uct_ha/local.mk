@@ -10,6 +10,8 @@ libha_core_la_SOURCES = \
 	%D%/core/ha_damp.h \
 	%D%/core/ha_log.c \
 	%D%/core/ha_log.h \
+	%D%/core/ha_opts.c \
+	%D%/core/ha_opts.h \
 	%D%/core/ha_pace.h \
 	%D%/core/ha_packet.c \
 	%D%/core/ha_packet.h \
@@ -115,6 +117,8 @@ libuct_ha_la_SOURCES = \
 	%D%/uct_ha_late.h \
 	%D%/uct_ha_mem.c \
 	%D%/uct_ha_mem.h \
+	%D%/uct_ha_opts.c \
+	%D%/uct_ha_opts.h \
 	%D%/uct_ha_peer.c \
 	%D%/uct_ha_peer.h \
 	%D%/uct_ha_pending.c \

@@ -15,7 +15,7 @@
 #include "topo/ha_match.h"
 #include "verbs/ha_rail.h"
 
-#define UCT_HA_ADDR_VERSION 2
+#define UCT_HA_ADDR_VERSION 3 /* of its control packets, too: both change together */
 
 /* Place of a rail among the two of its pair, in the order of their names. It
  * tells the two apart where a link-local GID does not say which network it

@@ -109,9 +109,10 @@ ucs_config_field_t uct_ha_md_config_table[] = {
     {"PKEY_INDEX", "0", "Index into the port's partition key table.",
      MD_FIELD(pkey_index), UCS_CONFIG_TYPE_UINT},
 
-    {"SL", "0", "Service level, 0 to 15.", MD_FIELD(sl), UCS_CONFIG_TYPE_UINT},
+    {"SL", "0", "Service level, 0 to 15; 0 takes that of the peer.", MD_FIELD(sl), UCS_CONFIG_TYPE_UINT},
 
-    {"TRAFFIC_CLASS", "0", "Traffic class (RoCE: DSCP and ECN byte), 0 to 255.",
+    {"TRAFFIC_CLASS", "0", "Traffic class (RoCE: DSCP and ECN byte), 0 to 255;\n"
+     "0 takes that of the peer.",
      MD_FIELD(traffic_class), UCS_CONFIG_TYPE_UINT},
 
     {"HOP_LIMIT", "64", "Hop limit of routed packets, 1 to 255.",
@@ -158,7 +159,9 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
     {"CTL_QUEUE_LEN", "256", "Control packets that one rail may have in flight.",
      IFACE_FIELD(ctl_queue_len), UCS_CONFIG_TYPE_UINT},
 
-    {"SEG_SIZE", "8k", "Size of a bounce buffer: the largest buffered-copy message.",
+    {"SEG_SIZE", "8k",
+     "Size of a bounce buffer: the largest buffered-copy message. Give the same to all\n"
+     "processes, others are refused.",
      IFACE_FIELD(seg_size), UCS_CONFIG_TYPE_MEMUNITS},
 
     {"INLINE", "64", "Bytes that are sent inline, clamped to what the device allows.",
@@ -169,7 +172,7 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
 
     {"TIMEOUT", "16",
      "Local ACK timeout of a lane, 1 to 31: 4.096 us * 2^timeout. Together with\n"
-     "RETRY_COUNT it says how long the HCA itself retries.",
+     "RETRY_COUNT it says how long the HCA itself retries. Of both sides the lower counts.",
      IFACE_FIELD(timeout), UCS_CONFIG_TYPE_UINT},
 
     {"RETRY_COUNT", "6",

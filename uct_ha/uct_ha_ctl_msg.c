@@ -6,6 +6,7 @@
  */
 
 #include "uct_ha_ctl.h"
+#include "uct_ha_opts.h"
 #include "uct_ha_stats.h"
 
 #include <string.h>
@@ -159,18 +160,14 @@ static void queue_accept(struct uct_ha_iface *iface, const struct ha_packet_head
     }
 }
 
-/* The connection is forgotten here, the peer still waits to hear that: both
- * sides have let go, so there is only one thing to say. Of the lanes nothing is
- * known any more: a blank state, which moves nothing at the peer. */
-static void answer_forgotten(struct uct_ha_peer *peer, const struct ha_packet_record *record)
+/* There is no such connection here, and nothing else to say. Of its lanes nothing is
+ * known: a blank state, which moves nothing at the peer. */
+static void answer_ended(struct uct_ha_peer *peer, const struct ha_packet_record *record)
 {
     struct ha_packet_record reply;
 
-    if (!(record->state.flags & (HA_PAIR_CLOSING | HA_PAIR_FAILED)) || record->dst_ep == HA_EP_ANY) {
-        return;
-    }
     memset(&reply, 0, sizeof(reply));
-    reply.src_ep           = record->dst_ep;
+    reply.src_ep           = record->dst_ep == HA_EP_ANY ? 0 : record->dst_ep;
     reply.dst_ep           = record->src_ep;
     reply.sn               = record->sn;
     reply.tag              = record->tag;
@@ -183,12 +180,25 @@ static void answer_forgotten(struct uct_ha_peer *peer, const struct ha_packet_re
     uct_ha_ctl_msg_record_locked(peer, &reply);
 }
 
+/* The connection is forgotten here, the peer still waits to hear that: both sides
+ * have let go. */
+static void answer_forgotten(struct uct_ha_peer *peer, const struct ha_packet_record *record)
+{
+    if ((record->state.flags & (HA_PAIR_CLOSING | HA_PAIR_FAILED)) && record->dst_ep != HA_EP_ANY) {
+        answer_ended(peer, record);
+    }
+}
+
 static void take_record(struct uct_ha_peer *peer, const struct ha_packet_header *header,
                         const struct ha_packet_record *record)
 {
     struct uct_ha_conn *conn = find_conn(peer, record);
     struct ha_event     event = { .kind = HA_EV_RECORD, .record = &record->state };
 
+    if (conn == NULL && peer->refused) {
+        answer_ended(peer, record); /* so that it does not ask until its time is over */
+        return;
+    }
     if (conn == NULL) {
         answer_forgotten(peer, record);
         queue_accept(peer->iface, header, record);
@@ -303,6 +313,10 @@ static void take_packet(struct uct_ha_iface *iface, int slot, const void *data, 
     struct uct_ha_peer     *peer;
 
     if (ha_packet_decode_header(data, length, &header) != 0) {
+        if (ha_packet_version(data, length) != 0) {
+            uct_ha_opts_tell_version("a control packet", ha_packet_version(data, length),
+                                     HA_PACKET_VERSION);
+        }
         DROP(malformed);
         return;
     }
@@ -319,6 +333,7 @@ static void take_packet(struct uct_ha_iface *iface, int slot, const void *data, 
     if (peer != NULL && header.type != HA_PACKET_UNKNOWN) { /* that one is not from the peer */
         learn_rails(peer, &header);
         heard(peer, slot);
+        (void)uct_ha_opts_learn_locked(peer, &header);
     }
     switch (header.type) {
     case HA_PACKET_STATE:
@@ -378,6 +393,9 @@ void uct_ha_ctl_accept_locked(struct uct_ha_iface *iface, const struct uct_ha_ac
     }
     learn_rails(peer, header);
     uct_ha_peer_resolve(peer, uct_ha_now());
+    if (!uct_ha_opts_learn_locked(peer, header)) {
+        return; /* it is told when it asks again: the way back is not known yet */
+    }
     conn = find_conn(peer, &accept->record);
     if (conn == NULL) {
         if (uct_ha_conn_create(iface, peer, accept->record.sn, 1, &conn) != UCS_OK) {

@@ -24,6 +24,7 @@ static void fill_header(struct uct_ha_peer *peer, enum ha_packet_type type, int 
     header->dst_cookie = peer->cookie;
     header->credits    = (uint16_t)iface->credits;
     header->caps       = (uint8_t)iface->caps;
+    header->opts       = iface->opts;
     if (iface->ctl.tcp != NULL) {
         struct uct_ha_tcp_addr tcp = uct_ha_tcp_addr(iface->ctl.tcp);
 

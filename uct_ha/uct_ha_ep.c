@@ -91,7 +91,7 @@ static ucs_status_t connect_ep(struct uct_ha_ep *ep, struct uct_ha_iface *iface,
                   "use the same libuct_ha.so on both hosts");
         return UCS_ERR_INVALID_ADDR;
     }
-    if (peer->lost || peer->bye_rx) {
+    if (peer->lost || peer->bye_rx || peer->refused) {
         return UCS_ERR_UNREACHABLE;
     }
     conn = adopt(peer);

@@ -105,12 +105,13 @@ static void connect_lane(struct step *step, int slot)
 {
     struct uct_ha_conn               *conn   = step->conn;
     struct uct_ha_iface              *iface  = conn->iface;
-    const struct uct_ha_iface_config *config = &iface->config;
     struct uct_ha_lane               *lane   = conn->lane[slot];
     const struct ha_view             *view   = &conn->pair.view[slot];
     struct connect_job               *job    = calloc(1, sizeof(*job));
+    struct ha_lane_opts               opts;
+    char                              text[192];
 
-    if (job == NULL || lane == NULL) {
+    if (job == NULL || lane == NULL || !conn->peer->opts_known) {
         free(job);
         push(step, (struct ha_event) { .kind = HA_EV_QP_FAILED, .slot = slot,
                                        .gen = conn->pair.lane[slot].gen });
@@ -122,6 +123,9 @@ static void connect_lane(struct step *step, int slot)
     if (lane->proof == HA_PROOF_LEDGER) {
         uct_ha_ledger_begin(lane, view->psn);
     }
+    ha_opts_agree(&iface->opts, &conn->peer->opts, slot, &opts);
+    ucs_debug("ha_rc: endpoint %u, lane %d.%u on %s: %s", conn->id, slot, lane->gen,
+              ha_rail_name(iface->rail[slot]), ha_lane_opts_text(&opts, text, sizeof(text)));
     lane->busy = 1;
     job->super.owner = iface;
     job->super.run   = connect_run;
@@ -130,9 +134,10 @@ static void connect_lane(struct step *step, int slot)
     job->path        = (struct ha_rc_path) {
         .remote = conn->peer->rail[slot].where.addr, .qpn = view->qpn,
         .recv_psn = view->psn, .send_psn = lane->psn, .mtu = lane->mtu,
-        .timeout = config->timeout, .retry_count = config->retry_count,
-        .rnr_retry = config->rnr_retry_count, .min_rnr_timer = config->min_rnr_timer,
-        .rd_atomic = iface->rd_atomic,
+        .timeout = opts.timeout, .retry_count = opts.retry_count,
+        .rnr_retry = opts.rnr_retry, .min_rnr_timer = opts.min_rnr_timer,
+        .rd_init = opts.rd_init, .rd_resp = opts.rd_resp,
+        .sl = opts.sl, .traffic_class = opts.traffic_class,
     };
     uct_ha_job_post(UCT_HA_JOB_CONNECT, &job->super);
 }
@@ -251,6 +256,7 @@ static ucs_status_t fail_status(unsigned fail)
     case HA_FAIL_PEER_DEAD:
         return UCS_ERR_ENDPOINT_TIMEOUT;
     case HA_FAIL_CONNECT:
+    case HA_FAIL_OPTIONS:
         return UCS_ERR_UNREACHABLE;
     case HA_FAIL_CANCELED:
         return UCS_ERR_CANCELED;

@@ -4,6 +4,7 @@
 #include "uct_ha_amo.h"
 #include "uct_ha_ctl.h"
 #include "uct_ha_ep.h"
+#include "uct_ha_opts.h"
 #include "uct_ha_room.h"
 #include "uct_ha_rx.h"
 #include "uct_ha_stats.h"
@@ -92,6 +93,8 @@ static int is_reachable(const uct_iface_h tl_iface, const uct_device_addr_t *dev
     struct uct_ha_iface_where  where;
 
     if (uct_ha_addr_unpack_rail((const void *)dev_addr, &peer) != 0) {
+        uct_ha_opts_tell_version("the address", ((const struct uct_ha_packed_rail *)(const void *)dev_addr)->version,
+                                 UCT_HA_ADDR_VERSION);
         return 0;
     }
     if (iface_addr != NULL &&
@@ -369,6 +372,7 @@ ucs_status_t uct_ha_iface_open(uct_md_h md, uct_worker_h worker,
 static void vfs_refresh(uct_iface_h iface)
 {
     uct_ha_stats_vfs(iface);
+    uct_ha_opts_vfs(uct_ha_iface(iface));
 }
 
 static ucs_status_t ep_query(uct_ep_h ep, uct_ep_attr_t *attr)

@@ -77,7 +77,8 @@ struct uct_ha_iface {
     unsigned                   caps;            /* HA_CAP_*: what peers have to know */
     struct ha_zones            zones; /* constant, as is match */
     struct ha_match_opts       match;
-    unsigned                   max_inline, max_sge, rd_atomic;
+    unsigned                   max_inline, max_sge;
+    struct ha_opts             opts; /* constant: what this side wants of its connections */
     unsigned                   credits, rx_window_max, rx_depth; /* first window, largest, with reserve */
     uint32_t                   log_len;
 

@@ -10,6 +10,7 @@
 #include "uct_ha_ctl.h"
 #include "uct_ha_desc.h"
 #include "uct_ha_job.h"
+#include "uct_ha_opts.h"
 #include "uct_ha_proof.h"
 #include "topo/ha_budget.h"
 #include "topo/ha_depths.h"
@@ -90,12 +91,10 @@ static void derive_sizes(struct uct_ha_iface *iface)
 
     iface->max_inline = ucs_min(config->max_inline, UCT_HA_INLINE_MAX);
     iface->max_sge    = ucs_min(config->max_sge, UCT_HA_IOV_MAX);
-    iface->rd_atomic  = 16;
     for (int s = 0; s < iface->slots; s++) {
         const struct ha_rail_limits *limits = ha_rail_limits(iface->rail[s]);
 
-        iface->max_sge   = ucs_min(iface->max_sge, limits->max_sge);
-        iface->rd_atomic = ucs_min(iface->rd_atomic, limits->max_rd_atomic);
+        iface->max_sge = ucs_min(iface->max_sge, limits->max_sge);
     }
 }
 
@@ -152,7 +151,8 @@ static void choose_atomics(struct uct_ha_iface *iface)
     for (int s = 0; s < iface->slots; s++) {
         const struct ha_rail_limits *limits = ha_rail_limits(iface->rail[s]);
 
-        if (limits->atomics == HA_ATOMICS_NONE || limits->max_rd_atomic == 0) {
+        if (limits->atomics == HA_ATOMICS_NONE || limits->max_rd_init == 0 ||
+            limits->max_rd_resp == 0) {
             ucs_warn("ha_rc: UCX_HA_RC_ATOMICS=hw, but %s executes no atomics; using sw",
                      ha_rail_name(iface->rail[s]));
             return;
@@ -240,6 +240,7 @@ ucs_status_t uct_ha_iface_setup(struct uct_ha_iface *iface)
     }
     derive_sizes(iface);
     fit_rto(iface);
+    uct_ha_opts_init(iface);
     choose_places(iface);
     take_zones(iface);
     if (uct_ha_job_open() != 0) {

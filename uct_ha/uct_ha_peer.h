@@ -49,6 +49,9 @@ struct uct_ha_peer {
     unsigned                slots;
     unsigned                credits;
     unsigned                caps;       /* HA_CAP_*, constant */
+    struct ha_opts          opts;       /* connect options, with its first packet; then constant */
+    uint8_t                 opts_known;
+    uint8_t                 refused;    /* they are impossible: no connection to it */
     uint32_t                next_sn;
     uint32_t                nonce;      /* of the last STATE sent */
     uint64_t                last_rx;

@@ -59,13 +59,22 @@ static int create_rc(struct selftest *t, struct ha_rc **rc)
     return ha_rc_create(t->rail, t->cq, &caps, rc);
 }
 
+static unsigned most_reads(const struct ha_rail *rail)
+{
+    const struct ha_rail_limits *limits = ha_rail_limits(rail);
+
+    return limits->max_rd_init < limits->max_rd_resp ? limits->max_rd_init : limits->max_rd_resp;
+}
+
 static int connect_to(struct selftest *t, struct ha_rc *rc, const struct ha_rc *other)
 {
-    unsigned          reads = ha_rail_limits(t->rail)->max_rd_atomic;
-    struct ha_rc_path path  = {
+    const struct ha_rail_opts *opts  = ha_rail_opts(t->rail);
+    unsigned                   reads = most_reads(t->rail) < 4 ? most_reads(t->rail) : 4;
+    struct ha_rc_path          path  = {
         .remote = ha_rail_addr(t->rail), .qpn = ha_rc_qpn(other), .recv_psn = START,
         .send_psn = START, .mtu = MTU, .timeout = 14, .retry_count = 3, .rnr_retry = 3,
-        .min_rnr_timer = 12, .rd_atomic = reads < 4 ? reads : 4,
+        .min_rnr_timer = 12, .rd_init = reads, .rd_resp = reads,
+        .sl = opts->sl, .traffic_class = opts->traffic_class,
     };
 
     return ha_rc_connect(rc, &path);
@@ -189,7 +198,7 @@ static enum uct_ha_selftest_verdict say(struct uct_ha_selftest_result *result,
 static enum uct_ha_selftest_verdict try_running(struct selftest *t,
                                                 struct uct_ha_selftest_result *result)
 {
-    unsigned reads = ha_rail_limits(t->rail)->max_rd_atomic > 0;
+    unsigned reads = most_reads(t->rail) > 0;
     uint32_t psn;
     int      status;
 

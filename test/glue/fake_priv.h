@@ -29,7 +29,9 @@ struct ha_rail {
     uint8_t               gid[16];
     unsigned              gid_index, mac;
     uint32_t              next_ud, last_ud;
+    struct ha_rc_path     last_path;
     struct ha_rail_limits limits;
+    struct ha_rail_opts   opts;    /* of the first opener */
     unsigned              knob[FAKE_KNOBS];
     int                   event_fd;
     struct ha_rail_event  events[FAKE_EVENTS_MAX];

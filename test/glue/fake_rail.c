@@ -172,7 +172,7 @@ int fake_rail_add(const char *name, unsigned net, unsigned host)
     rail->addr.port       = 1;
     rail->limits = (struct ha_rail_limits) {
         .max_qp = 4096, .max_qp_wr = 16384, .max_sge = FAKE_SGE_MAX,
-        .max_cqe = fake.max_cqe, .max_rd_atomic = 16, .max_msg_size = 1u << 31,
+        .max_cqe = fake.max_cqe, .max_rd_init = 16, .max_rd_resp = 16, .max_msg_size = 1u << 31,
         .max_mr_size = UINT64_MAX, .bandwidth = 1e9, .latency = 1e-6, .numa_node = -1,
         .node_guid = 100 + (uint64_t)rail->index, .has_ud = 1, .model = "fake",
         .atomics = HA_ATOMICS_CARD,
@@ -252,6 +252,16 @@ void fake_limit_cqe(uint32_t max_cqe)
     fake.max_cqe = max_cqe;
 }
 
+struct ha_rc_path fake_last_path(int rail)
+{
+    struct ha_rc_path path;
+
+    pthread_mutex_lock(&fake.lock);
+    path = fake.rail[rail].last_path;
+    pthread_mutex_unlock(&fake.lock);
+    return path;
+}
+
 struct fake_counts fake_counts(void)
 {
     struct fake_counts counts;
@@ -301,11 +311,12 @@ int ha_rail_open(const char *name, const struct ha_rail_opts *opts, struct ha_ra
 {
     int status = -ENODEV;
 
-    (void)opts;
     pthread_mutex_lock(&fake.lock);
     for (int i = 0; i < fake.num_rails; i++) {
         if (strcmp(fake.rail[i].name, name) == 0) {
-            fake.rail[i].refs++;
+            if (fake.rail[i].refs++ == 0) {
+                fake.rail[i].opts = *opts;
+            }
             fake.rail[i].up = fake.rail[i].port_up;
             fake.live++;
             *rail_p = &fake.rail[i];
@@ -332,6 +343,11 @@ const char *ha_rail_name(const struct ha_rail *rail)
 const struct ha_rail_limits *ha_rail_limits(const struct ha_rail *rail)
 {
     return &rail->limits;
+}
+
+const struct ha_rail_opts *ha_rail_opts(const struct ha_rail *rail)
+{
+    return &rail->opts;
 }
 
 int ha_rail_refresh(struct ha_rail *rail)

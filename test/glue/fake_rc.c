@@ -106,6 +106,7 @@ int ha_rc_connect(struct ha_rc *rc, const struct ha_rc_path *path)
     }
     if (status == 0) {
         rc->path         = *path;
+        rc->rail->last_path = *path;
         rc->dest_rail    = dest;
         rc->way          = fake_path(rc->rail, path->remote.gid);
         rc->expected_psn = path->recv_psn & FAKE_PSN_MASK;

@@ -14,6 +14,8 @@
  * as they like.
  */
 
+#include "verbs/ha_qp.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -91,6 +93,9 @@ void fake_fail(enum fake_call call, int rail, int error, unsigned count);
 
 /* Limits of rails opened later. */
 void fake_limit_cqe(uint32_t max_cqe);
+
+/* With what the latest queue pair of this rail was connected. */
+struct ha_rc_path fake_last_path(int rail);
 
 /* What happened since fake_begin(). */
 struct fake_counts {

@@ -24,5 +24,6 @@ int glue_paths(void);
 int glue_forged(void);
 int glue_soak(void);
 int glue_zones(void);
+int glue_opts(void);
 
 #endif

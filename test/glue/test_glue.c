@@ -47,6 +47,7 @@ int main(int argc, char **argv)
     failed += glue_forged();
     failed += glue_zones();
     failed += glue_devices();
+    failed += glue_opts();
     failed += glue_soak();
     return failed != 0;
 }

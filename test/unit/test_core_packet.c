@@ -24,6 +24,11 @@ static struct ha_packet_header a_header(void)
         .dst_cookie = 0x99aabbccddeeff00ull, .credits = 0x5678, .caps = HA_CAP_COUNTED
     };
 
+    header.opts = (struct ha_opts){
+        .seg_size = 0x00102030, .rx_queue_len = 0x4050, .timeout = 0x61, .retry_count = 0x62,
+        .rnr_retry = 0x63, .min_rnr_timer = 0x64,
+        .rail = { { 0x71, 0x72, 0x73, 0x74 }, { 0x75, 0x76, 0x77, 0x78 } },
+    };
     for (int slot = 0; slot < HA_SLOTS; slot++) {
         struct ha_packet_rail *rail = &header.rails[slot];
 
@@ -88,8 +93,10 @@ static void test_layout_is_the_documented_one(void **state)
 {
     struct ha_packet_header header = a_header();
     struct ha_packet_record record = a_record();
-    static const uint8_t first[] = { 'H', 'A', 'R', 'C', 1, 1, 1, HA_CAP_COUNTED, 0, 1, 0, 1, 1, 2, 3, 4,
+    static const uint8_t first[] = { 'H', 'A', 'R', 'C', 2, 1, 1, HA_CAP_COUNTED, 0, 1, 0, 1, 1, 2, 3, 4,
                                      0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99 };
+    static const uint8_t opts[] = { 0x00, 0x10, 0x20, 0x30, 0x40, 0x50, 0x61, 0x62, 0x63, 0x64,
+                                    0x71, 0x72, 0x73, 0x74, 0x75, 0x76, 0x77, 0x78 };
     const uint8_t *lane;
 
     (void)state;
@@ -101,10 +108,11 @@ static void test_layout_is_the_documented_one(void **state)
     assert_int_equal(buf[59], 1);               /* rails[0].place */
     assert_int_equal(buf[60], 0xa1);            /* rails[1].gid */
     assert_int_equal(buf[88] << 8 | buf[89], 0x5678); /* credits */
-    assert_int_equal(buf[96 + 3], 5);           /* src_ep */
-    assert_int_equal(buf[96 + 16], 2);          /* slots */
-    assert_int_equal(buf[96 + 23], 9);          /* epoch */
-    lane = &buf[96 + 32];
+    assert_memory_equal(buf + 96, opts, sizeof(opts));
+    assert_int_equal(buf[114 + 3], 5);           /* src_ep */
+    assert_int_equal(buf[114 + 16], 2);         /* slots */
+    assert_int_equal(buf[114 + 23], 9);         /* epoch */
+    lane = &buf[114 + 32];
     assert_int_equal(lane[3], 3);               /* gen */
     assert_int_equal(lane[28] << 8 | lane[29], 4096);
     assert_int_equal(lane[30], HA_LANE_FENCED);
@@ -127,6 +135,7 @@ static void expect_same_header(const struct ha_packet_header *is, const struct h
     assert_int_equal(is->credits, was->credits);
     assert_true(is->src_cookie == was->src_cookie && is->dst_cookie == was->dst_cookie);
     assert_memory_equal(is->rails, was->rails, sizeof(is->rails)); /* has no padding */
+    assert_memory_equal(&is->opts, &was->opts, sizeof(is->opts));  /* neither */
 }
 
 static void test_round_trip(void **state)
@@ -202,7 +211,7 @@ static void refuse_header(const struct bad_field *bad, uint16_t count)
 static void test_malformed_headers(void **state)
 {
     static const struct bad_field bad[] = {
-        { "magic", 0, 4, 0x48415244 }, { "version", 4, 1, 0 },     { "version", 4, 1, 2 },
+        { "magic", 0, 4, 0x48415244 }, { "version", 4, 1, 0 },     { "version", 4, 1, 3 },
         { "type", 5, 1, 0 },           { "type", 5, 1, 6 },        { "type", 5, 1, 255 },
         { "rail", 6, 1, 2 },           { "flags", 8, 2, 8 },
         { "flags", 8, 2, 0x8001 },     { "count", 10, 2, 0 },      { "count", 10, 2, 2 },
@@ -251,10 +260,27 @@ static void test_malformed_records(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-        refuse_record(&bad[i], 96);
+        refuse_record(&bad[i], 114);
     for (size_t slot = 0; slot < HA_SLOTS; slot++)
         for (size_t i = 0; i < sizeof(bad_lane) / sizeof(bad_lane[0]); i++)
-            refuse_record(&bad_lane[i], 96 + 32 + 40 * slot);
+            refuse_record(&bad_lane[i], 114 + 32 + 40 * slot);
+}
+
+/* Of another release one can say at least which. */
+static void test_version_of_other_releases(void **state)
+{
+    struct ha_packet_header header = a_header();
+    struct ha_packet_record record = a_record();
+    size_t length = encode(&header, &record);
+
+    (void)state;
+    assert_int_equal(ha_packet_version(buf, length), HA_PACKET_VERSION);
+    buf[4] = 1;
+    assert_int_equal(ha_packet_version(buf, length), 1);
+    assert_int_equal(ha_packet_version(buf, 5), 1);
+    assert_int_equal(ha_packet_version(buf, 4), 0);
+    buf[0] = 'h';
+    assert_int_equal(ha_packet_version(buf, length), 0);
 }
 
 /* Decoding arbitrary bytes must neither read outside nor accept nonsense. */
@@ -372,6 +398,7 @@ int main(void)
         cmocka_unit_test(test_layout_is_the_documented_one),
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_only_the_exact_length),
+        cmocka_unit_test(test_version_of_other_releases),
         cmocka_unit_test(test_malformed_headers),
         cmocka_unit_test(test_malformed_records),
         cmocka_unit_test(test_random_bytes),

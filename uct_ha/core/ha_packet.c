@@ -97,6 +97,23 @@ static uint8_t *ha_put_rail(uint8_t *p, const struct ha_packet_rail *rail)
     return ha_put8(p, rail->place);
 }
 
+static uint8_t *ha_put_opts(uint8_t *p, const struct ha_opts *opts)
+{
+    p = ha_put32(p, opts->seg_size);
+    p = ha_put16(p, opts->rx_queue_len);
+    p = ha_put8(p, opts->timeout);
+    p = ha_put8(p, opts->retry_count);
+    p = ha_put8(p, opts->rnr_retry);
+    p = ha_put8(p, opts->min_rnr_timer);
+    for (int slot = 0; slot < HA_SLOTS; slot++) {
+        p = ha_put8(p, opts->rail[slot].rd_init);
+        p = ha_put8(p, opts->rail[slot].rd_resp);
+        p = ha_put8(p, opts->rail[slot].sl);
+        p = ha_put8(p, opts->rail[slot].traffic_class);
+    }
+    return p;
+}
+
 size_t ha_packet_encode_header(void *buf, const struct ha_packet_header *header)
 {
     uint8_t *p = buf;
@@ -116,6 +133,7 @@ size_t ha_packet_encode_header(void *buf, const struct ha_packet_header *header)
     p = ha_put16(p, header->credits);
     memcpy(p, header->tcp_ip, sizeof(header->tcp_ip));
     p = ha_put16(p + sizeof(header->tcp_ip), header->tcp_port);
+    p = ha_put_opts(p, &header->opts);
     return (size_t)(p - (uint8_t *)buf);
 }
 
@@ -135,6 +153,22 @@ static int ha_get_rail(const uint8_t **p, struct ha_packet_rail *rail)
            rail->prefix_len <= 128 && rail->up <= 1;
 }
 
+static void ha_get_opts(const uint8_t **p, struct ha_opts *opts)
+{
+    opts->seg_size      = ha_get32(p);
+    opts->rx_queue_len  = ha_get16(p);
+    opts->timeout       = ha_get8(p);
+    opts->retry_count   = ha_get8(p);
+    opts->rnr_retry     = ha_get8(p);
+    opts->min_rnr_timer = ha_get8(p);
+    for (int slot = 0; slot < HA_SLOTS; slot++) {
+        opts->rail[slot].rd_init       = ha_get8(p);
+        opts->rail[slot].rd_resp       = ha_get8(p);
+        opts->rail[slot].sl            = ha_get8(p);
+        opts->rail[slot].traffic_class = ha_get8(p);
+    }
+}
+
 static int ha_packet_header_is_valid(const struct ha_packet_header *header, size_t length)
 {
     return header->type >= HA_PACKET_STATE && header->type <= HA_PACKET_BYE &&
@@ -142,6 +176,13 @@ static int ha_packet_header_is_valid(const struct ha_packet_header *header, size
            header->count <= HA_PACKET_RECORDS_MAX &&
            (header->count == 0 || header->type == HA_PACKET_STATE) &&
            length == HA_PACKET_HEADER_LEN + (size_t)header->count * HA_PACKET_RECORD_LEN;
+}
+
+unsigned ha_packet_version(const void *buf, size_t length)
+{
+    const uint8_t *p = buf;
+
+    return length > sizeof(uint32_t) && ha_get32(&p) == HA_PACKET_MAGIC ? ha_get8(&p) : 0;
 }
 
 int ha_packet_decode_header(const void *buf, size_t length, struct ha_packet_header *header)
@@ -169,6 +210,7 @@ int ha_packet_decode_header(const void *buf, size_t length, struct ha_packet_hea
     memcpy(h.tcp_ip, p, sizeof(h.tcp_ip));
     p += sizeof(h.tcp_ip);
     h.tcp_port = ha_get16(&p);
+    ha_get_opts(&p, &h.opts);
     if (!ha_packet_header_is_valid(&h, length))
         return -EPROTO;
     *header = h;

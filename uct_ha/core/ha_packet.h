@@ -18,12 +18,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ha_opts.h"
 #include "ha_pair.h"
 
 #define HA_PACKET_MAGIC       0x48415243u /* "HARC" */
-#define HA_PACKET_VERSION     1
+#define HA_PACKET_VERSION     2
 #define HA_PACKET_MTU         1024        /* a datagram never exceeds this */
-#define HA_PACKET_HEADER_LEN  96
+#define HA_PACKET_HEADER_LEN  114
 #define HA_PACKET_RECORD_LEN  112
 #define HA_PACKET_RECORDS_MAX ((HA_PACKET_MTU - HA_PACKET_HEADER_LEN) / HA_PACKET_RECORD_LEN)
 
@@ -66,6 +67,7 @@ struct ha_packet_header {
     uint8_t               tcp_ip[4]; /* of the sender's TCP carrier */
     uint16_t              tcp_port;  /* 0 = none */
     struct ha_packet_rail rails[HA_SLOTS];
+    struct ha_opts        opts;     /* form only: what they mean is for ha_opts_check() */
 };
 
 /* A record with its addressing. `src_ep`, `dst_ep`: endpoint indices of sender
@@ -85,6 +87,9 @@ uint32_t ha_pair_tag(uint64_t cookie1, uint64_t cookie2, uint32_t sn);
  * header is header->count. No more than HA_PACKET_RECORDS_MAX records. */
 size_t ha_packet_encode_header(void *buf, const struct ha_packet_header *header);
 size_t ha_packet_encode_record(void *buf, size_t offset, const struct ha_packet_record *record);
+
+/* Version of what may be a control packet of another release, 0 when it is none. */
+unsigned ha_packet_version(const void *buf, size_t length);
 
 /* Decode and check form (magic, version, type, exact length, ranges of every
  * status, cause, proof, PSN < 2^24, mtu a power of two 256..4096 or 0, act <= epoch,

@@ -163,7 +163,8 @@ void ha_pair_fail(struct ha_pair *pair, unsigned why, uint64_t now, struct ha_ou
 static void ha_pair_peer_ended(struct ha_pair *pair, unsigned why, uint64_t now,
                                struct ha_out *out)
 {
-    if (why == HA_FAIL_CANCELED || why == HA_FAIL_REFUSED || why == HA_FAIL_DOUBT) {
+    if (why == HA_FAIL_CANCELED || why == HA_FAIL_REFUSED || why == HA_FAIL_DOUBT ||
+        why == HA_FAIL_OPTIONS) {
         /* it is still there: tell it */
         ha_pair_fail(pair, why, now, out);
         return;

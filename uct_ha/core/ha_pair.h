@@ -104,6 +104,7 @@ enum ha_fail {
     HA_FAIL_PROOF_KIND,   /* the peer proves in another way than it offered */
     HA_FAIL_PROOF_ORDER,  /* its ledger and its count contradict each other */
     HA_FAIL_DOUBT,        /* an operation is in doubt whose end nobody would hear of */
+    HA_FAIL_OPTIONS,      /* the peer's connect options are impossible, or do not go with ours */
     HA_FAIL_LAST
 };
 
@@ -212,7 +213,7 @@ enum ha_event_kind {
     HA_EV_RESOLVED,     /* P  slot gen value = k */
     HA_EV_BAD_PROOF,    /* P  slot gen value = HA_FAIL_PROOF_WINDOW / _ACKED / _ORDER */
     HA_EV_DELIVERED,    /* P  slot gen value = receives consumed; proof, psn, received = read again (proof = NONE: could not) */
-    HA_EV_PEER_LOST,    /* A  value = HA_FAIL_PEER_DEAD / _PEER_RESTART / _CANCELED, _REFUSED, _DOUBT (here the end comes from us) */
+    HA_EV_PEER_LOST,    /* A  value = HA_FAIL_PEER_DEAD / _PEER_RESTART / _CANCELED, _REFUSED, _DOUBT, _OPTIONS (here the end comes from us) */
     HA_EV_CLOSE,        /* P  the user has let go; no operation is outstanding */
     HA_EV_HOLD,         /* A  slot wait: the rail is not to be trusted for so long. While the other lane works this
                               side does not rebuild the slot; the time until work goes back to it begins anew */

@@ -229,6 +229,7 @@ const char *ha_fail_name(unsigned fail)
         "the peer proves in another way than it offered",
         "ledger and message count of the proof contradict each other",
         "an operation without completion is in doubt",
+        "the peer's connect options are refused",
     };
 
     return fail < HA_FAIL_LAST ? name[fail] : "unknown";

@@ -100,7 +100,9 @@ struct ha_rc_path {
     unsigned retry_count;  /* 0..7 */
     unsigned rnr_retry;    /* 0..7, 7 = for ever */
     unsigned min_rnr_timer;
-    unsigned rd_atomic;    /* both directions */
+    unsigned rd_init;      /* READs and atomics that we may have under way */
+    unsigned rd_resp;      /* ... that the peer may have, and we answer */
+    unsigned sl, traffic_class;
 };
 
 /* Created in INIT, remote write/read/atomic allowed; receives may be posted. */

@@ -190,8 +190,8 @@ static int fill_limits(struct ha_rail *rail, int numa_node)
     lim->max_qp_wr      = (uint32_t)dev.max_qp_wr;
     lim->max_sge        = (uint32_t)dev.max_sge;
     lim->max_cqe        = (uint32_t)dev.max_cqe;
-    lim->max_rd_atomic  = (uint32_t)(dev.max_qp_init_rd_atom < dev.max_qp_rd_atom ?
-                                     dev.max_qp_init_rd_atom : dev.max_qp_rd_atom);
+    lim->max_rd_init    = (uint32_t)dev.max_qp_init_rd_atom;
+    lim->max_rd_resp    = (uint32_t)dev.max_qp_rd_atom;
     lim->max_msg_size   = port.max_msg_sz;
     lim->max_mr_size    = dev.max_mr_size;
     lim->bandwidth      = port_bandwidth(&port);
@@ -352,6 +352,11 @@ const char *ha_rail_name(const struct ha_rail *rail)
 const struct ha_rail_limits *ha_rail_limits(const struct ha_rail *rail)
 {
     return &rail->limits;
+}
+
+const struct ha_rail_opts *ha_rail_opts(const struct ha_rail *rail)
+{
+    return &rail->opts;
 }
 
 struct ha_rail_addr ha_rail_addr(struct ha_rail *rail)

@@ -51,7 +51,8 @@ struct ha_rail_limits {
     uint32_t max_qp_wr;
     uint32_t max_sge;
     uint32_t max_cqe;
-    uint32_t max_rd_atomic;  /* outstanding READs a QP may answer and ask */
+    uint32_t max_rd_init;    /* outstanding READs and atomics that a QP may ask */
+    uint32_t max_rd_resp;    /* ... that it may answer */
     uint64_t max_msg_size;
     uint64_t max_mr_size;
     double   bandwidth;      /* bytes per second of the link */
@@ -109,6 +110,7 @@ void ha_rail_close(struct ha_rail *rail);
 
 const char                  *ha_rail_name(const struct ha_rail *rail);
 const struct ha_rail_limits *ha_rail_limits(const struct ha_rail *rail);
+const struct ha_rail_opts   *ha_rail_opts(const struct ha_rail *rail); /* of the first opener */
 
 /* Ask the device for port state, MTU and GID anew (the index may have moved).
  * Returns 1 when the port is ACTIVE and has an address, 0 when not, or an error. */

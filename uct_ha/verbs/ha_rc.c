@@ -94,9 +94,11 @@ static int to_rtr(struct ha_rc *rc, const struct ha_rc_path *path)
     attr.path_mtu           = ha_mtu_to_verbs(path->mtu);
     attr.dest_qp_num        = path->qpn;
     attr.rq_psn             = path->recv_psn;
-    attr.max_dest_rd_atomic = (uint8_t)path->rd_atomic;
+    attr.max_dest_rd_atomic = (uint8_t)path->rd_resp;
     attr.min_rnr_timer      = (uint8_t)path->min_rnr_timer;
     ha_rail_fill_ah(rc->rail, &path->remote, &attr.ah_attr);
+    attr.ah_attr.sl                = (uint8_t)path->sl;
+    attr.ah_attr.grh.traffic_class = (uint8_t)path->traffic_class;
     return modify(rc->qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
                   IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
                   IBV_QP_MIN_RNR_TIMER);
@@ -112,7 +114,7 @@ static int to_rts(struct ha_rc *rc, const struct ha_rc_path *path)
     attr.retry_cnt     = (uint8_t)path->retry_count;
     attr.rnr_retry     = (uint8_t)path->rnr_retry;
     attr.sq_psn        = path->send_psn;
-    attr.max_rd_atomic = (uint8_t)path->rd_atomic;
+    attr.max_rd_atomic = (uint8_t)path->rd_init;
     return modify(rc->qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
                   IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
 }

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Connect options: two sides that differ meet in the middle; what cannot be is refused. */
+
+#include "glue_tests.h"
+
+#include "uct_ha_ctl.h"
+
+#include <string.h>
+
+static struct uct_ha_iface *iface_of(int s)
+{
+    return uct_ha_iface(world.side[s].iface);
+}
+
+static void open_two(uint64_t seed, const char *settings0, const char *settings1)
+{
+    world_open(seed, "");
+    side_close(0);
+    side_close(1);
+    side_open(0, settings0);
+    side_open(1, settings1);
+}
+
+static void limit_reads(int rail, uint32_t init, uint32_t resp)
+{
+    fake_limits(rail)->max_rd_init = init;
+    fake_limits(rail)->max_rd_resp = resp;
+}
+
+static void test_sides_that_differ(void **state)
+{
+    struct ha_rc_path a, b;
+
+    (void)state;
+    world_open(310, "");
+    side_close(0);
+    side_close(1);
+    limit_reads(A0, 4, 2);
+    limit_reads(B0, 1, 8);
+    side_open(0, "TIMEOUT=12 RETRY_COUNT=5 RNR_RETRY_COUNT=3 MIN_RNR_TIMER=20 TRAFFIC_CLASS=104");
+    side_open(1, "TIMEOUT=10 RETRY_COUNT=3 RNR_RETRY_COUNT=5 MIN_RNR_TIMER=4 SL=2");
+    rma_open();
+    ep_open(0, 0);
+    ep_open(1, 0);
+    am_exchange(0, 50);
+    wait_standbys(2);
+    a = fake_last_path(A0);
+    b = fake_last_path(B0);
+    assert_int_equal(a.timeout, 10);
+    assert_int_equal(a.retry_count, 3);
+    assert_int_equal(a.rnr_retry, 5);
+    assert_int_equal(a.min_rnr_timer, 20);
+    assert_int_equal(a.rd_init, 4); /* it could answer 8 */
+    assert_int_equal(a.rd_resp, 1); /* it asks for no more */
+    assert_int_equal(a.sl, 2);
+    assert_int_equal(a.traffic_class, 104);
+    assert_int_equal(b.timeout, 10);
+    assert_int_equal(b.retry_count, 3);
+    assert_int_equal(b.rnr_retry, 5);
+    assert_int_equal(b.min_rnr_timer, 20);
+    assert_int_equal(b.rd_init, 1);
+    assert_int_equal(b.rd_resp, 4);
+    assert_int_equal(b.sl, 2);
+    assert_int_equal(b.traffic_class, 104);
+    assert_int_equal(fake_last_path(A1).rd_init, 16);
+    rma_put(0, 0, 20);
+    flush_all();
+    rma_check(0);
+    assert_int_equal(stats().ep_errors, 0);
+}
+
+/* Both sides say why, long before the time for connecting is over. */
+static void test_segment_sizes_that_differ(void **state)
+{
+    uint64_t start;
+
+    (void)state;
+    open_two(311, "SEG_SIZE=8k", "SEG_SIZE=16k");
+    start = now_ns();
+    ep_open(0, 0);
+    ep_open(1, 0);
+    pump_until(world.side[0].errors == 1 && world.side[1].errors == 1);
+    assert_true(now_ns() - start < 10000000000ull);
+    assert_int_equal(stats().connects + stats().accepts, 0);
+    assert_int_equal(ep_try(0, 1), UCS_ERR_UNREACHABLE);
+}
+
+/* The accepting side has no endpoint of its own, and no probes that tell its options:
+ * it has to say that it refuses. */
+static void test_refused_by_the_accepting_side(void **state)
+{
+    uint64_t start;
+
+    (void)state;
+    open_two(312, "HEARTBEAT=0 SEG_SIZE=16k", "HEARTBEAT=0 SEG_SIZE=8k");
+    start = now_ns();
+    ep_open(0, 0);
+    pump_until(world.side[0].errors == 1);
+    assert_true(now_ns() - start < 10000000000ull);
+    assert_int_equal(stats().accepts, 0);
+    assert_int_equal(world.side[1].errors, 0);
+}
+
+/* ---- made-up packets ----------------------------------------------------------------- */
+
+static struct ha_packet_header header_of_stranger(uint64_t cookie)
+{
+    struct ha_packet_header header = {
+        .type = HA_PACKET_STATE, .count = 1, .credits = 8, .src_cookie = cookie,
+        .dst_cookie = iface_of(0)->cookie, .opts = iface_of(0)->opts,
+    };
+
+    for (int s = 0; s < HA_SLOTS; s++) {
+        header.rails[s].up         = 1;
+        header.rails[s].place      = (uint8_t)s;
+        header.rails[s].link_layer = HA_LINK_ETHERNET;
+    }
+    return header;
+}
+
+/* Somebody new asks for a connection. Returns whether it is made. */
+static int is_accepted(const struct ha_packet_header *header)
+{
+    struct ha_packet_record record;
+    struct uct_ha_iface    *iface = iface_of(0);
+    struct uct_ha_peer     *peer;
+    uint8_t                 bytes[HA_PACKET_MTU];
+    size_t                  length = ha_packet_encode_header(bytes, header);
+    int                     accepted;
+
+    memset(&record, 0, sizeof(record));
+    record.src_ep = 1;
+    record.dst_ep = HA_EP_ANY;
+    record.slots  = HA_SLOTS;
+    record.tag    = ha_pair_tag(header->src_cookie, iface->cookie, 0);
+    for (int s = 0; s < HA_SLOTS; s++) {
+        record.state.lane[s].st = record.state.lane[s].seen_st = HA_LANE_CLOSED;
+    }
+    length = ha_packet_encode_record(bytes, length, &record);
+    pthread_mutex_lock(&iface->ctl.lock);
+    uct_ha_ctl_msg_tcp(iface, bytes, length);
+    pthread_mutex_unlock(&iface->ctl.lock);
+    pump_until(!iface->ctl.pending);
+    pthread_mutex_lock(&iface->ctl.lock);
+    peer     = uct_ha_peer_find(iface, header->src_cookie);
+    accepted = peer != NULL && !peer->refused && !ucs_list_is_empty(&peer->conns);
+    pthread_mutex_unlock(&iface->ctl.lock);
+    return accepted;
+}
+
+static void test_impossible_options_are_not_accepted(void **state)
+{
+    struct ha_packet_header header;
+    uint64_t                cookie = 1000;
+
+    (void)state;
+    world_open(313, "DEAD_PEER=200ms CONNECT_TIMEOUT=200ms");
+    header = header_of_stranger(++cookie);
+    assert_true(is_accepted(&header));
+#define REFUSED(_what) \
+    header = header_of_stranger(++cookie); \
+    _what; \
+    assert_false(is_accepted(&header))
+    REFUSED(header.credits = 0);
+    REFUSED(header.opts.seg_size = 0);
+    REFUSED(header.opts.timeout = 0);
+    REFUSED(header.opts.rail[0].rd_resp = 0);
+    REFUSED(header.opts.rail[1].rd_init = 0);
+    REFUSED(memset(&header.opts, 0, sizeof(header.opts)));
+    REFUSED(memset(&header.opts, 0xff, sizeof(header.opts)));
+#undef REFUSED
+    ep_open(0, 0); /* nobody else notices */
+    ep_open(1, 0);
+    am_exchange(0, 50);
+}
+
+static const struct CMUnitTest tests[] = {
+    GLUE_TEST(test_sides_that_differ),
+    GLUE_TEST(test_segment_sizes_that_differ),
+    GLUE_TEST(test_refused_by_the_accepting_side),
+    GLUE_TEST(test_impossible_options_are_not_accepted),
+};
+
+int glue_opts(void)
+{
+    return cmocka_run_group_tests_name("options", tests, NULL, NULL);
+}
