@@ -247,6 +247,10 @@ test_lab_tests_ha_torture_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
 test_lab_tests_ha_torture_LDADD    = $(UCX_LIBS) -ldl -lm
 test_lab_tests_ha_torture_LDFLAGS  = $(AM_LDFLAGS) -rdynamic
 
+# who gets a second chance: needs no lab
+TESTS      += test/test_run_lab_tests.sh
+EXTRA_DIST += test/test_run_lab_tests.sh
+
 # and what it says can be believed: needs no lab (sanitizers report what UCX leaks)
 if !HA_SANITIZED
 TESTS += test/lab_tests/test_torture.sh

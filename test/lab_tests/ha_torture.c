@@ -155,9 +155,12 @@ static void turn(struct torture *t)
 {
     static unsigned turns;
     unsigned        moved;
+    double          began;
 
     if (is_busy(t)) {
+        began = now_seconds();
         usleep(1000);
+        t->run->busy += now_seconds() - began;
         report_poll(t);
         return;
     }

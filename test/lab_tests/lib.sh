@@ -30,6 +30,25 @@ finish() {
     exit $((failed > 0))
 }
 
+# options NAMES "$@": --NAME VALUE sets the variable NAME
+options() {
+    local names=" $1 " name
+    shift
+    while (($# > 0)); do
+        name=${1#--}
+        name=${name//-/_}
+        if [[ $1 != --* || $names != *" $name "* ]]; then
+            echo "${0##*/}: unknown option '$1'; see its first lines" >&2
+            exit 2
+        elif (($# < 2)); then
+            echo "${0##*/}: $1 needs a value" >&2
+            exit 2
+        fi
+        printf -v "$name" %s "$2"
+        shift 2
+    done
+}
+
 find_build() {
     local dir
     for dir in "${HA_BUILD_DIR:-}" "$PWD" "$top" "$top/build/gcc"; do

@@ -43,6 +43,9 @@ for field in fds rss_kib ahs; do
     grep -q " $field=[0-9]" "$dir/progress" || report "progress file" "no $field in it" 0
 done
 
+pair --busy 500
+report "it computes when told" "$(sum busy_ms) ms" "$(($(sum busy_ms) > 300))"
+
 while read -r plant figure; do
     pair --eps 2 --plant "$plant"
     report "planted: $plant" "status $status, $figure $(sum "$figure")" "$((status == 1 && $(sum "$figure") > 0))"

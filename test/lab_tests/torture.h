@@ -127,6 +127,7 @@ struct torture_run {
     int           event_fd;
     int           running;     /* still starting new operations */
     int           stuck;       /* the end came without all of them complete */
+    double        busy;        /* seconds that --busy took so far */
     ucs_status_t  ep_status;   /* first error of any endpoint */
     double        ep_failed_at;
     char         *pattern[2];  /* by direction: sent by client, by server */

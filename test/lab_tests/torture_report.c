@@ -277,8 +277,8 @@ void report_final(struct torture *t, int ok)
            t->run->ep_status == UCS_OK ? "" : ucs_status_string(t->run->ep_status),
            report->stats.failovers, report->stats.replayed, report->stats.retired,
            report->stats.false_alarms);
-    printf(",\"max_stall_ms\":%.1f,\"inflight_at_cut\":%" PRIu64 ",\"outstanding\":%" PRIu64,
-           report->max_stall_ms, least_in_flight(report), outstanding_all(t));
+    printf(",\"max_stall_ms\":%.1f,\"busy_ms\":%.0f,\"inflight_at_cut\":%" PRIu64 ",\"outstanding\":%" PRIu64,
+           report->max_stall_ms, t->run->busy * 1000, least_in_flight(report), outstanding_all(t));
     print_cuts(report);
     printf("}\n");
     fflush(stdout);
