@@ -18,6 +18,7 @@ unit_tests = \
 	test/unit/test_core_proof \
 	test/unit/test_core_recovery \
 	test/unit/test_core_rto \
+	test/unit/test_core_beat \
 	test/unit/test_core_slow \
 	test/unit/test_depths \
 	test/unit/test_info \
@@ -92,6 +93,10 @@ test_unit_test_core_rto_SOURCES  = test/unit/test_core_rto.c
 test_unit_test_core_rto_CPPFLAGS = $(unit_cppflags)
 test_unit_test_core_rto_LDADD    = $(unit_libs)
 
+test_unit_test_core_beat_SOURCES  = test/unit/test_core_beat.c
+test_unit_test_core_beat_CPPFLAGS = $(unit_cppflags)
+test_unit_test_core_beat_LDADD    = $(unit_libs)
+
 test_unit_test_core_slow_SOURCES  = test/unit/test_core_slow.c
 test_unit_test_core_slow_CPPFLAGS = $(unit_cppflags)
 test_unit_test_core_slow_LDADD    = $(unit_libs)
@@ -157,6 +162,7 @@ test_glue_test_glue_SOURCES = $(libuct_ha_la_SOURCES) \
 	%D%/glue/test_glue_atomics.c \
 	%D%/glue/test_glue_basic.c \
 	%D%/glue/test_glue_devices.c \
+	%D%/glue/test_glue_detect.c \
 	%D%/glue/test_glue_ends.c \
 	%D%/glue/test_glue_failover.c \
 	%D%/glue/test_glue_hundreds.c \

@@ -23,7 +23,7 @@ libha_core_la_SOURCES = \
 	%D%/core/ha_proof.h \
 	%D%/core/ha_psn.h \
 	%D%/core/ha_rto.h \
-	%D%/core/ha_slow.h
+	%D%/core/ha_beat.h %D%/core/ha_slow.h
 
 # pure too: which rail backs which
 libha_topo_la_SOURCES = \

@@ -159,9 +159,13 @@ struct uct_ha_lane {
     uint8_t             read_fails;
     uint32_t            last_read;
     uint32_t            sign;     /* of life: what the data part had done at the last heartbeat */
+    uint32_t            look_psn; /* expected at the last look, when the rail was silent */
+    uint8_t             looked;
     uint64_t            born, fence_at, read_at, park_until;
     struct uct_ha_lane *parked;   /* next in iface->ctl.parked */
 };
+
+#define UCT_HA_LONG_OP (8u << 20) /* bytes; shorter ones end well within any RTO */
 
 /* Where the peer leaves its marks on a lane of this slot; uct_ha_ledger.h. */
 struct uct_ha_ledger {
@@ -234,6 +238,9 @@ struct uct_ha_conn {
     uint32_t              outage_replayed, outage_retired;
     uint32_t              rto_done, rto_polls; /* last sample of the progress check */
     uint64_t              rto_since, rto_seen;
+    uint64_t              rto_lane;  /* slot and generation of that sample */
+    uint32_t              tx_long;   /* bytes of the longest operation since the log was empty, when that is
+                                      * more than UCT_HA_LONG_OP: progress writes, the check reads */
     uint8_t               rto_struck;
     struct uct_ha_setup   setup;
     int16_t               connect_error; /* errno of the latest lane that could not be connected, 0 = none */

@@ -50,6 +50,9 @@ void         uct_ha_ctl_rail_event(void *iface, int slot, const struct ha_rail_e
 
 /* Tell the core which rails towards this peer are good for new lanes. */
 void         uct_ha_ctl_usable_locked(struct uct_ha_peer *peer);
+
+/* The peer does not answer any more: what still waits for it, waits in vain. */
+void         uct_ha_ctl_lose_peer_locked(struct uct_ha_peer *peer);
 void         uct_ha_ctl_timer_locked(struct uct_ha_iface *iface);
 
 /* Packets in (uct_ha_ctl_msg.c) and out (uct_ha_ctl_send.c). */

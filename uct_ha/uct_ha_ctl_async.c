@@ -90,6 +90,16 @@ static void check_settle(struct uct_ha_lane *lane, uint64_t now)
     }
 }
 
+/* A long operation is no progress until its end. Slower than this no rail is. */
+#define SLOWEST_BYTES_PER_MS 32768u
+
+static uint64_t rto_of(const struct uct_ha_conn *conn)
+{
+    uint32_t bytes = __atomic_load_n(&conn->tx_long, __ATOMIC_RELAXED);
+
+    return conn->iface->ctl.rto.value + bytes / SLOWEST_BYTES_PER_MS * MSEC;
+}
+
 /* No progress although the owner polls and work is out: suspect the lane. A
  * process that does not poll cannot see completions and says nothing. */
 static void check_rto(struct uct_ha_conn *conn, uint64_t now)
@@ -98,19 +108,23 @@ static void check_rto(struct uct_ha_conn *conn, uint64_t now)
     uint32_t tail  = __atomic_load_n(&conn->log.tail, __ATOMIC_RELAXED);
     uint32_t polls = __atomic_load_n(&conn->iface->polls, __ATOMIC_RELAXED);
     int      slot  = ha_pair_tx_slot(&conn->pair);
+    uint64_t lane  = slot == HA_NO_SLOT ? 0 : (uint64_t)conn->pair.lane[slot].gen << 1 | (unsigned)slot;
     struct ha_event event = { .kind = HA_EV_LANE_SUSPECT, .slot = slot,
                               .cause = HA_CAUSE_RTO };
 
-    if (head == tail || head != conn->rto_done || slot == HA_NO_SLOT) {
+    if (head == tail) {
+        __atomic_store_n(&conn->tx_long, 0, __ATOMIC_RELAXED);
+    }
+    if (head == tail || head != conn->rto_done || slot == HA_NO_SLOT || lane != conn->rto_lane) {
         conn->rto_since  = now;
         conn->rto_struck = 0;
     } else if (polls == conn->rto_polls) {
         conn->rto_since += now - conn->rto_seen; /* the owner does not look: the clock rests */
-    } else if (now - conn->rto_since > conn->iface->ctl.rto.value && !conn->rto_struck) {
+    } else if (now - conn->rto_since > rto_of(conn) && !conn->rto_struck) {
         conn->rto_struck = 1; /* one more round of polling may still find it */
     } else if (conn->rto_struck) {
         event.gen = conn->pair.lane[slot].gen;
-        if (now - conn->rto_since > 2 * conn->iface->ctl.rto.value &&
+        if (now - conn->rto_since > 2 * rto_of(conn) &&
             uct_ha_peer_rail_answers(conn->peer, slot, now)) {
             /* No other lane, but this rail is well and only the queue pair is
              * stuck: a new one on the same rail is better than waiting. */
@@ -118,6 +132,7 @@ static void check_rto(struct uct_ha_conn *conn, uint64_t now)
         }
         uct_ha_ctl_event_locked(conn, &event, HA_CTX_ASYNC);
     }
+    conn->rto_lane  = lane;
     conn->rto_done  = head;
     conn->rto_polls = polls;
     conn->rto_seen  = now;
@@ -167,7 +182,7 @@ static void leave_slow_rail(struct uct_ha_peer *peer, int slot)
     }
 }
 
-static void lose_peer(struct uct_ha_peer *peer)
+void uct_ha_ctl_lose_peer_locked(struct uct_ha_peer *peer)
 {
     struct uct_ha_conn *conn;
     struct ha_event     event = { .kind = HA_EV_PEER_LOST, .value = HA_FAIL_PEER_DEAD };
@@ -179,16 +194,19 @@ static void lose_peer(struct uct_ha_peer *peer)
 }
 
 /* This process was stopped or starved: what it did not hear meanwhile says
- * nothing about its peers. */
+ * nothing about its peers. Only that time is forgiven: pauses may be many, and a dead
+ * peer is to be noticed all the same. */
 static void forgive_silence(struct uct_ha_iface *iface, uint64_t now)
 {
+    uint64_t            pause = now - iface->ctl.round_at;
     struct uct_ha_peer *peer;
 
     ucs_list_for_each(peer, &iface->ctl.peers, list) {
-        peer->last_rx = now;
+        peer->last_rx = ucs_min(peer->last_rx + pause, now);
         for (int s = 0; s < HA_SLOTS; s++) {
             peer->rail[s].waiting = 0;
             peer->rail[s].missed  = 0;
+            peer->rail[s].beat.since = 0;
             if (now - iface->ctl.round_at > iface->ctl.fresh_ns) {
                 peer->rail[s].fresh_at = 0; /* short pauses may be many: those do not count */
             }
@@ -211,7 +229,7 @@ static void heartbeat_round(struct uct_ha_iface *iface, uint64_t now)
             continue;
         }
         if (uct_ha_peer_heartbeat(peer, now, &suspect)) {
-            lose_peer(peer);
+            uct_ha_ctl_lose_peer_locked(peer);
         } else if (suspect != HA_NO_SLOT && !peer->rail[suspect].bad) {
             suspect_rail(peer, suspect);
         }
@@ -247,7 +265,7 @@ static void check_round(struct uct_ha_iface *iface, uint64_t now)
         ha_damp_calm(&peer->rail[0].damp, now);
         ha_damp_calm(&peer->rail[1].damp, now);
         if (peer->bye_rx && !peer->lost && now > peer->bye_at + GONE_NS) {
-            lose_peer(peer); /* who waits for it still, waits in vain */
+            uct_ha_ctl_lose_peer_locked(peer); /* who waits for it still, waits in vain */
         }
     }
     ucs_list_for_each(conn, &iface->ctl.conns, list) {
@@ -278,6 +296,7 @@ static void tick(struct uct_ha_iface *iface)
             }
         }
         if (now >= ha_pair_next_timer(&conn->pair)) {
+            event.value = (uint32_t)uct_ha_peer_is_alive(conn->peer, now);
             uct_ha_ctl_event_locked(conn, &event, HA_CTX_ASYNC);
         }
     }

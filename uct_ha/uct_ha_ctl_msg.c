@@ -84,6 +84,7 @@ static void take_late_pong(struct uct_ha_peer *peer, struct uct_ha_peer_rail *ra
         ha_slow_probe(&rail->slow, peer->iface->config.slow_rail,
                       uct_ha_now() - rail->ping_at + peer->iface->ctl.heartbeat);
     }
+    ha_beat_answer(&rail->beat, uct_ha_now());
     rail->heard    = nonce;
     rail->missed   = 0;
     rail->fresh_at = uct_ha_now() + peer->iface->ctl.fresh_ns;
@@ -100,11 +101,12 @@ static void take_pong(struct uct_ha_peer *peer, int slot, const struct ha_packet
     if (rail->waiting && peer->iface->config.slow_rail != UCT_HA_SLOW_OFF) {
         ha_slow_probe(&rail->slow, peer->iface->config.slow_rail, uct_ha_now() - rail->ping_at);
     }
-    rail->heard    = header->nonce;
-    rail->fresh_at = uct_ha_now() + peer->iface->ctl.fresh_ns;
-    rail->waiting  = 0;
-    rail->missed   = 0;
-    rail->answered++;
+    ha_beat_answer(&rail->beat, uct_ha_now());
+    rail->heard     = header->nonce;
+    rail->fresh_at  = uct_ha_now() + peer->iface->ctl.fresh_ns;
+    rail->answered += rail->waiting; /* a repeated answer counts once */
+    rail->waiting   = 0;
+    rail->missed    = 0;
     if (rail->bad) {
         rail->bad = 0;
         if (rail->bad_at != 0 && rail->last_rx - rail->bad_at < FALSE_ALARM_NS) {

@@ -174,6 +174,7 @@ void uct_ha_ep_destroy(uct_ep_h tl_ep)
 ucs_status_t uct_ha_ep_check(uct_ep_h tl_ep, unsigned flags, uct_completion_t *comp)
 {
     struct uct_ha_conn *conn = uct_ha_ep_conn(tl_ep);
+    struct uct_ha_ctl  *ctl  = &conn->iface->ctl;
 
     (void)flags;
     (void)comp;
@@ -181,6 +182,13 @@ ucs_status_t uct_ha_ep_check(uct_ep_h tl_ep, unsigned flags, uct_completion_t *c
     if (conn->dead) {
         uct_ha_tx_report(conn);
         return conn->status;
+    }
+    if (ctl->heartbeat == 0) {
+        pthread_mutex_lock(&ctl->lock);
+        if (!conn->peer->lost && uct_ha_peer_ask(conn->peer, uct_ha_now())) {
+            uct_ha_ctl_lose_peer_locked(conn->peer);
+        }
+        pthread_mutex_unlock(&ctl->lock);
     }
     return UCS_OK;
 }

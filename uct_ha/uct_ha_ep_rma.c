@@ -120,6 +120,10 @@ static inline ucs_status_t zcopy(struct uct_ha_conn *conn, enum ha_op_kind kind,
     if (ucs_unlikely(length == 0)) {
         return UCS_OK;
     }
+    if (ucs_unlikely(length > UCT_HA_LONG_OP &&
+                     length > __atomic_load_n(&conn->tx_long, __ATOMIC_RELAXED))) {
+        __atomic_store_n(&conn->tx_long, (uint32_t)length, __ATOMIC_RELAXED);
+    }
     txop         = put ? begin_put(conn, length, remote_addr, rkey) :
                          begin(conn, kind, HA_READ, length, remote_addr, rkey);
     txop->comp   = comp;

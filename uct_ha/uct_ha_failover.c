@@ -13,6 +13,7 @@
 
 #define PARK_NS      2000000000ull
 #define EVENTS_MAX   16
+#define FIRST_NS     1000000000ull /* the first standby waits so long for others' first lanes */
 #define PACE_BURST   16
 #define PACE_NS      5000000ull /* 200 lanes per second and rail */
 #define CONNECT_TRIES 5 /* each may wait a second for the neighbour */
@@ -144,6 +145,14 @@ static void connect_lane(struct step *step, int slot)
 
 /* ---- the other actions ---------------------------------------------------- */
 
+/* Many connections may begin in the same moment: first a lane for each of them. */
+static int is_first_standby_early(const struct step *step, int slot, uint32_t gen)
+{
+    const struct uct_ha_lane *first = step->conn->lane[!slot];
+
+    return gen == 1 && first != NULL && step->now - first->born < FIRST_NS && uct_ha_setup_under_way() > 0;
+}
+
 /* Hundreds of endpoints may want a new standby in the same moment: each costs device
  * commands in progress, which others wait for. Those whose peer has begun are not held
  * up, nor those that have nothing else. */
@@ -151,7 +160,10 @@ static int is_too_soon(struct step *step, int slot, uint32_t gen)
 {
     struct uct_ha_conn *conn = step->conn;
 
-    if (ha_pair_tx_slot(&conn->pair) != !slot || conn->pair.view[slot].gen == gen ||
+    if (ha_pair_tx_slot(&conn->pair) != !slot || conn->pair.view[slot].gen == gen) {
+        return 0;
+    }
+    if (!is_first_standby_early(step, slot, gen) &&
         ha_pace_take(&conn->iface->ctl.pace[slot], PACE_BURST, PACE_NS, step->now)) {
         return 0;
     }

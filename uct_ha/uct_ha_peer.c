@@ -11,6 +11,8 @@
 
 #define RESOLVE_RETRY_NS 1000000000ull
 #define STEADY_ANSWERS   2
+#define QUESTIONS        3 /* one may be lost */
+#define PSN_READS        4 /* at most, per rail and round */
 
 struct uct_ha_peer *uct_ha_peer_find(struct uct_ha_iface *iface, uint64_t cookie)
 {
@@ -287,6 +289,67 @@ static int data_flows(struct uct_ha_peer *peer, int slot)
     return flows;
 }
 
+int uct_ha_peer_is_alive(const struct uct_ha_peer *peer, uint64_t now)
+{
+    const struct uct_ha_ctl *ctl = &peer->iface->ctl;
+
+    for (int s = 0; s < peer->iface->slots && ctl->heartbeat != 0 && !peer->lost; s++) {
+        if (peer->rail[s].known && peer->rail[s].peer_up && !ctl->down[s] &&
+            now - peer->rail[s].last_rx <= ctl->dead_peer / 2) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int uct_ha_peer_ask(struct uct_ha_peer *peer, uint64_t now)
+{
+    if (peer->asked == 0 || peer->last_rx > peer->asked_at) {
+        peer->asked_at = now;
+        peer->asked    = 0;
+    } else if (peer->asked >= QUESTIONS && now - peer->asked_at > peer->iface->ctl.dead_peer) {
+        return 1;
+    }
+    peer->asked++;
+    for (int s = 0; s < peer->iface->slots; s++) {
+        if (peer->rail[s].ah != NULL && !peer->iface->ctl.down[s]) {
+            uct_ha_ctl_msg_ping_locked(peer, s);
+        }
+    }
+    if (!uct_ha_ctl_msg_probes(peer)) {
+        uct_ha_ctl_msg_ping_locked(peer, UCT_HA_CARRIER_TCP);
+    }
+    return 0;
+}
+
+/* Packets may arrive although no message is complete: the device knows. Asked only
+ * when the rail is about to be suspected. */
+static int packets_flow(struct uct_ha_peer *peer, int slot)
+{
+    struct uct_ha_conn *conn;
+    struct uct_ha_lane *lane;
+    unsigned            asked = 0;
+    uint32_t            psn;
+    int                 flow = 0;
+
+    ucs_list_for_each(conn, &peer->conns, peer_link) {
+        lane = conn->lane[slot];
+        if (lane == NULL || lane->fenced || !lane->connected ||
+            conn->pair.lane[slot].act != conn->pair.epoch) {
+            continue;
+        }
+        if (ha_rc_expected_psn(lane->rc, &psn) == 0) {
+            flow          |= lane->looked && psn != lane->look_psn;
+            lane->look_psn = psn;
+            lane->looked   = 1;
+        }
+        if (++asked == PSN_READS) {
+            break;
+        }
+    }
+    return flow;
+}
+
 int uct_ha_peer_heartbeat(struct uct_ha_peer *peer, uint64_t now, int *suspect)
 {
     struct uct_ha_iface     *iface  = peer->iface;
@@ -307,6 +370,9 @@ int uct_ha_peer_heartbeat(struct uct_ha_peer *peer, uint64_t now, int *suspect)
             rail->missed++;
             rail->answered = 0;
             UCT_HA_STATS_ADD(heartbeats_missed, 1);
+            if (rail->missed + 1 >= limit && packets_flow(peer, s)) {
+                rail->missed = limit - 1;
+            }
         }
         if (rail->fresh_at == 0) {
             rail->fresh_at = now + iface->ctl.fresh_ns;
@@ -325,7 +391,8 @@ int uct_ha_peer_heartbeat(struct uct_ha_peer *peer, uint64_t now, int *suspect)
      * with both silent it is the peer that is slow, stopped or dead, and one
      * that wakes up may answer on one rail a moment before the other. */
     for (int s = 0; s < iface->slots && iface->slots == HA_SLOTS; s++) {
-        if (peer->rail[s].missed >= limit && peer->rail[1 - s].answered >= STEADY_ANSWERS) {
+        if (peer->rail[s].missed >= limit && peer->rail[1 - s].answered >= STEADY_ANSWERS &&
+            ha_beat_is_silent(&peer->rail[s].beat, &peer->rail[1 - s].beat, now)) {
             *suspect = s;
         }
     }

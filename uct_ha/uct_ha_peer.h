@@ -9,6 +9,7 @@
  */
 
 #include "abi/uct_ha_abi.h"
+#include "core/ha_beat.h"
 #include "core/ha_damp.h"
 #include "core/ha_packet.h"
 #include "core/ha_slow.h"
@@ -38,6 +39,7 @@ struct uct_ha_peer_rail {
     uint64_t          last_rx;
     struct ha_damp    damp;     /* cool-down, grows when it flaps */
     struct ha_slow    slow;     /* round trips of its pings */
+    struct ha_beat    beat;     /* ... and the longest one */
     uint64_t          ping_at;
 };
 
@@ -59,6 +61,8 @@ struct uct_ha_peer {
     uint8_t                 bye_rx;     /* it leaves and owes us nothing */
     uint8_t                 answer_due; /* it asked and waits for an answer */
     uint8_t                 lost;
+    unsigned                asked;      /* without heartbeats: questions since it was heard, */
+    uint64_t                asked_at;   /* the first one then */
     uint8_t                 stranger;   /* looks for somebody else; forgotten soon */
     uint64_t                since;      /* known since then */
     uint8_t                 all_dead;   /* while leaving: no connection to it works */
@@ -106,6 +110,12 @@ int uct_ha_peer_rail_answers(const struct uct_ha_peer *peer, int slot, uint64_t 
  * alone (ns), 0 when the rail is not to blame. */
 uint64_t uct_ha_peer_rail_failed(struct uct_ha_peer *peer, int slot, unsigned cause,
                                  uint64_t born, uint64_t now);
+
+/* Is it there at present, and reachable by a rail? Then what it owes us may still come. */
+int uct_ha_peer_is_alive(const struct uct_ha_peer *peer, uint64_t now);
+
+/* Without heartbeats: ask whether it is there. 1 when it has not answered for DEAD_PEER. */
+int uct_ha_peer_ask(struct uct_ha_peer *peer, uint64_t now);
 
 /* One round of heartbeats; sets *suspect to a rail that is silent while the
  * other answers (else HA_NO_SLOT) and returns 1 when the peer is silent on all. */

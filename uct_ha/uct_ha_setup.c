@@ -44,6 +44,12 @@ static void count_failure(const struct uct_ha_setup *setup)
     }
 }
 
+uint64_t uct_ha_setup_under_way(void)
+{
+    return __atomic_load_n(&uct_ha_stats_total.connecting, __ATOMIC_RELAXED) +
+           __atomic_load_n(&uct_ha_stats_total.accepting, __ATOMIC_RELAXED);
+}
+
 void uct_ha_setup_begin(struct uct_ha_setup *setup, int accepted, uint64_t now)
 {
     setup->since    = now != 0 ? now : 1;

@@ -27,6 +27,9 @@ void uct_ha_setup_follow(struct uct_ha_setup *setup, int works, int failed, uint
 
 void uct_ha_setup_end(struct uct_ha_setup *setup);
 
+/* Connections of this process that have no lane yet. */
+uint64_t uct_ha_setup_under_way(void);
+
 /* Place of a latency in uct_ha_stats.setup_hist: 0 = below 1 ms, each next one
  * twice as long, the last one everything longer. */
 unsigned uct_ha_setup_bin(uint64_t ns);

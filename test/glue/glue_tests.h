@@ -20,6 +20,7 @@ int glue_many(void);
 int glue_hundreds(void);
 int glue_proof(void);
 int glue_ends(void);
+int glue_detect(void);
 int glue_paths(void);
 int glue_forged(void);
 int glue_soak(void);

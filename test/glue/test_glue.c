@@ -42,6 +42,7 @@ int main(int argc, char **argv)
     failed += glue_many();
     failed += glue_hundreds();
     failed += glue_proof();
+    failed += glue_detect();
     failed += glue_ends();
     failed += glue_paths();
     failed += glue_forged();

@@ -49,8 +49,9 @@ static void make_sides(struct sim_pair *p)
 {
     struct sim_world *w       = p->world;
     uint64_t patience         = is_in_danger(w, p) ? SOON : LATE;
+    int impatient             = ((unsigned)w->seed + p->number) % 2; /* but not with a peer that answers */
     struct ha_pair_config cfg = {
-        .connect_timeout = patience + patience / 2, .deadline = patience,
+        .connect_timeout = patience + patience / 2, .deadline = impatient ? 50 * SIM_MS : patience,
         .standby_delay   = 5 * SIM_MS, .cooldown = sim_below(w, 3) * SIM_MS,
         .drain_timeout   = 50 * SIM_MS, .rtx_min = SIM_MS, .rtx_max = 16 * SIM_MS,
         .failback        = sim_chance(w, 50) ? 0 : SIM_MS / 2 + sim_below(w, 20 * (uint32_t)SIM_MS)

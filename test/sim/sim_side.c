@@ -225,7 +225,7 @@ int sim_side_connected(struct sim_pair *p, int x, int slot)
 
 int sim_side_timer(struct sim_pair *p, int x, int slot)
 {
-    static const struct ha_event event = { .kind = HA_EV_TIMER };
+    struct ha_event event = { .kind = HA_EV_TIMER, .value = !p->doomed };
     struct sim_side *side = &p->side[x];
 
     (void)slot;

@@ -21,6 +21,7 @@ static struct message {
 unsigned on_wire;
 uint64_t now;
 int      cut;
+unsigned peer_answers;
 
 static void settle(int x, const struct ha_action *action)
 {
@@ -124,7 +125,7 @@ void pass(int rounds)
 
         for (int x = 0; x < 2; x++) {
             if (ha_pair_next_timer(&side[x].pair) <= now)
-                give(x, (struct ha_event){ .kind = HA_EV_TIMER });
+                give(x, (struct ha_event){ .kind = HA_EV_TIMER, .value = peer_answers });
             run(x);
         }
         memcpy(got, wire, sizeof(got));
@@ -156,6 +157,7 @@ int pair_setup(void **state)
     on_wire = 0;
     now     = 1000;
     cut     = 0;
+    peer_answers = 0;
     for (int x = 0; x < 2; x++) {
         ha_pair_init(&side[x].pair, &config, x == 0, 2);
         give(x, (struct ha_event){ .kind = HA_EV_START });

@@ -38,6 +38,7 @@ extern struct side side[2];
 extern unsigned    on_wire;
 extern uint64_t    now; /* ns */
 extern int         cut; /* control packets are lost */
+extern unsigned    peer_answers; /* say the heartbeats */
 
 /* A fact for side x. */
 void give(int x, struct ha_event event);

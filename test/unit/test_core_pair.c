@@ -187,6 +187,43 @@ static void test_both_rails_gone(void **state)
     assert_true(side[0].fail == HA_FAIL_DEADLINE || side[1].fail == HA_FAIL_DEADLINE);
 }
 
+/* No lane, but the peer answers: it may only be slow. For some time. */
+static void test_patience_with_a_peer_that_answers(void **state)
+{
+    (void)state;
+    peer_answers = 1;
+    for (int slot = 0; slot < HA_SLOTS; slot++)
+        for (int x = 0; x < 2; x++) {
+            rail(x, slot, 0);
+            down(x, slot);
+        }
+    pass(99 * (int)HA_PATIENCE);
+    assert_int_equal(side[0].failed + side[1].failed, 0);
+    pass(60);
+    assert_int_equal(side[0].failed & side[1].failed, 1);
+}
+
+static void test_peer_answers_until_it_moves(void **state)
+{
+    (void)state;
+    peer_answers = 1;
+    for (int round = 0; round < 3; round++) { /* patience begins anew each time */
+        for (int slot = 0; slot < HA_SLOTS; slot++)
+            for (int x = 0; x < 2; x++) {
+                rail(x, slot, 0);
+                down(x, slot);
+            }
+        pass(99 * (int)HA_PATIENCE - 20);
+        for (int slot = 0; slot < HA_SLOTS; slot++)
+            for (int x = 0; x < 2; x++)
+                rail(x, slot, 1);
+        pass(60);
+        assert_int_not_equal(ha_pair_tx_slot(&side[0].pair), HA_NO_SLOT);
+        assert_int_not_equal(ha_pair_tx_slot(&side[1].pair), HA_NO_SLOT);
+    }
+    assert_int_equal(side[0].failed + side[1].failed, 0);
+}
+
 static void test_never_connected(void **state)
 {
     (void)state;
@@ -339,6 +376,8 @@ int main(void)
         cmocka_unit_test_setup(test_standby_waits_for_the_primary, pair_setup),
         cmocka_unit_test_setup(test_other_rail_first_when_one_is_down, pair_setup),
         cmocka_unit_test_setup(test_queue_pair_that_cannot_be_created, pair_setup),
+        cmocka_unit_test_setup(test_patience_with_a_peer_that_answers, pair_setup_connected),
+        cmocka_unit_test_setup(test_peer_answers_until_it_moves, pair_setup_connected),
         cmocka_unit_test_setup(test_never_connected, pair_setup),
         cmocka_unit_test_setup(test_quiet_when_both_know, pair_setup_connected),
         cmocka_unit_test_setup(test_failover_by_either_side, pair_setup_connected),

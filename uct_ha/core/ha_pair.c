@@ -356,9 +356,21 @@ static void ha_on_record(struct ha_pair *pair, const struct ha_record *record, u
         ha_pair_peer_ended(pair, HA_FAIL_PEER_FAILED, now, out);
 }
 
-static void ha_on_timer(struct ha_pair *pair, uint64_t now, struct ha_out *out)
+/* The deadline has passed, but a peer that answers may still move. */
+static int ha_pair_may_wait(struct ha_pair *pair, int peer_answers, uint64_t now)
 {
-    if (!ha_pair_failed(pair) && pair->deadline != 0 && now >= pair->deadline)
+    uint64_t last = pair->lost_at + HA_PATIENCE * pair->cfg.deadline;
+
+    if (!peer_answers || pair->lost_at == 0 || now >= last)
+        return 0;
+    pair->deadline = now + pair->cfg.deadline < last ? now + pair->cfg.deadline : last;
+    return 1;
+}
+
+static void ha_on_timer(struct ha_pair *pair, int peer_answers, uint64_t now, struct ha_out *out)
+{
+    if (!ha_pair_failed(pair) && pair->deadline != 0 && now >= pair->deadline &&
+        !ha_pair_may_wait(pair, peer_answers, now))
         ha_pair_fail(pair, pair->epoch == 0 ? HA_FAIL_CONNECT : HA_FAIL_DEADLINE, now, out);
     else
         ha_pair_retransmit(pair, now, out);
@@ -400,7 +412,7 @@ static void ha_on_event(struct ha_pair *pair, const struct ha_event *event, uint
             ha_pair_hold(pair, event->slot, event->wait, now);
         break;
     case HA_EV_TIMER:
-        ha_on_timer(pair, now, out);
+        ha_on_timer(pair, event->value != 0, now, out);
         break;
     default:
         if (ha_event_is_current(pair, event))

@@ -159,7 +159,7 @@ struct ha_view {
 
 struct ha_pair_config {
     uint64_t connect_timeout; /* ns until the first lane must carry work */
-    uint64_t deadline;        /* ns without a lane until the endpoint fails */
+    uint64_t deadline;        /* ns without a lane until the endpoint fails; HA_PATIENCE times as long while the peer answers */
     uint64_t standby_delay;   /* ns after which slot 1 does not wait for slot 0 */
     uint64_t cooldown;        /* ns between closing a lane and rebuilding it */
     uint64_t drain_timeout;   /* ns that a failing endpoint waits for its queue pairs */
@@ -167,6 +167,10 @@ struct ha_pair_config {
     uint64_t failback;        /* ns that the preferred lane must have been ready before work goes
                                  back to it; 0 = never, or HA_FAILBACK_AUTO. The decider's counts */
 };
+
+/* Moving takes some work of the peer's program. One that answers but has not done it yet computes, is stopped now and
+ * then or hardly gets a processor. */
+#define HA_PATIENCE 6u
 
 /* Work goes back after 5 s, or ten times the hold of HA_EV_HOLD, whichever is more. */
 #define HA_FAILBACK_AUTO    UINT64_MAX
@@ -189,6 +193,7 @@ struct ha_pair {
     uint32_t       rtx_n;      /* tries since the last change: rail = rtx_n % slots */
     uint64_t       rtx_at;     /* next retransmission */
     uint64_t       deadline;   /* fail then, 0 = not armed */
+    uint64_t       lost_at;    /* the deadline began then; 0 = it is that of connecting */
     uint64_t       standby_at;
     uint64_t       drain_at;   /* failing: do not wait for drains beyond this */
     uint64_t       linger_at;  /* both closing: do not wait for the peer beyond this, 0 = not armed */
@@ -217,7 +222,7 @@ enum ha_event_kind {
     HA_EV_CLOSE,        /* P  the user has let go; no operation is outstanding */
     HA_EV_HOLD,         /* A  slot wait: the rail is not to be trusted for so long. While the other lane works this
                               side does not rebuild the slot; the time until work goes back to it begins anew */
-    HA_EV_TIMER,        /* A  time has passed */
+    HA_EV_TIMER,        /* A  time has passed; value = 1: the peer answers on a rail that is up on both sides */
 };
 
 struct ha_event {

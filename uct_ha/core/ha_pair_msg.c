@@ -131,10 +131,13 @@ static void ha_pair_keep_deadline(struct ha_pair *pair, int had_tx, int has_tx, 
 {
     if (pair->flags & HA_PAIR_FAILED)
         return;
-    if (has_tx || ha_pair_both_closing(pair))
+    if (has_tx || ha_pair_both_closing(pair)) {
         pair->deadline = 0;
-    else if (had_tx && pair->cfg.deadline != 0)
+        pair->lost_at  = 0;
+    } else if (had_tx && pair->cfg.deadline != 0) {
         pair->deadline = now + pair->cfg.deadline;
+        pair->lost_at  = now;
+    }
 }
 
 static uint64_t ha_failback_wait(const struct ha_pair *pair)

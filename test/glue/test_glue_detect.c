@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* What is noticed by its silence, and what is not to be taken for silence. */
+
+#include "glue_tests.h"
+
+#include <string.h>
+
+static void one_put(int s)
+{
+    struct side *side = &world.side[s];
+    uint64_t     value = 1;
+    ucs_status_t status;
+
+    status = uct_ep_put_short(side->ep[0], &value, sizeof(value), (uintptr_t)world.side[!s].memory,
+                              side->rkey.rkey);
+    assert_true(status == UCS_OK || status == UCS_ERR_NO_RESOURCE);
+}
+
+/* The rail answers and nobody tells of an error, but nothing ends: the RTO finds it, once. */
+static void test_stuck_lane(void **state)
+{
+    (void)state;
+    redundant_open(310, "");
+    fake_set(A0, FAKE_STALL, 1000);
+    am_post(0, 0, 20);
+    rma_put(0, 0, 10);
+    redundant_check();
+    pump_until(stats().failovers == 2);
+    fake_set(A0, FAKE_STALL, 0);
+    wait_standbys(2);
+    fake_set(B1, FAKE_STALL, 990); /* slow, but it moves */
+    am_post(0, 0, 20);
+    pump_ms(1500);
+    assert_int_equal(stats().failovers, 2);
+    fake_set(B1, FAKE_STALL, 0);
+    redundant_check();
+}
+
+/* A long operation may take longer than the RTO. */
+static void test_long_operation(void **state)
+{
+    struct side   *side   = &world.side[0];
+    size_t         length = 16u << 20;
+    uct_iov_t      iov;
+    struct counted done;
+
+    (void)state;
+    world_open(311, "");
+    memory_open(length);
+    ep_open(0, 0);
+    am_post(0, 0, 4);
+    pump_until(am_all_here());
+    flush_all();
+    wait_standbys(2);
+    iov = (uct_iov_t){ .buffer = side->memory, .length = length, .memh = side->memh, .count = 1 };
+    fake_set(A0, FAKE_STALL, 1000);
+    assert_int_equal(uct_ep_put_zcopy(side->ep[0], &iov, 1, (uintptr_t)world.side[1].memory,
+                                      side->rkey.rkey, count_completion(&done)), UCS_INPROGRESS);
+    pump_ms(750); /* the RTO is 400 ms, and the length adds 512 */
+    assert_int_equal(stats().failovers, 0);
+    fake_set(A0, FAKE_STALL, 0);
+    pump_until(done.called == 1);
+    assert_int_equal(done.status, UCS_OK);
+    assert_int_equal(stats().failovers, 0);
+    flush_all();
+    memory_close();
+}
+
+/* Its probes get lost, and its program hears nothing of the PUTs that arrive: the device
+ * knows that the rail works. */
+static void test_rail_that_only_carries_puts(void **state)
+{
+    uint64_t start;
+
+    (void)state;
+    redundant_open(312, "HEARTBEAT=10ms");
+    fake_set(A0, FAKE_LOSE_CTL, 1000);
+    fake_set(B0, FAKE_LOSE_CTL, 1000);
+    for (start = now_ns(); now_ns() - start < 500000000ull;) {
+        one_put(0);
+        pump();
+    }
+    assert_int_equal(stats().failovers, 0);
+    assert_true(stats().heartbeats_missed > 20);
+    pump_until(stats().failovers == 2); /* and that it is silent */
+    flush_all();
+}
+
+/* Without heartbeats it is UCX's own keepalive that asks. */
+static void test_check_without_heartbeats(void **state)
+{
+    struct side *side = &world.side[0];
+
+    (void)state;
+    world_open(313, "HEARTBEAT=0 DEAD_PEER=300ms");
+    ep_open(0, 0);
+    am_post(0, 0, 4);
+    pump_until(am_all_here());
+    flush_all();
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(uct_ep_check(side->ep[0], 0, NULL), UCS_OK);
+        pump_ms(50);
+    }
+    assert_int_equal(side->errors, 0);
+    fake_port_silently(B0, 0);
+    fake_port_silently(B1, 0);
+    for (int i = 0; i < 100 && side->errors == 0; i++) {
+        (void)uct_ep_check(side->ep[0], 0, NULL);
+        pump_ms(50);
+    }
+    assert_int_equal(side->errors, 1);
+    assert_int_equal(side->error, UCS_ERR_ENDPOINT_TIMEOUT);
+}
+
+int glue_detect(void)
+{
+    const struct CMUnitTest tests[] = {
+        GLUE_TEST(test_stuck_lane),
+        GLUE_TEST(test_long_operation),
+        GLUE_TEST(test_rail_that_only_carries_puts),
+        GLUE_TEST(test_check_without_heartbeats),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
