@@ -10,14 +10,29 @@
 #include "hte_error.h"
 #include "hte_worker.h"
 
+/* Enters the engine, and takes a reference: release() undoes both. */
 static int batch_of(struct hte_engine *engine, hte_batch_t id, struct hte_batch **batch)
 {
+    int error = hte_enter(engine);
+
     *batch = NULL;
-    if (engine == NULL) {
-        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "engine is NULL");
+    if (error != HTE_OK) {
+        return error;
     }
     *batch = hte_batches_get(&engine->batches, id);
-    return *batch == NULL ? HTE_ERR_BAD_HANDLE : HTE_OK;
+    if (*batch == NULL) {
+        hte_leave(engine);
+        return HTE_ERR_BAD_HANDLE;
+    }
+    return HTE_OK;
+}
+
+static void release(struct hte_batch *batch)
+{
+    struct hte_engine *engine = batch->engine;
+
+    hte_batch_put(batch);
+    hte_leave(engine);
 }
 
 static void init_condition(pthread_cond_t *condition)
@@ -48,13 +63,13 @@ static int add_to_table(struct hte_engine *engine, struct hte_batch *batch)
     return HTE_OK;
 }
 
-int hte_batch_alloc(struct hte_engine *engine, size_t capacity, hte_batch_t *id)
+static int alloc(struct hte_engine *engine, size_t capacity, hte_batch_t *id)
 {
     struct hte_batch *batch;
     int error;
 
-    if (engine == NULL || id == NULL || capacity == 0 || capacity > HTE_BATCH_MAX) {
-        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "engine or batch is NULL, or capacity %zu is not from 1 to %u", capacity,
+    if (id == NULL || capacity == 0 || capacity > HTE_BATCH_MAX) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "batch is NULL, or capacity %zu is not from 1 to %u", capacity,
                         HTE_BATCH_MAX);
     }
     batch = malloc(sizeof(*batch) + capacity * sizeof(batch->tasks[0]));
@@ -79,6 +94,17 @@ int hte_batch_alloc(struct hte_engine *engine, size_t capacity, hte_batch_t *id)
     }
     *id = batch->id;
     return HTE_OK;
+}
+
+int hte_batch_alloc(struct hte_engine *engine, size_t capacity, hte_batch_t *id)
+{
+    int error = hte_enter(engine);
+
+    if (error == HTE_OK) {
+        error = alloc(engine, capacity, id);
+        hte_leave(engine);
+    }
+    return error;
 }
 
 static struct timespec deadline(int timeout_ms)
@@ -118,7 +144,7 @@ int hte_batch_free(struct hte_engine *engine, hte_batch_t id)
     if (atomic_load(&batch->unfinished) > 0) {
         error = hte_fail(HTE_ERR_BATCH_BUSY, "%u of %u requests are unfinished: wait for them, or cancel",
                          atomic_load(&batch->unfinished), atomic_load(&batch->submitted));
-        hte_batch_put(batch);
+        release(batch);
         return error;
     }
     if (!hte_batch_in_callback()) {
@@ -131,12 +157,13 @@ int hte_batch_free(struct hte_engine *engine, hte_batch_t id)
         atomic_fetch_sub(&engine->batches.open, 1);
     }
     pthread_mutex_unlock(&engine->batches.lock);
-    hte_batch_put(batch);
-    if (!is_first) {
-        return hte_fail(HTE_ERR_BAD_HANDLE, "another thread freed the batch");
+    if (is_first) {
+        hte_batch_put(batch); /* the table's */
+    } else {
+        error = hte_fail(HTE_ERR_BAD_HANDLE, "another thread freed the batch");
     }
-    hte_batch_put(batch);
-    return HTE_OK;
+    release(batch);
+    return error;
 }
 
 static void read_status(const struct hte_batch *batch, struct hte_batch_status *status)
@@ -171,7 +198,7 @@ int hte_batch_status(struct hte_engine *engine, hte_batch_t id, struct hte_batch
     } else {
         read_status(batch, status);
     }
-    hte_batch_put(batch);
+    release(batch);
     return error;
 }
 
@@ -191,7 +218,7 @@ int hte_request_status(struct hte_engine *engine, hte_batch_t id, size_t index, 
         status->error       = atomic_load(&batch->tasks[index].error);
         status->transferred = atomic_load(&batch->tasks[index].transferred);
     }
-    hte_batch_put(batch);
+    release(batch);
     return error;
 }
 
@@ -221,6 +248,7 @@ int hte_batch_wait(struct hte_engine *engine, hte_batch_t id, int timeout_ms, st
         return error;
     }
     atomic_fetch_add(&engine->waiters, 1);
+    hte_leave(engine); /* hte_destroy() waits for waiters later than for calls: it has to wake them */
     error = wait_batch(engine, batch, timeout_ms, status);
     hte_batch_put(batch);
     atomic_fetch_sub(&engine->waiters, 1);
@@ -242,7 +270,7 @@ int hte_batch_cancel(struct hte_engine *engine, hte_batch_t id)
             hte_worker_order(&engine->workers[i]);
         }
     }
-    hte_batch_put(batch);
+    release(batch);
     return HTE_OK;
 }
 
@@ -257,7 +285,7 @@ static int begin_change(struct hte_engine *engine, hte_batch_t id, struct hte_ba
     pthread_mutex_lock(&(*batch)->submit_lock);
     if (atomic_load(&(*batch)->submitted) > 0) {
         pthread_mutex_unlock(&(*batch)->submit_lock);
-        hte_batch_put(*batch);
+        release(*batch);
         return hte_fail(HTE_ERR_INVALID_ARGUMENT, "requests were submitted already");
     }
     return HTE_OK;
@@ -266,7 +294,7 @@ static int begin_change(struct hte_engine *engine, hte_batch_t id, struct hte_ba
 static void end_change(struct hte_batch *batch)
 {
     pthread_mutex_unlock(&batch->submit_lock);
-    hte_batch_put(batch);
+    release(batch);
 }
 
 int hte_batch_set_priority(struct hte_engine *engine, hte_batch_t id, int priority)

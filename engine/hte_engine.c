@@ -52,6 +52,24 @@ static int open_meta(struct hte_engine *engine, const struct hte_config *config)
 
 /* ---- life ---- */
 
+int hte_enter(struct hte_engine *engine)
+{
+    if (engine == NULL) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "engine is NULL");
+    }
+    atomic_fetch_add(&engine->calls, 1);
+    if (atomic_load(&engine->is_closing) && !hte_batch_in_callback()) {
+        hte_leave(engine);
+        return hte_fail(HTE_ERR_CANCELED, "the engine is being destroyed");
+    }
+    return HTE_OK;
+}
+
+void hte_leave(struct hte_engine *engine)
+{
+    atomic_fetch_sub(&engine->calls, 1);
+}
+
 static int open_workers(struct hte_engine *engine)
 {
     unsigned i;
@@ -158,12 +176,11 @@ static void stop_workers(struct hte_engine *engine)
     }
 }
 
-/* They were woken when their requests became final: let them leave. */
-static void await_waiters(struct hte_engine *engine)
+static void await_zero(_Atomic uint32_t *count)
 {
     static const struct timespec pause = {.tv_nsec = 1000000};
 
-    while (atomic_load(&engine->waiters) > 0) {
+    while (atomic_load(count) > 0) {
         nanosleep(&pause, NULL);
     }
 }
@@ -186,19 +203,21 @@ static void destroy(struct hte_engine *engine)
     struct hte_why why;
     unsigned i;
 
+    atomic_store(&engine->is_closing, true);
     hte_notify_stop(&engine->notify);
     if (engine->meta != NULL) {
         hte_meta_withdraw(engine->meta, &why);
     }
     stop_workers(engine);
+    await_zero(&engine->calls);
     if (engine->meta != NULL) {
         hte_meta_close(engine->meta);
     }
-    cancel_all(engine); /* a submit may have come in between */
+    cancel_all(engine); /* a submit may have come in between: it ends as the workers are closed */
     for (i = 0; i < engine->n_workers; ++i) {
         hte_worker_close(&engine->workers[i]);
     }
-    await_waiters(engine);
+    await_zero(&engine->waiters);
     free(engine->workers);
     free_batches(engine);
     hte_regions_cleanup(&engine->regions, &engine->rails);
@@ -268,13 +287,24 @@ void hte_destroy(struct hte_engine *engine)
     }
 }
 
-int hte_local_name(struct hte_engine *engine, char *name, size_t size)
+static int copy_name(struct hte_engine *engine, char *name, size_t size)
 {
-    const char *own = engine == NULL ? NULL : hte_meta_name(engine->meta);
+    const char *own = hte_meta_name(engine->meta);
 
-    if (own == NULL || name == NULL || strlen(own) >= size) {
-        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "engine or name is NULL, or there is room for %zu bytes only", size);
+    if (name == NULL || strlen(own) >= size) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "name is NULL, or there is room for %zu bytes only", size);
     }
     strcpy(name, own);
     return HTE_OK;
+}
+
+int hte_local_name(struct hte_engine *engine, char *name, size_t size)
+{
+    int error = hte_enter(engine);
+
+    if (error == HTE_OK) {
+        error = copy_name(engine, name, size);
+        hte_leave(engine);
+    }
+    return error;
 }

@@ -35,10 +35,17 @@ struct hte_engine {
     struct hte_meta     *meta;
     pthread_mutex_t      publish_lock; /* one publication at a time; guards version */
     uint64_t             version;
-    _Atomic bool         is_stopping;
-    _Atomic uint32_t     waiters; /* threads in hte_batch_wait() */
+    _Atomic bool         is_closing;  /* hte_destroy() has begun: calls are refused, long ones end soon */
+    _Atomic bool         is_stopping; /* the worker threads cancel everything and end */
+    _Atomic uint32_t     calls;       /* threads inside a function of hte.h, but for the next */
+    _Atomic uint32_t     waiters;     /* threads that sleep in hte_batch_wait() */
     _Atomic uint64_t     requests, requests_ended;
 };
+
+/* Around every call of hte.h, so that hte_destroy() frees nothing that a call uses. INVALID_ARGUMENT for NULL; CANCELED when the
+ * engine is being destroyed, except inside a callback: those run until the workers have ended. Only after HTE_OK: leave. */
+int hte_enter(struct hte_engine *engine);
+void hte_leave(struct hte_engine *engine);
 
 /* Wakes threads that sleep, for `count` new pieces. */
 void hte_engine_wake(struct hte_engine *engine, uint64_t count);

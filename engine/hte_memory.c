@@ -116,14 +116,14 @@ static int register_all(struct hte_engine *engine, const struct hte_memory *memo
     return error;
 }
 
-int hte_memory_register_batch(struct hte_engine *engine, const struct hte_memory *memories, size_t count)
+static int register_batch(struct hte_engine *engine, const struct hte_memory *memories, size_t count)
 {
     struct hte_region **regions;
     size_t i;
     int error = HTE_OK;
 
-    if (engine == NULL || memories == NULL || count == 0) {
-        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "engine or memories is NULL, or count is 0");
+    if (memories == NULL || count == 0) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "memories is NULL, or count is 0");
     }
     for (i = 0; i < count && error == HTE_OK; ++i) {
         error = check(&memories[i], i);
@@ -137,6 +137,17 @@ int hte_memory_register_batch(struct hte_engine *engine, const struct hte_memory
     }
     error = register_all(engine, memories, count, regions);
     free(regions);
+    return error;
+}
+
+int hte_memory_register_batch(struct hte_engine *engine, const struct hte_memory *memories, size_t count)
+{
+    int error = hte_enter(engine);
+
+    if (error == HTE_OK) {
+        error = register_batch(engine, memories, count);
+        hte_leave(engine);
+    }
     return error;
 }
 
@@ -198,13 +209,13 @@ static int unregister_all(struct hte_engine *engine, void *const *addrs, size_t 
     return error;
 }
 
-int hte_memory_unregister_batch(struct hte_engine *engine, void *const *addrs, size_t count)
+static int unregister_batch(struct hte_engine *engine, void *const *addrs, size_t count)
 {
     struct hte_region **regions;
     int error;
 
-    if (engine == NULL || addrs == NULL || count == 0 || has_duplicate(addrs, count)) {
-        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "engine or addrs is NULL, count is 0, or an address is there twice");
+    if (addrs == NULL || count == 0 || has_duplicate(addrs, count)) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "addrs is NULL, count is 0, or an address is there twice");
     }
     regions = calloc(count, sizeof(*regions));
     if (regions == NULL) {
@@ -214,6 +225,17 @@ int hte_memory_unregister_batch(struct hte_engine *engine, void *const *addrs, s
     error = unregister_all(engine, addrs, count, regions);
     pthread_mutex_unlock(&engine->publish_lock);
     free(regions);
+    return error;
+}
+
+int hte_memory_unregister_batch(struct hte_engine *engine, void *const *addrs, size_t count)
+{
+    int error = hte_enter(engine);
+
+    if (error == HTE_OK) {
+        error = unregister_batch(engine, addrs, count);
+        hte_leave(engine);
+    }
     return error;
 }
 

@@ -84,15 +84,15 @@ int hte_notify_receive(struct hte_notify *notify, const char *from, const char *
     return HTE_OK;
 }
 
-int hte_notify_drain(struct hte_engine *engine, struct hte_notification **notifications, size_t *count)
+static int drain(struct hte_engine *engine, struct hte_notification **notifications, size_t *count)
 {
     struct hte_notify *notify;
     struct hte_notification *array = NULL;
     struct hte_letter *letter;
     size_t i = 0;
 
-    if (engine == NULL || notifications == NULL || count == NULL) {
-        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "engine, notifications or count is NULL");
+    if (notifications == NULL || count == NULL) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "notifications or count is NULL");
     }
     notify = &engine->notify;
     pthread_mutex_lock(&notify->lock);
@@ -114,6 +114,17 @@ int hte_notify_drain(struct hte_engine *engine, struct hte_notification **notifi
     *notifications = array;
     *count         = i;
     return HTE_OK;
+}
+
+int hte_notify_drain(struct hte_engine *engine, struct hte_notification **notifications, size_t *count)
+{
+    int error = hte_enter(engine);
+
+    if (error == HTE_OK) {
+        error = drain(engine, notifications, count);
+        hte_leave(engine);
+    }
+    return error;
 }
 
 void hte_notify_free(struct hte_notification *notifications, size_t count)
@@ -158,10 +169,10 @@ static int deliver(struct hte_engine *engine, const char *segment, const char *n
     return hte_fail_why(error, &why);
 }
 
-int hte_notify_send(struct hte_engine *engine, hte_segment_t target, const char *name, const char *text)
+static int send_now(struct hte_engine *engine, hte_segment_t target, const char *name, const char *text)
 {
     struct hte_segment *segment;
-    int error = engine == NULL ? hte_fail(HTE_ERR_INVALID_ARGUMENT, "engine is NULL") : check(name, text);
+    int error = check(name, text);
 
     if (error != HTE_OK) {
         return error;
@@ -175,6 +186,17 @@ int hte_notify_send(struct hte_engine *engine, hte_segment_t target, const char 
     }
     error = deliver(engine, segment->name, name, text);
     hte_segment_put(segment);
+    return error;
+}
+
+int hte_notify_send(struct hte_engine *engine, hte_segment_t target, const char *name, const char *text)
+{
+    int error = hte_enter(engine);
+
+    if (error == HTE_OK) {
+        error = send_now(engine, target, name, text);
+        hte_leave(engine);
+    }
     return error;
 }
 

@@ -9,10 +9,10 @@
 #include "hte_engine.h"
 #include "hte_error.h"
 
-int hte_segment_open(struct hte_engine *engine, const char *name, hte_segment_t *segment)
+static int open_segment(struct hte_engine *engine, const char *name, hte_segment_t *segment)
 {
-    if (engine == NULL || name == NULL || segment == NULL || name[0] == '\0' || strlen(name) > HTE_NAME_MAX) {
-        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "engine, name or segment is NULL, or the name has not 1 to %d bytes",
+    if (name == NULL || segment == NULL || name[0] == '\0' || strlen(name) > HTE_NAME_MAX) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "name or segment is NULL, or the name has not 1 to %d bytes",
                         HTE_NAME_MAX);
     }
     if (strcmp(name, hte_meta_name(engine->meta)) == 0) {
@@ -20,6 +20,17 @@ int hte_segment_open(struct hte_engine *engine, const char *name, hte_segment_t 
         return HTE_OK;
     }
     return hte_segments_open(&engine->segments, engine->meta, name, segment);
+}
+
+int hte_segment_open(struct hte_engine *engine, const char *name, hte_segment_t *segment)
+{
+    int error = hte_enter(engine);
+
+    if (error == HTE_OK) {
+        error = open_segment(engine, name, segment);
+        hte_leave(engine);
+    }
+    return error;
 }
 
 static void order_all(struct hte_engine *engine)
@@ -31,19 +42,27 @@ static void order_all(struct hte_engine *engine)
     }
 }
 
-int hte_segment_close(struct hte_engine *engine, hte_segment_t segment)
+static int close_segment(struct hte_engine *engine, hte_segment_t segment)
 {
     int error;
 
-    if (engine == NULL) {
-        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "engine is NULL");
-    }
     if (segment == HTE_SEGMENT_LOCAL) {
         return HTE_OK;
     }
     error = hte_segments_close(&engine->segments, segment);
     if (error == HTE_OK) {
         order_all(engine);
+    }
+    return error;
+}
+
+int hte_segment_close(struct hte_engine *engine, hte_segment_t segment)
+{
+    int error = hte_enter(engine);
+
+    if (error == HTE_OK) {
+        error = close_segment(engine, segment);
+        hte_leave(engine);
     }
     return error;
 }
@@ -64,6 +83,11 @@ static int sync_all(struct hte_engine *engine)
 
     all = hte_segments_all(&engine->segments, &count);
     for (i = 0; i < count; ++i) {
+        if (atomic_load(&engine->is_closing)) {
+            first = hte_fail(HTE_ERR_CANCELED, "the engine is being destroyed");
+            hte_segment_put(all[i]);
+            continue;
+        }
         error = sync_one(engine, all[i]);
         first = first == HTE_OK ? error : first;
     }
@@ -74,27 +98,34 @@ static int sync_all(struct hte_engine *engine)
 /* A reference in *segment. */
 static int find(struct hte_engine *engine, hte_segment_t id, struct hte_segment **segment)
 {
-    *segment = NULL;
-    if (engine == NULL) {
-        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "engine is NULL");
-    }
     *segment = hte_segments_get(&engine->segments, id);
     return *segment != NULL ? HTE_OK : hte_fail(HTE_ERR_BAD_HANDLE, "segment %d is not open", id);
 }
 
-int hte_segment_sync(struct hte_engine *engine, hte_segment_t id)
+static int sync_segment(struct hte_engine *engine, hte_segment_t id)
 {
     struct hte_segment *segment;
     int error;
 
-    if (engine != NULL && id == HTE_SEGMENT_LOCAL) {
+    if (id == HTE_SEGMENT_LOCAL) {
         return HTE_OK;
     }
-    if (engine != NULL && id == HTE_SEGMENT_NONE) {
+    if (id == HTE_SEGMENT_NONE) {
         return sync_all(engine);
     }
     error = find(engine, id, &segment);
     return error == HTE_OK ? sync_one(engine, segment) : error;
+}
+
+int hte_segment_sync(struct hte_engine *engine, hte_segment_t id)
+{
+    int error = hte_enter(engine);
+
+    if (error == HTE_OK) {
+        error = sync_segment(engine, id);
+        hte_leave(engine);
+    }
+    return error;
 }
 
 /* ---- warm-up ---- */
@@ -154,6 +185,9 @@ static int wait_warm(struct hte_engine *engine, const struct hte_segment *segmen
         if (error != HTE_OK) {
             return hte_fail(error, "a connection to '%s' broke while it was made", segment->name);
         }
+        if (atomic_load(&engine->is_closing)) {
+            return hte_fail(HTE_ERR_CANCELED, "the engine is being destroyed");
+        }
         if (timeout_ms >= 0 && hte_now() >= end) {
             return hte_fail(HTE_ERR_TIMEOUT, "%u of %u connections to '%s' are made", count,
                             engine->n_workers * engine->rails.count, segment->name);
@@ -162,13 +196,13 @@ static int wait_warm(struct hte_engine *engine, const struct hte_segment *segmen
     }
 }
 
-int hte_segment_warm(struct hte_engine *engine, hte_segment_t id, int timeout_ms)
+static int warm(struct hte_engine *engine, hte_segment_t id, int timeout_ms)
 {
     struct hte_segment *segment;
     unsigned i;
     int error;
 
-    if (engine != NULL && id == HTE_SEGMENT_LOCAL) {
+    if (id == HTE_SEGMENT_LOCAL) {
         return HTE_OK;
     }
     error = find(engine, id, &segment);
@@ -185,9 +219,20 @@ int hte_segment_warm(struct hte_engine *engine, hte_segment_t id, int timeout_ms
     return error;
 }
 
+int hte_segment_warm(struct hte_engine *engine, hte_segment_t id, int timeout_ms)
+{
+    int error = hte_enter(engine);
+
+    if (error == HTE_OK) {
+        error = warm(engine, id, timeout_ms);
+        hte_leave(engine);
+    }
+    return error;
+}
+
 /* ---- looking ---- */
 
-int hte_segment_buffers(struct hte_engine *engine, hte_segment_t id, struct hte_buffer *buffers, size_t *count)
+static int list_buffers(struct hte_engine *engine, hte_segment_t id, struct hte_buffer *buffers, size_t *count)
 {
     struct hte_segment *segment;
     struct hte_view *view;
@@ -211,4 +256,15 @@ int hte_segment_buffers(struct hte_engine *engine, hte_segment_t id, struct hte_
     hte_view_put(view);
     hte_segment_put(segment);
     return HTE_OK;
+}
+
+int hte_segment_buffers(struct hte_engine *engine, hte_segment_t id, struct hte_buffer *buffers, size_t *count)
+{
+    int error = hte_enter(engine);
+
+    if (error == HTE_OK) {
+        error = list_buffers(engine, id, buffers, count);
+        hte_leave(engine);
+    }
+    return error;
 }

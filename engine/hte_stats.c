@@ -36,13 +36,13 @@ static void fill_load(struct hte_engine *engine, unsigned index, struct hte_nic_
     snprintf(load->device, sizeof(load->device), "%s", rail->name);
 }
 
-int hte_nic_load(struct hte_engine *engine, struct hte_nic_load *loads, size_t *count)
+static int list_loads(struct hte_engine *engine, struct hte_nic_load *loads, size_t *count)
 {
     size_t room;
     unsigned i;
 
-    if (engine == NULL || count == NULL) {
-        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "engine or count is NULL");
+    if (count == NULL) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "count is NULL");
     }
     room   = loads == NULL ? 0 : *count;
     *count = engine->rails.count;
@@ -50,6 +50,17 @@ int hte_nic_load(struct hte_engine *engine, struct hte_nic_load *loads, size_t *
         fill_load(engine, i, &loads[i]);
     }
     return HTE_OK;
+}
+
+int hte_nic_load(struct hte_engine *engine, struct hte_nic_load *loads, size_t *count)
+{
+    int error = hte_enter(engine);
+
+    if (error == HTE_OK) {
+        error = list_loads(engine, loads, count);
+        hte_leave(engine);
+    }
+    return error;
 }
 
 static void fill_link(const struct hte_conn *conn, struct hte_link *link)
@@ -66,15 +77,15 @@ static void fill_link(const struct hte_conn *conn, struct hte_link *link)
     snprintf(link->peer, sizeof(link->peer), "%s", conn->segment->name);
 }
 
-int hte_links(struct hte_engine *engine, struct hte_link *links, size_t *count)
+static int list_links(struct hte_engine *engine, struct hte_link *links, size_t *count)
 {
     struct hte_link_ring *at;
     struct hte_worker *worker;
     size_t room, found = 0;
     unsigned i;
 
-    if (engine == NULL || count == NULL) {
-        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "engine or count is NULL");
+    if (count == NULL) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "count is NULL");
     }
     room = links == NULL ? 0 : *count;
     for (i = 0; i < engine->n_workers; ++i) {
@@ -91,6 +102,17 @@ int hte_links(struct hte_engine *engine, struct hte_link *links, size_t *count)
     return HTE_OK;
 }
 
+int hte_links(struct hte_engine *engine, struct hte_link *links, size_t *count)
+{
+    int error = hte_enter(engine);
+
+    if (error == HTE_OK) {
+        error = list_links(engine, links, count);
+        hte_leave(engine);
+    }
+    return error;
+}
+
 static uint64_t count_regions(struct hte_engine *engine)
 {
     uint64_t count;
@@ -101,14 +123,14 @@ static uint64_t count_regions(struct hte_engine *engine)
     return count;
 }
 
-int hte_counters(struct hte_engine *engine, struct hte_counters *counters)
+static int read_counters(struct hte_engine *engine, struct hte_counters *counters)
 {
     struct hte_counters all = {.size = sizeof(all)};
     size_t size;
     unsigned i;
 
-    if (engine == NULL || counters == NULL || counters->size < sizeof(counters->size)) {
-        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "engine or counters is NULL, or counters.size is not set");
+    if (counters == NULL || counters->size < sizeof(counters->size)) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "counters is NULL, or counters.size is not set");
     }
     all.requests       = atomic_load(&engine->requests);
     all.requests_ended = atomic_load(&engine->requests_ended);
@@ -124,4 +146,15 @@ int hte_counters(struct hte_engine *engine, struct hte_counters *counters)
     memcpy(counters, &all, size);
     counters->size = size;
     return HTE_OK;
+}
+
+int hte_counters(struct hte_engine *engine, struct hte_counters *counters)
+{
+    int error = hte_enter(engine);
+
+    if (error == HTE_OK) {
+        error = read_counters(engine, counters);
+        hte_leave(engine);
+    }
+    return error;
 }

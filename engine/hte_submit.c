@@ -334,10 +334,14 @@ static int submit(struct hte_engine *engine, hte_batch_t id, const struct hte_re
 {
     struct submission submission = {
         .engine = engine, .requests = requests, .count = count, .notice = notice};
-    int error;
+    int error = hte_enter(engine);
 
+    if (error != HTE_OK) {
+        return error;
+    }
     submission.batch = hte_batches_get(&engine->batches, id);
     if (submission.batch == NULL) {
+        hte_leave(engine);
         return HTE_ERR_BAD_HANDLE;
     }
     pthread_mutex_lock(&submission.batch->submit_lock);
@@ -346,20 +350,21 @@ static int submit(struct hte_engine *engine, hte_batch_t id, const struct hte_re
     pthread_mutex_unlock(&submission.batch->submit_lock);
     forget_segment(&submission);
     hte_batch_put(submission.batch);
+    hte_leave(engine);
     return error;
 }
 
-static int check_arguments(const struct hte_engine *engine, const struct hte_request *requests, size_t count)
+static int check_arguments(const struct hte_request *requests, size_t count)
 {
-    if (engine == NULL || requests == NULL || count == 0) {
-        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "engine or requests is NULL, or count is 0");
+    if (requests == NULL || count == 0) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "requests is NULL, or count is 0");
     }
     return HTE_OK;
 }
 
 int hte_batch_submit(struct hte_engine *engine, hte_batch_t batch, const struct hte_request *requests, size_t count)
 {
-    int error = check_arguments(engine, requests, count);
+    int error = check_arguments(requests, count);
 
     return error != HTE_OK ? error : submit(engine, batch, requests, count, NULL);
 }
@@ -368,7 +373,7 @@ int hte_batch_submit_notify(struct hte_engine *engine, hte_batch_t batch, const 
                             size_t count, const char *notify_name, const char *notify_text)
 {
     struct hte_notice *notice;
-    int error = check_arguments(engine, requests, count);
+    int error = check_arguments(requests, count);
 
     if (error != HTE_OK) {
         return error;

@@ -217,14 +217,14 @@ static json_t *list_of(const struct hte_rails *rails, uint32_t mask)
     return list;
 }
 
-int hte_topology_export(struct hte_engine *engine, char **json)
+static int export(struct hte_engine *engine, char **json)
 {
     struct hte_location *location;
     json_t *root, *lists;
     unsigned i;
 
-    if (engine == NULL || json == NULL) {
-        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "engine or json is NULL");
+    if (json == NULL) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "json is NULL");
     }
     root = json_object();
     for (i = 0; i < engine->topology.count; ++i) {
@@ -237,4 +237,15 @@ int hte_topology_export(struct hte_engine *engine, char **json)
     *json = json_dumps(root, JSON_COMPACT);
     json_decref(root);
     return *json != NULL ? HTE_OK : hte_fail(HTE_ERR_MEMORY, "no memory for the topology's text");
+}
+
+int hte_topology_export(struct hte_engine *engine, char **json)
+{
+    int error = hte_enter(engine);
+
+    if (error == HTE_OK) {
+        error = export(engine, json);
+        hte_leave(engine);
+    }
+    return error;
 }

@@ -137,10 +137,11 @@ struct hte_config {
 int hte_create(const struct hte_config *config, struct hte_engine **engine);
 
 /*
- * End everything: refuse new calls, send the notifications of batches that completed, cancel what is queued, wait for
+ * End everything: refuse new calls (CANCELED, should one begin meanwhile), send the notifications of batches that completed, cancel what is queued, wait for
  * what is under way, unpublish, unregister, stop the threads. Waiters return HTE_ERR_CANCELED. BLOCKS: until operations under way have ended; after
- * option shutdown_timeout_ms (5000) their connections are broken off, so it always returns. No other call on
- * this engine may begin after it; not from a callback. NULL is nothing.
+ * option shutdown_timeout_ms (5000) their connections are broken off; and until the calls of other threads that are inside libhte have
+ * returned, each in its own bound, but hte_segment_warm(), hte_segment_sync() of many and hte_batch_wait() soon. So it always returns. No other call on
+ * this engine may begin after it has returned; not from a callback. NULL is nothing.
  */
 void hte_destroy(struct hte_engine *engine);
 

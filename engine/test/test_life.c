@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ends that meet something still running: a batch freed under its callback, an engine destroyed under calls. */
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "fixture.h"
@@ -141,6 +145,134 @@ static void test_bad_eventfd(void **state)
     hte_destroy(engine);
 }
 
+/* ---- an engine and calls of other threads ---- */
+
+struct call {
+    struct fixture *f;
+    int           (*make)(struct fixture *f);
+    _Atomic int     error;      /* 1: not back yet */
+};
+
+static char silent_name[64]; /* of somebody who accepts connections and says nothing */
+
+static int call_open(struct fixture *f)
+{
+    hte_segment_t segment;
+
+    return hte_segment_open(f->engine, silent_name, &segment);
+}
+
+static int call_sync(struct fixture *f)
+{
+    return hte_segment_sync(f->engine, HTE_SEGMENT_NONE);
+}
+
+static int call_send(struct fixture *f)
+{
+    return hte_notify_send(f->engine, f->segment, "name", "text");
+}
+
+static int call_warm(struct fixture *f)
+{
+    return hte_segment_warm(f->engine, f->segment, -1);
+}
+
+static int submit_one(struct fixture *f, struct hte_request r, hte_batch_t *batch)
+{
+    int error = hte_batch_alloc(f->engine, 1, batch);
+
+    return error == HTE_OK ? hte_batch_submit(f->engine, *batch, &r, 1) : error;
+}
+
+static int call_submit(struct fixture *f)
+{
+    hte_batch_t batch;
+
+    return submit_one(f, request(f, HTE_WRITE, 0, 2 * SIZE, 10), &batch); /* has to ask the target */
+}
+
+static int call_wait(struct fixture *f)
+{
+    hte_batch_t batch;
+    int error = submit_one(f, request(f, HTE_READ, 0, 0, SIZE), &batch);
+
+    return error == HTE_OK ? hte_batch_wait(f->engine, batch, -1, NULL) : error;
+}
+
+/* Short ones, as many as go in. */
+static int call_looks(struct fixture *f)
+{
+    struct hte_counters counters = {.size = sizeof(counters)};
+    size_t count                 = 0;
+    int error;
+
+    do {
+        error = hte_counters(f->engine, &counters);
+        error = error == HTE_OK ? hte_links(f->engine, NULL, &count) : error;
+    } while (error == HTE_OK);
+    return error;
+}
+
+static void *make_call(void *arg)
+{
+    struct call *call = arg;
+
+    call->error = call->make(call->f);
+    return NULL;
+}
+
+/* Listens and never answers. */
+static int be_silent(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length           = sizeof(address);
+    int fd                     = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, length), 0);
+    assert_int_equal(listen(fd, 8), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &length), 0);
+    snprintf(silent_name, sizeof(silent_name), "127.0.0.1:%u", ntohs(address.sin_port));
+    return fd;
+}
+
+/* No call is inside the library when hte_destroy() has returned. */
+static void test_destroy_under_calls(void **state)
+{
+    static const struct hte_option options[] = {{"shutdown_timeout_ms", "100"}, {"handshake_timeout_ms", "1000"}};
+    static const struct target_buffer buffer = {.length = SIZE};
+    struct call calls[] = {{.make = call_open}, {.make = call_sync}, {.make = call_send}, {.make = call_warm},
+                           {.make = call_submit}, {.make = call_wait}, {.make = call_looks}};
+    enum { CALLS = sizeof(calls) / sizeof(calls[0]) };
+    pthread_t threads[CALLS];
+    struct fixture f;
+    int i, silent;
+
+    (void)state;
+    silent = be_silent();
+    open_with(&f, options, 2, &buffer, 1);
+    target_pause(&f.target);
+    for (i = 0; i < CALLS; ++i) {
+        calls[i].f     = &f;
+        calls[i].error = 1;
+        assert_int_equal(pthread_create(&threads[i], NULL, make_call, &calls[i]), 0);
+    }
+    usleep(100000);
+    hte_destroy(f.engine);
+    usleep(100000); /* from the library's last step to ours */
+    for (i = 0; i < CALLS; ++i) {
+        assert_true(calls[i].error <= HTE_OK);
+    }
+    assert_int_equal(calls[3].error, HTE_ERR_CANCELED);
+    assert_true(calls[5].error == HTE_ERR_CANCELED || calls[5].error == HTE_OK); /* cma reads from one that stands */
+    assert_int_equal(calls[6].error, HTE_ERR_CANCELED);
+    for (i = 0; i < CALLS; ++i) {
+        pthread_join(threads[i], NULL);
+    }
+    close(silent);
+    target_kill(&f.target);
+    free(f.memory);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -148,6 +280,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_free_outlasts_callback),
         cmocka_unit_test(test_eventfd_of_another),
         cmocka_unit_test(test_bad_eventfd),
+        cmocka_unit_test(test_destroy_under_calls),
     };
 
     target_main(argc, argv);
