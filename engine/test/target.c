@@ -269,7 +269,10 @@ void target_resume(struct target *target)
 
 void target_stop(struct target *target)
 {
-    if (reap(target) != 0) {
+    int status = reap(target);
+
+    if (status != 0) {
+        fprintf(stderr, "target: wait status 0x%x\n", (unsigned)status);
         fail("did not end well");
     }
 }
