@@ -130,6 +130,9 @@ static uint64_t execute(const struct uct_ha_amo_request *request)
 
 static int check(struct uct_ha_conn *conn, const struct uct_ha_amo_request *request)
 {
+    if (conn->iface->caps & HA_CAP_ATOMIC_HW) {
+        return ENOTSUP; /* our card executes them: done here as well they would not be atomic */
+    }
     if ((request->size != 4 && request->size != 8) || request->op >= UCT_ATOMIC_OP_LAST ||
         request->address % request->size != 0) {
         return EINVAL;
@@ -210,8 +213,9 @@ static void take_reply(struct uct_ha_conn *conn, const struct uct_ha_amo_reply *
         return;
     }
     if (reply->status != 0) {
-        ucs_error("ha_rc: atomic refused by its target: %s; check the address, its alignment "
-                  "and the remote key", strerror((int)reply->status));
+        ucs_error("ha_rc: atomic refused by its target: %s; %s", strerror((int)reply->status),
+                  reply->status == ENOTSUP ? "its card executes them (UCX_HA_RC_ATOMICS=hw there)" :
+                  "check the address, its alignment and the remote key");
     }
     finish(conn, reply->value, reply->status == 0 ? UCS_OK : UCS_ERR_IO_ERROR);
     uct_ha_tx_complete_flushes(conn);

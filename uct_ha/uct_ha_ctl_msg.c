@@ -391,8 +391,8 @@ void uct_ha_ctl_accept_locked(struct uct_ha_iface *iface, const struct uct_ha_ac
         if (peer == NULL) {
             return; /* the peer asks again */
         }
-        peer->caps = header->caps;
     }
+    uct_ha_peer_offers(peer, accept->record.slots, header->credits, header->caps);
     learn_rails(peer, header);
     uct_ha_peer_resolve(peer, uct_ha_now());
     if (!uct_ha_opts_learn_locked(peer, header)) {

@@ -42,11 +42,9 @@ static struct uct_ha_peer *peer_of_address(struct uct_ha_iface *iface,
     peer = uct_ha_peer_find(iface, where.cookie);
     if (peer == NULL) {
         peer = uct_ha_peer_create(iface, where.cookie, where.slots, where.credits);
-        if (peer != NULL) {
-            peer->caps = where.caps;
-        }
     }
     if (peer != NULL) {
+        uct_ha_peer_offers(peer, where.slots, where.credits, where.caps);
         uct_ha_peer_set_zone(peer, 0, primary.zone);
         uct_ha_peer_set_zone(peer, 1, where.standby.zone);
         if (!peer->rail[0].known) {

@@ -49,6 +49,15 @@ struct uct_ha_peer *uct_ha_peer_create(struct uct_ha_iface *iface, uint64_t cook
     return peer;
 }
 
+void uct_ha_peer_offers(struct uct_ha_peer *peer, unsigned slots, unsigned credits, unsigned caps)
+{
+    if (ucs_list_is_empty(&peer->conns)) {
+        peer->slots   = slots;
+        peer->credits = credits;
+        peer->caps    = caps;
+    }
+}
+
 void uct_ha_peer_destroy(struct uct_ha_peer *peer)
 {
     for (int s = 0; s < HA_SLOTS; s++) {

@@ -50,7 +50,7 @@ struct uct_ha_peer {
     uint64_t                cookie;
     unsigned                slots;
     unsigned                credits;
-    unsigned                caps;       /* HA_CAP_*, constant */
+    unsigned                caps;       /* HA_CAP_*, constant while it has connections */
     struct ha_opts          opts;       /* connect options, with its first packet; then constant */
     uint8_t                 opts_known;
     uint8_t                 refused;    /* they are impossible: no connection to it */
@@ -77,6 +77,11 @@ struct uct_ha_peer *uct_ha_peer_find(struct uct_ha_iface *iface, uint64_t cookie
 struct uct_ha_peer *uct_ha_peer_create(struct uct_ha_iface *iface, uint64_t cookie,
                                        unsigned slots, unsigned credits);
 void uct_ha_peer_destroy(struct uct_ha_peer *peer);
+
+/* What connections to it are made by, from its address or the packet that asks for one.
+ * Constant while there are any; before that a stranger's first packet may have created
+ * the peer, which says less. */
+void uct_ha_peer_offers(struct uct_ha_peer *peer, unsigned slots, unsigned credits, unsigned caps);
 
 /* Learn or refresh where a rail of the peer is; resolves it anew on change. */
 void uct_ha_peer_set_rail(struct uct_ha_peer *peer, int slot,

@@ -7,6 +7,8 @@
 
 #include "glue_tests.h"
 
+#include "uct_ha_iface.h"
+
 #include <string.h>
 
 #define OPS 60
@@ -189,6 +191,23 @@ static void test_sw_towards_hw(void **state)
                      UCS_ERR_INVALID_PARAM);
 }
 
+/* Who does not know that our card executes them, and asks by message, is refused: two
+ * that execute are not atomic. */
+static void test_message_to_hw_owner(void **state)
+{
+    struct uct_ha_iface *iface;
+
+    (void)state;
+    open_hw(106, "ATOMICS=sw", "ATOMICS=hw");
+    iface = uct_ha_iface(world.side[0].iface);
+    uct_ha_peer_find(iface, uct_ha_iface(world.side[1].iface)->cookie)->caps &= ~HA_CAP_ATOMIC_HW;
+    retry(add(0));
+    pump_until(done[0].called == 1);
+    assert_int_equal(done[0].status, UCS_ERR_IO_ERROR);
+    assert_int_equal(*word_of(1), 0);
+    assert_int_equal(stats().ep_errors, 0);
+}
+
 /* What cannot be proven is not offered. */
 static void test_hw_with_count_is_sw(void **state)
 {
@@ -360,6 +379,7 @@ static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_hw_results_lost),
     GLUE_TEST(test_hw_towards_sw),
     GLUE_TEST(test_sw_towards_hw),
+    GLUE_TEST(test_message_to_hw_owner),
     GLUE_TEST(test_hw_with_count_is_sw),
     GLUE_TEST(test_failure_with_pending_posts),
     GLUE_TEST(test_purge_with_pending_posts),

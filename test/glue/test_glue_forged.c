@@ -197,10 +197,51 @@ static void test_flood_of_strangers(void **state)
     am_exchange(0, 20);
 }
 
+/* A packet for the instance that was here before us creates a peer that nothing is known
+ * of. When it connects, or we to it, it is what it says then. */
+static void test_stranger_becomes_peer(void **state)
+{
+    struct uct_ha_peer *peer;
+    struct forged       f;
+
+    (void)state;
+    for (int first = 0; first < 2; first++) {
+        world_open(196 + (uint64_t)first, "");
+        side_close(1);
+        side_open(1, "PROOF=count RX_QUEUE_INIT=64");
+        rma_open();
+        memset(&f, 0, sizeof(f));
+        f.header.type       = HA_PACKET_PING;
+        f.header.src_cookie = iface_of(1)->cookie;
+        f.header.dst_cookie = iface_of(0)->cookie + 1;
+        f.header.credits    = 3;
+        encode(&f);
+        bring(&f);
+        assert_non_null(peer_of(0));
+        assert_int_equal(peer_of(0)->stranger, 1);
+        ep_open(first, 0);
+        ep_open(!first, 0);
+        am_exchange(0, 8);
+        peer = peer_of(0);
+        assert_int_equal(peer->stranger, 0);
+        assert_true(peer->caps & HA_CAP_COUNTED);
+        assert_int_equal(peer->credits, iface_of(1)->credits);
+        assert_int_equal(conn_of(0)->put_counts, 1);
+        wait_standbys(2);
+        rma_put(0, 0, 20);
+        fake_port(A0, 0);
+        redundant_check();
+        assert_int_equal(stats().in_doubt + stats().ep_errors, 0);
+        world_close();
+        (void)glue_setup(NULL);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_forged_packets),
     GLUE_TEST(test_broken_packets),
     GLUE_TEST(test_flood_of_strangers),
+    GLUE_TEST(test_stranger_becomes_peer),
 };
 
 int glue_forged(void)
