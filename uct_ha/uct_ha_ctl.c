@@ -136,14 +136,15 @@ static void close_lane(struct uct_ha_lane *lane)
     uct_ha_ctl_event_locked(lane->conn, &event, HA_CTX_PROGRESS);
 }
 
-/* Nobody holds the connection here and it owes nothing: say so. */
+/* Nobody holds the connection here and it owes nothing: say so. One that the peer began
+ * may be bound yet, unless that has failed meanwhile. */
 static void close_unused(struct uct_ha_conn *conn)
 {
     struct ha_event event = { .kind = HA_EV_CLOSE };
 
     if (conn->ep == NULL && !conn->close_told && ha_log_used(&conn->log) == 0 &&
-        uct_ha_amo_outstanding(conn) == 0 && !uct_ha_amo_owes(conn) &&
-        (conn->was_bound || ha_pair_peer_closing(&conn->pair))) {
+        uct_ha_amo_outstanding(conn) == 0 && (conn->dead || !uct_ha_amo_owes(conn)) &&
+        (conn->was_bound || conn->dead || ha_pair_peer_closing(&conn->pair))) {
         conn->close_told = 1;
         uct_ha_ctl_event_locked(conn, &event, HA_CTX_PROGRESS);
     }

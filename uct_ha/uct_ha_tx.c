@@ -432,6 +432,9 @@ void uct_ha_tx_fail(struct uct_ha_conn *conn)
     if (owed || !__atomic_load_n(&conn->peer->bye_rx, __ATOMIC_RELAXED)) {
         uct_ha_tx_report(conn);
     }
+    if (conn->ep == NULL) {
+        uct_ha_ctl_attention(conn); /* nobody will close it */
+    }
 }
 
 void uct_ha_tx_queue_pending(struct uct_ha_conn *conn)

@@ -22,6 +22,7 @@ int glue_proof(void);
 int glue_ends(void);
 int glue_detect(void);
 int glue_paths(void);
+int glue_peers(void);
 int glue_forged(void);
 int glue_soak(void);
 int glue_zones(void);

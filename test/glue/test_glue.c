@@ -45,6 +45,7 @@ int main(int argc, char **argv)
     failed += glue_detect();
     failed += glue_ends();
     failed += glue_paths();
+    failed += glue_peers();
     failed += glue_forged();
     failed += glue_zones();
     failed += glue_devices();
