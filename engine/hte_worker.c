@@ -43,16 +43,19 @@ void hte_worker_order(struct hte_worker *worker)
     hte_worker_wake(worker);
 }
 
+/* A thread that sleeps on a full window is left alone: it could take nothing, and wakes when UCX has news for it. */
 void hte_engine_wake(struct hte_engine *engine, uint64_t count)
 {
     unsigned i, awake = 0;
     uint64_t wanted = 1 + count / 8;
+    int32_t idle;
 
     for (i = 0; i < engine->n_workers; ++i) {
-        awake += !atomic_load(&engine->workers[i].is_asleep);
+        awake += atomic_load(&engine->workers[i].rest) == HTE_AWAKE;
     }
     for (i = 0; i < engine->n_workers && awake < wanted; ++i) {
-        if (atomic_exchange(&engine->workers[i].is_asleep, false)) {
+        idle = HTE_IDLE;
+        if (atomic_compare_exchange_strong(&engine->workers[i].rest, &idle, HTE_AWAKE)) {
             hte_worker_wake(&engine->workers[i]);
             ++awake;
         }
@@ -104,11 +107,11 @@ static void fall_asleep(struct hte_worker *worker)
         fds[i] = (struct pollfd){.fd = worker->rail[i].event_fd, .events = POLLIN};
     }
     fds[worker->n_rails] = (struct pollfd){.fd = worker->wake_fd, .events = POLLIN};
-    atomic_store(&worker->is_asleep, true);
+    atomic_store(&worker->rest, worker->n_free > 0 ? HTE_IDLE : HTE_FULL); /* before the queue is looked at */
     if ((atomic_load(&worker->engine->queue.count) == 0 || worker->n_free == 0) && !atomic_load(&worker->has_orders)) {
         poll(fds, worker->n_rails + 1, sleep_ms(worker));
     }
-    atomic_store(&worker->is_asleep, false);
+    atomic_store(&worker->rest, HTE_AWAKE);
     if (fds[worker->n_rails].revents != 0 && read(worker->wake_fd, &drained, sizeof(drained)) < 0) {
         return; /* somebody else's wake was read before: nothing lost */
     }

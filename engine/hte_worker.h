@@ -59,6 +59,9 @@ struct hte_warm {
     struct hte_view     *view;    /* reference */
 };
 
+/* AWAKE, asleep with room for more slices, asleep with a full window. */
+enum hte_rest { HTE_AWAKE, HTE_IDLE, HTE_FULL };
+
 #define HTE_CONN_BUCKETS 256
 
 struct hte_worker {
@@ -67,7 +70,7 @@ struct hte_worker {
     pthread_t              thread;
     bool                   has_thread;
     int                    wake_fd;
-    _Atomic bool           is_asleep;
+    _Atomic int32_t        rest;        /* enum hte_rest */
     _Atomic bool           has_orders;  /* cancel, close, warm, stop: look at them */
     struct hte_worker_rail rail[HTE_RAILS_MAX];
 
