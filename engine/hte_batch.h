@@ -131,8 +131,9 @@ void hte_queue_init(struct hte_queue *queue);
 void hte_queue_cleanup(struct hte_queue *queue);
 /* Moves all pieces of `pieces` to the end. */
 void hte_queue_push(struct hte_queue *queue, unsigned priority, struct hte_link_ring *pieces, uint64_t count);
-/* Takes at most max pieces, of the highest priority that has some; appends them to `taken`. */
-void hte_queue_take(struct hte_queue *queue, unsigned max, struct hte_link_ring *taken);
+/* Takes at most max pieces, and no more once they have `bytes`, of the highest priority that has some; appends them to
+ * `taken`. More than a thread can post soon would wait there while other threads idle. */
+void hte_queue_take(struct hte_queue *queue, unsigned max, uint64_t bytes, struct hte_link_ring *taken);
 /* Takes those that were canceled, however many. */
 void hte_queue_take_canceled(struct hte_queue *queue, struct hte_link_ring *taken);
 

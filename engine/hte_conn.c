@@ -254,9 +254,9 @@ static ucs_status_ptr_t put_or_get(struct hte_conn *conn, struct hte_slice *slic
     return ucp_get_nbx(conn->ep, slice->local, slice->length, slice->remote, rkey, &param);
 }
 
-static void note_uncovered(struct hte_conn *conn)
+static void note_uncovered(struct hte_conn *conn, const struct hte_slice *slice)
 {
-    ++conn->uncovered;
+    conn->uncovered += slice->units;
     if (hte_ring_is_empty(&conn->dirty_link)) {
         hte_ring_append(&conn->worker->dirty, &conn->dirty_link);
     }
@@ -281,7 +281,7 @@ void hte_conn_post(struct hte_conn *conn, struct hte_slice *slice, struct hte_vi
         return;
     }
     if (slice->state.is_write) {
-        note_uncovered(conn);
+        note_uncovered(conn, slice);
     }
     request = put_or_get(conn, slice);
     if (!UCS_PTR_IS_PTR(request)) {

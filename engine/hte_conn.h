@@ -58,7 +58,7 @@ struct hte_conn {
     struct hte_keys     *keys;
     struct hte_link_ring posted;     /* slices, in order of seq */
     uint32_t             pending;    /* requests that UCX has */
-    uint32_t             uncovered;  /* WRITEs that no flush covers */
+    uint32_t             uncovered;  /* slices of WRITEs that no flush covers */
     uint64_t             seq;        /* of the last slice posted */
     struct hte_flush     flush[HTE_FLUSHES_MAX];
     _Atomic bool         is_warm;    /* something went through it since it was opened */

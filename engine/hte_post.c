@@ -36,7 +36,7 @@ static int code_of(int error)
 static void slice_free(struct hte_worker *worker, struct hte_slice *slice)
 {
     hte_ring_append(&worker->free, &slice->link);
-    ++worker->n_free;
+    worker->room += slice->units;
 }
 
 static void account_begin(struct hte_worker *worker, unsigned rail, uint64_t length)
@@ -62,7 +62,7 @@ static void account_end(struct hte_worker *worker, const struct hte_slice *slice
         atomic_fetch_add_explicit(&rails[rail].transferred, slice->length, memory_order_relaxed);
         atomic_fetch_add_explicit(&slice->conn->transferred, slice->length, memory_order_relaxed);
     } else {
-        atomic_fetch_add_explicit(&rails[rail].errors, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&rails[rail].errors, slice->units, memory_order_relaxed);
     }
 }
 
@@ -90,7 +90,7 @@ static void retry(struct hte_worker *worker, struct hte_slice *slice)
     slice->ready_at = worker->now;
     hte_ring_append(&worker->ready, &slice->link);
     ++worker->n_ready;
-    atomic_fetch_add_explicit(&worker->slices_retried, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&worker->slices_retried, slice->units, memory_order_relaxed);
 }
 
 static void lost(struct hte_worker *worker, struct hte_slice *slice, int error)
@@ -210,7 +210,8 @@ static void post(struct hte_worker *worker, struct hte_slice *slice)
         hte_slice_on(&slice->state, HTE_SLICE_POST, (int)rail);
         slice->posted_at = worker->now;
         account_begin(worker, rail, slice->length);
-        atomic_fetch_add_explicit(&worker->slices_posted, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&worker->posts, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&worker->slices_posted, slice->units, memory_order_relaxed);
         hte_conn_post(conn, slice, task->view);
     } else if (hte_conn_is_hopeless(conn)) {
         drop(worker, slice, conn->error);
@@ -278,21 +279,32 @@ static uint64_t remote_left(struct hte_piece *piece, uint64_t remote)
     return buffer->length - (remote - buffer->addr);
 }
 
+static void measure(struct hte_worker *worker, struct hte_piece *piece, struct hte_slice *slice)
+{
+    const struct hte_settings *settings = &worker->engine->settings;
+    uint64_t size                       = settings->slice_size;
+
+    if (worker->n_rails == 1) {
+        size = hte_cut_run(size, settings->run_size, worker->room);
+    }
+    slice->length = hte_cut(piece->state.left, size, settings->fragment_size,
+                            piece->local_end - (uint64_t)slice->local, remote_left(piece, slice->remote));
+    slice->units  = (uint32_t)hte_cut_units(slice->length, size, settings->slice_size, settings->fragment_size);
+    worker->room -= slice->units;
+}
+
 static void cut(struct hte_worker *worker, struct hte_piece *piece)
 {
     const struct hte_settings *settings = &worker->engine->settings;
     struct hte_task *task               = piece->task;
     struct hte_slice *slice             = HTE_OBJECT_OF(worker->free.next, struct hte_slice, link);
-    uint64_t remote                     = task->remote + piece->offset;
 
     hte_ring_remove(&slice->link);
-    --worker->n_free;
     find_borders(worker->engine, piece);
     slice->piece      = piece;
     slice->local      = task->local + piece->offset;
-    slice->remote     = remote;
-    slice->length     = hte_cut(piece->state.left, settings->slice_size, settings->fragment_size,
-                                piece->local_end - (uint64_t)slice->local, remote_left(piece, remote));
+    slice->remote     = task->remote + piece->offset;
+    measure(worker, piece, slice);
     slice->buffer     = piece->buffer;
     slice->preferred  = piece->preferred;
     slice->available  = piece->available;
@@ -347,7 +359,8 @@ static void begin(struct hte_task *task)
 static bool take(struct hte_worker *worker)
 {
     if (hte_ring_is_empty(&worker->pieces)) {
-        hte_queue_take(&worker->engine->queue, worker->n_free < TAKE_MAX ? worker->n_free : TAKE_MAX, &worker->pieces);
+        hte_queue_take(&worker->engine->queue, worker->room < TAKE_MAX ? worker->room : TAKE_MAX,
+                       worker->room * worker->engine->settings.slice_size, &worker->pieces);
     }
     return !hte_ring_is_empty(&worker->pieces);
 }
@@ -357,7 +370,7 @@ unsigned hte_post_pieces(struct hte_worker *worker)
     struct hte_piece *piece;
     unsigned count = 0;
 
-    while (worker->n_free > 0 && count < worker->engine->settings.window && take(worker)) {
+    while (worker->room > 0 && count < worker->engine->settings.window && take(worker)) {
         piece = HTE_OBJECT_OF(worker->pieces.next, struct hte_piece, link);
         if (is_unwanted(worker, piece)) {
             hte_ring_remove(&piece->link);

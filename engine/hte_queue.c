@@ -34,10 +34,11 @@ void hte_queue_push(struct hte_queue *queue, unsigned priority, struct hte_link_
     hte_ring_init(pieces);
 }
 
-void hte_queue_take(struct hte_queue *queue, unsigned max, struct hte_link_ring *taken)
+void hte_queue_take(struct hte_queue *queue, unsigned max, uint64_t bytes, struct hte_link_ring *taken)
 {
     struct hte_link_ring *head, *link;
     unsigned i, count = 0;
+    uint64_t length   = 0;
 
     if (atomic_load(&queue->count) == 0) {
         return;
@@ -45,8 +46,9 @@ void hte_queue_take(struct hte_queue *queue, unsigned max, struct hte_link_ring 
     pthread_mutex_lock(&queue->lock);
     for (i = 0; i < HTE_PRIORITIES && count == 0; ++i) {
         head = &queue->waiting[i];
-        while (count < max && !hte_ring_is_empty(head)) {
+        while (count < max && length < bytes && !hte_ring_is_empty(head)) {
             link = head->next;
+            length += HTE_OBJECT_OF(link, struct hte_piece, link)->state.left;
             hte_ring_remove(link);
             hte_ring_append(taken, link);
             ++count;

@@ -8,7 +8,7 @@
 
 struct hte_settings {
     uint64_t threads;
-    uint64_t slice_size, fragment_size, split_size;
+    uint64_t slice_size, run_size, fragment_size, split_size;
     uint64_t window;
     uint64_t retry_count;
     uint64_t slice_timeout_ms;

@@ -138,6 +138,7 @@ static int read_counters(struct hte_engine *engine, struct hte_counters *counter
     all.memory_regions = count_regions(engine);
     for (i = 0; i < engine->n_workers; ++i) {
         all.slices_posted += atomic_load(&engine->workers[i].slices_posted);
+        all.posts += atomic_load(&engine->workers[i].posts);
         all.slices_retried += atomic_load(&engine->workers[i].slices_retried);
         all.flushes += atomic_load(&engine->workers[i].flushes);
         all.ep_errors += atomic_load(&engine->workers[i].ep_errors);

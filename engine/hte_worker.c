@@ -78,7 +78,7 @@ static int sleep_ms(const struct hte_worker *worker)
     if (!hte_ring_is_empty(&worker->broken) || atomic_load(&worker->engine->is_stopping)) {
         return 10;
     }
-    return worker->n_free < worker->engine->settings.window ? 100 : 500;
+    return worker->room < worker->engine->settings.window ? 100 : 500;
 }
 
 /* false: UCX has events to progress first */
@@ -107,8 +107,8 @@ static void fall_asleep(struct hte_worker *worker)
         fds[i] = (struct pollfd){.fd = worker->rail[i].event_fd, .events = POLLIN};
     }
     fds[worker->n_rails] = (struct pollfd){.fd = worker->wake_fd, .events = POLLIN};
-    atomic_store(&worker->rest, worker->n_free > 0 ? HTE_IDLE : HTE_FULL); /* before the queue is looked at */
-    if ((atomic_load(&worker->engine->queue.count) == 0 || worker->n_free == 0) && !atomic_load(&worker->has_orders)) {
+    atomic_store(&worker->rest, worker->room > 0 ? HTE_IDLE : HTE_FULL); /* before the queue is looked at */
+    if ((atomic_load(&worker->engine->queue.count) == 0 || worker->room == 0) && !atomic_load(&worker->has_orders)) {
         poll(fds, worker->n_rails + 1, sleep_ms(worker));
     }
     atomic_store(&worker->rest, HTE_AWAKE);
@@ -179,7 +179,7 @@ static unsigned progress(struct hte_worker *worker)
 /* Nothing more will be posted soon, or nothing can be until WRITEs are confirmed. */
 static bool is_dry(const struct hte_worker *worker)
 {
-    if (worker->n_free == 0) {
+    if (worker->room == 0) {
         return worker->flushes_out == 0;
     }
     return hte_ring_is_empty(&worker->pieces);
@@ -196,7 +196,7 @@ static unsigned turn(struct hte_worker *worker)
     }
     done += worker->n_ready > 0 ? hte_post_ready(worker) : 0;
     done += hte_post_pieces(worker);
-    if (worker->n_free == 0 && atomic_load_explicit(&worker->engine->queue.count, memory_order_relaxed) > 0) {
+    if (worker->room == 0 && atomic_load_explicit(&worker->engine->queue.count, memory_order_relaxed) > 0) {
         hte_engine_wake(worker->engine, 8 * worker->engine->n_workers);
     }
     hte_conns_flush(worker, is_dry(worker));
@@ -216,7 +216,7 @@ static bool is_over(const struct hte_worker *worker)
     if (atomic_load(&worker->engine->is_stopping) && worker->now > worker->stop_at + GOODBYE_NS) {
         return true;
     }
-    return atomic_load(&worker->engine->is_stopping) && worker->n_free == worker->engine->settings.window &&
+    return atomic_load(&worker->engine->is_stopping) && worker->room == worker->engine->settings.window &&
            hte_ring_is_empty(&worker->pieces) && atomic_load(&worker->engine->queue.count) == 0 &&
            hte_conns_are_idle(worker);
 }
@@ -289,7 +289,7 @@ static int make_slices(struct hte_worker *worker)
     for (i = 0; i < window; ++i) {
         hte_ring_append(&worker->free, &worker->slices[i].link);
     }
-    worker->n_free = (unsigned)window;
+    worker->room = (unsigned)window;
     return HTE_OK;
 }
 

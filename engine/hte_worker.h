@@ -27,12 +27,14 @@
 struct hte_conn;
 struct hte_keys;
 
+/* One operation for UCX: a slice, or where there is one device and thus nothing to divide, a run of neighbouring ones. */
 struct hte_slice {
     struct hte_link_ring   link;   /* worker's free or ready, or conn's posted */
     struct hte_slice_state state;
     struct hte_piece      *piece;
     char                  *local;
     uint64_t               remote, length;
+    uint32_t               units;  /* slices in it, for window and counters */
     uint32_t               buffer; /* index in the view */
     uint32_t               preferred, available; /* rails near the local memory */
     bool                   is_expired;
@@ -76,7 +78,8 @@ struct hte_worker {
 
     struct hte_slice      *slices;      /* settings.window of them */
     struct hte_link_ring   free, ready; /* slices; ready ones wait for their turn to be posted again */
-    unsigned               n_free, n_ready;
+    unsigned               room;        /* of the window, in slices; > 0: `free` is not empty */
+    unsigned               n_ready;
     struct hte_link_ring   pieces;      /* taken, not cut to the end */
     struct hte_link_ring   dirty;       /* connections with WRITEs that no flush covers yet */
     struct hte_link_ring   broken;      /* connections to be torn down, or being so */
@@ -89,7 +92,7 @@ struct hte_worker {
     uint64_t               now, next_tick, next_sweep, stop_at;
     unsigned               flushes_out;
     uint32_t               turn, random;
-    _Atomic uint64_t       slices_posted, slices_retried, flushes, ep_errors;
+    _Atomic uint64_t       posts, slices_posted, slices_retried, flushes, ep_errors;
 };
 
 int hte_worker_open(struct hte_worker *worker, struct hte_engine *engine, unsigned index);

@@ -26,4 +26,30 @@ static inline uint64_t hte_cut(uint64_t left, uint64_t slice, uint64_t fragment,
     return (length > remote_left) ? remote_left : length;
 }
 
+/*
+ * Runs: where there is nothing to divide among devices, several neighbouring slices are one operation.
+ *
+ *   |<- slice ->|<- slice ->|<- slice ->|<- slice ->|<- slice --- + rest ->|
+ *   |<---------------- run, 3 units --->|<---------------- run, 2 units -->|
+ */
+
+/* The length to give to hte_cut() as `slice`: whole slices in up to `run` bytes, no more than `room` > 0 of them, at
+ * least one. */
+static inline uint64_t hte_cut_run(uint64_t slice, uint64_t run, uint64_t room)
+{
+    uint64_t units = run / slice;
+
+    units = units < room ? units : room;
+    return (units > 1 ? units : 1) * slice;
+}
+
+/* How many slices are in what hte_cut() gave when it was asked for `run` bytes: 1 to run / slice. */
+static inline uint64_t hte_cut_units(uint64_t length, uint64_t run, uint64_t slice, uint64_t fragment)
+{
+    uint64_t units = length / slice;
+
+    units += units == 0 || length % slice > fragment;
+    return units < run / slice ? units : run / slice;
+}
+
 #endif

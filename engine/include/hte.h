@@ -412,6 +412,7 @@ struct hte_counters {
     uint64_t ep_errors;       /* connections that broke */
     uint64_t batches_open;    /* now */
     uint64_t memory_regions;  /* registered now */
+    uint64_t posts;           /* operations given to UCX for slices_posted: with one device, one may be several slices */
 };
 int hte_counters(struct hte_engine *engine, struct hte_counters *counters);
 

@@ -63,6 +63,37 @@ static void test_cut_covers(void **state)
     }
 }
 
+/* Runs have the borders that slices have, count as many, and never take more than there is room for. */
+static void test_cut_runs(void **state)
+{
+    uint64_t whole, left, length, run, room, units, slices, fragment;
+    unsigned i;
+
+    (void)state;
+    srand(2);
+    for (i = 0; i < 10000; ++i) {
+        whole    = 1 + (uint64_t)rand() % 200000;
+        fragment = (uint64_t)rand() % 4096;
+        for (slices = 0, left = whole; left > 0; ++slices) {
+            left -= hte_cut(left, 4096, fragment, FAR, FAR);
+        }
+        for (left = whole; left > 0; left -= length, slices -= units) {
+            room   = 1 + (uint64_t)rand() % 20;
+            run    = hte_cut_run(4096, (uint64_t)rand() % 70000, room);
+            length = hte_cut(left, run, fragment, FAR, FAR);
+            units  = hte_cut_units(length, run, 4096, fragment);
+            assert_true(units >= 1 && units <= room && units <= slices);
+            assert_true(length == left || length % 4096 == 0);
+        }
+        assert_int_equal(slices, 0);
+    }
+    assert_int_equal(hte_cut_run(64 * K, 0, 128), 64 * K);
+    assert_int_equal(hte_cut_run(64 * K, 1024 * K + 1, 128), 1024 * K);
+    assert_int_equal(hte_cut_run(64 * K, 1024 * K, 3), 192 * K);
+    assert_int_equal(hte_cut_units(5000, 4096, 4096, FAR), 1); /* a rest larger than a slice joined */
+    assert_int_equal(hte_cut_units(10, 65536, 4096, 0), 1);
+}
+
 /* ---- slices: every event in every step ---- */
 
 static struct hte_slice_state slice_in(enum hte_slice_step step, bool is_write)
@@ -420,6 +451,7 @@ int main(void)
         cmocka_unit_test(test_cut_sizes),
         cmocka_unit_test(test_cut_borders),
         cmocka_unit_test(test_cut_covers),
+        cmocka_unit_test(test_cut_runs),
         cmocka_unit_test(test_slice_write_edges),
         cmocka_unit_test(test_slice_read_edges),
         cmocka_unit_test(test_slice_tries),

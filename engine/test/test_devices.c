@@ -26,6 +26,16 @@ static uint64_t carried(struct hte_engine *engine, unsigned device)
     return loads[device].transferred;
 }
 
+/* Each slice may go another way: none is joined to its neighbour. */
+static void assert_no_runs(struct hte_engine *engine)
+{
+    struct hte_counters counters = {.size = sizeof(counters)};
+
+    OK(hte_counters(engine, &counters));
+    assert_int_equal(counters.slices_posted, 10 * M / 65536);
+    assert_int_equal(counters.posts, counters.slices_posted);
+}
+
 static void transfer_over_two(const char *policy, const char *topology, const char *location, uint64_t *bytes)
 {
     const struct hte_option options[] = {
@@ -48,6 +58,7 @@ static void transfer_over_two(const char *policy, const char *topology, const ch
     }
     bytes[0] = carried(f.engine, 0);
     bytes[1] = carried(f.engine, 1);
+    assert_no_runs(f.engine);
     OK(hte_links(f.engine, links, &count));
     for (i = 0; i < count && i < 8; ++i) {
         assert_string_equal(links[i].peer, f.target.name);

@@ -61,6 +61,35 @@ static void test_sizes(void **state)
     close_fixture(&f);
 }
 
+/* 4 MiB and a bit, divided between two threads: as many slices as ever, in as few operations as run_size allows. */
+static void count_posts(const char *run_size, uint64_t posts)
+{
+    const struct hte_option options[] = {{"threads", "2"}, {"run_size", run_size}, {"devices", ""}};
+    struct hte_counters counters      = {.size = sizeof(counters)};
+    struct hte_request r;
+    struct fixture f;
+
+    open_with(&f, options, 3, &(const struct target_buffer){.length = SIZE}, 1);
+    pattern_fill(f.memory, 0, 4 * M + 9, 3);
+    r = request(&f, HTE_WRITE, 0, 0, 4 * M + 9);
+    transfer_ok(&f, &r, 1);
+    assert_true(target_verify(&f.target, 0, 0, 4 * M + 9, 3));
+    OK(hte_counters(f.engine, &counters));
+    assert_int_equal(counters.slices_posted, 64);
+    assert_int_equal(counters.posts, posts);
+    target_stop(&f.target);
+    close_fixture(&f);
+}
+
+static void test_runs(void **state)
+{
+    (void)state;
+    count_posts("0", 64);
+    count_posts("64K", 64);
+    count_posts("128K", 33);
+    count_posts("1M", 5);
+}
+
 /* Requests across borders of registered memory on both sides. */
 static void test_borders(void **state)
 {
@@ -477,6 +506,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_write_then_read),
         cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_runs),
         cmocka_unit_test(test_borders),
         cmocka_unit_test(test_local_segment),
         cmocka_unit_test(test_local_overlap),
