@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#define BUFFER_DEFAULT (256ull << 20)
 
 static const char help[] =
     "usage: hte_bench [options]                          target and initiator on this machine\n"
@@ -20,7 +23,7 @@ static const char help[] =
     "  --bind=ADDRESS                 of the handshake server\n"
     "  --segment_id=NAME              of the target\n"
     "  --operation=read|write|mix     default write\n"
-    "  --buffer_size=BYTES            registered memory per side, default 256M\n"
+    "  --buffer_size=BYTES            registered memory per side; default 256M, in mode self more if a batch needs it\n"
     "  --block_size=BYTES[,...]       per request, default 64K; several values are swept\n"
     "  --batch_size=N[,...]           requests per batch, default 128\n"
     "  --threads=N[,...]              submitting threads, default 1\n"
@@ -32,8 +35,9 @@ static const char help[] =
     "  --protocol=LIST                UCX_TLS\n"
     "  --set=KEY=VALUE                any option of the engine, or UCX_*; repeatable; --set=help lists them\n"
     "  --check                        compare every byte of every batch (slow; a sample is always compared)\n"
-    "  --baseline                     mode self: also run plain ucp_put_nbx/ucp_get_nbx and print the ratio\n"
-    "  --rounds=N                     with --baseline: measurements of each, in turn; medians are printed; default 3\n"
+    "  --baseline                     mode self: also run plain ucp_put_nbx/ucp_get_nbx, as many bytes under way\n"
+    "  --rounds=N                     with --baseline: measurements of each, in turn; medians are printed, of the ratio\n"
+    "                                 the median over the rounds; default 3\n"
     "  --report_unit=GB|GiB|Gb|MB|MiB|Mb   per second, default GB\n"
     "  --report_precision=N           digits, default 2\n"
     "  --csv, --json, --quiet         CSV table; JSON of the last point as last line; no progress display\n"
@@ -53,7 +57,7 @@ void die(const char *format, ...)
     exit(2);
 }
 
-static uint64_t parse_size(const char *name, const char *text, char **end)
+uint64_t parse_size(const char *name, const char *text, char **end)
 {
     static const char units[] = "KMGT";
     const char *unit;
@@ -285,13 +289,48 @@ static void set(struct options *o, int id, char *value)
     }
 }
 
+static uint64_t largest(const struct sweep *sweep)
+{
+    uint64_t value = 0;
+    unsigned i;
+
+    for (i = 0; i < sweep->count; ++i) {
+        value = sweep->values[i] > value ? sweep->values[i] : value;
+    }
+    return value;
+}
+
+/* Each thread has its part of the buffer, and its batch must fit there. */
+static void set_buffer_size(struct options *o)
+{
+    uint64_t threads = largest(&o->threads), batch = largest(&o->batch), block = largest(&o->block), share, need;
+    uint64_t free_memory = (uint64_t)sysconf(_SC_AVPHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+
+    if (__builtin_mul_overflow(batch, block, &share) || __builtin_add_overflow(share, 63, &share) ||
+        __builtin_mul_overflow(share & ~63ull, threads, &need)) {
+        need = UINT64_MAX;
+    }
+    if (o->buffer_size == 0) {
+        o->buffer_size = o->mode == MODE_SELF && need > BUFFER_DEFAULT ? need : BUFFER_DEFAULT;
+    }
+    if (o->mode == MODE_SELF && need > free_memory / 2) {
+        die("--threads=%llu with --batch_size=%llu and --block_size=%llu: more memory, twice, than the %lluM that are free; "
+            "take a smaller batch", (unsigned long long)threads, (unsigned long long)batch, (unsigned long long)block,
+            (unsigned long long)free_memory >> 20);
+    }
+    if (o->mode != MODE_TARGET && o->buffer_size < need) {
+        die("--threads=%llu with --batch_size=%llu and --block_size=%llu need --buffer_size=%lluM or more, on both sides; "
+            "it is %llu bytes", (unsigned long long)threads, (unsigned long long)batch, (unsigned long long)block,
+            (unsigned long long)((need + (1 << 20) - 1) >> 20), (unsigned long long)o->buffer_size);
+    }
+}
+
 void options_parse(struct options *o, int argc, char **argv)
 {
     int id;
 
     *o = (struct options){
         .operation   = OPERATION_WRITE,
-        .buffer_size = 256ull << 20,
         .block       = {.values = {65536}, .count = 1},
         .batch       = {.values = {128}, .count = 1},
         .threads     = {.values = {1}, .count = 1},
@@ -316,4 +355,5 @@ void options_parse(struct options *o, int argc, char **argv)
     if (o->baseline && o->operation == OPERATION_MIX) {
         die("--baseline is for --operation=read or write");
     }
+    set_buffer_size(o);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What UCX does without the engine: a loop of ucp_put_nbx() or ucp_get_nbx() per thread, `window` under way, one flush
- * at the end. The target only progresses, as the engine's does. */
+/* What UCX does without the engine: a loop of ucp_put_nbx() or ucp_get_nbx() per thread, as many bytes under way as the
+ * engine has, one flush at the end. Both sides wait as the engine's threads do. */
 #include "hte_bench.h"
 
 #include <poll.h>
@@ -13,6 +13,7 @@
 #include <ucp/api/ucp.h>
 
 #define BLOB_MAX 65536
+#define POLL     20e-6 /* seconds without success before it sleeps: the engine's option poll_us */
 
 struct blob {
     size_t length;
@@ -92,6 +93,25 @@ static ucp_worker_h open_worker(const struct plain *plain)
     return worker;
 }
 
+/* Waits as the engine's threads do: polls for a while, then sleeps. */
+static void progress(ucp_worker_h worker, int event_fd)
+{
+    struct pollfd fd = {.fd = event_fd, .events = POLLIN};
+    double begin;
+
+    if (ucp_worker_progress(worker) != 0) {
+        return;
+    }
+    for (begin = now_seconds(); now_seconds() - begin < POLL;) {
+        if (ucp_worker_progress(worker) != 0) {
+            return;
+        }
+    }
+    if (ucp_worker_arm(worker) == UCS_OK) {
+        poll(&fd, 1, 100);
+    }
+}
+
 /* ---- target ---- */
 
 struct server {
@@ -103,15 +123,11 @@ struct server {
 static void *serve(void *arg)
 {
     struct server *server = arg;
-    struct pollfd fd      = {.events = POLLIN};
-    unsigned idle         = 0;
+    int event_fd;
 
-    must_ucs(ucp_worker_get_efd(server->worker, &fd.fd), "ucp_worker_get_efd");
+    must_ucs(ucp_worker_get_efd(server->worker, &event_fd), "ucp_worker_get_efd");
     while (!atomic_load(server->is_over)) {
-        idle = ucp_worker_progress(server->worker) != 0 ? 0 : idle + 1;
-        if (idle > 1000 && ucp_worker_arm(server->worker) == UCS_OK) {
-            poll(&fd, 1, 100);
-        }
+        progress(server->worker, event_fd);
     }
     return NULL;
 }
@@ -191,25 +207,6 @@ static void on_end(void *request, ucs_status_t status, void *arg)
     ucp_request_free(request);
 }
 
-/* Waits as the engine's threads do: polls for a while, then sleeps. */
-static void progress(struct client *c)
-{
-    struct pollfd fd = {.fd = c->event_fd, .events = POLLIN};
-    double begin;
-
-    if (ucp_worker_progress(c->worker) != 0) {
-        return;
-    }
-    for (begin = now_seconds(); now_seconds() - begin < 20e-6;) {
-        if (ucp_worker_progress(c->worker) != 0) {
-            return;
-        }
-    }
-    if (ucp_worker_arm(c->worker) == UCS_OK) {
-        poll(&fd, 1, 100);
-    }
-}
-
 static void post(struct client *c, uint64_t offset)
 {
     ucp_request_param_t param = {
@@ -242,7 +239,7 @@ static void flush(struct client *c)
         --c->out;
     }
     while (c->out > 0) {
-        progress(c);
+        progress(c->worker, c->event_fd);
     }
 }
 
@@ -258,7 +255,7 @@ static void *run(void *arg)
             offset += c->point->block;
             ++c->blocks;
         }
-        progress(c);
+        progress(c->worker, c->event_fd);
     }
     flush(c);
     c->finished = now_seconds();
@@ -308,8 +305,26 @@ static void disconnect_client(struct client *c)
     ucp_worker_destroy(c->worker);
 }
 
-void run_plain(const struct options *o, const struct point *point, uint64_t window, int in_fd, int out_fd,
-               struct result *result)
+/* Blocks under way in the bytes of the engine's window; its smaller requests take a slice of the window each. */
+static uint64_t window_of(const struct options *o, uint64_t block)
+{
+    uint64_t window = engine_number(o, "window"), slice = engine_number(o, "slice_size");
+
+    if (block <= slice) {
+        return window;
+    }
+    return window * slice > block ? window * slice / block : 1;
+}
+
+/* As many slices as the engine makes of the same bytes, so that processor time per slice can be compared. */
+static uint64_t slices_of(const struct options *o, const struct result *result, uint64_t block)
+{
+    uint64_t slice = engine_number(o, "slice_size"), fragment = engine_number(o, "fragment_size");
+
+    return result->blocks * (block / slice + (block < slice || block % slice > fragment));
+}
+
+void run_plain(const struct options *o, const struct point *point, int in_fd, int out_fd, struct result *result)
 {
     struct client *clients = calloc(point->threads, sizeof(*clients));
     struct blob *key       = malloc(sizeof(*key));
@@ -326,7 +341,7 @@ void run_plain(const struct options *o, const struct point *point, uint64_t wind
     receive_all(in_fd, &remote, sizeof(remote));
     for (i = 0; i < point->threads; ++i) {
         clients[i] = (struct client){.options = o, .point = point, .share = o->buffer_size / point->threads & ~63ull,
-                                     .window = window};
+                                     .window = window_of(o, point->block)};
         clients[i].local  = plain.memory + i * clients[i].share;
         clients[i].remote = remote + i * clients[i].share;
         connect_client(&clients[i], &plain, key, in_fd);
@@ -343,7 +358,7 @@ void run_plain(const struct options *o, const struct point *point, uint64_t wind
         result->seconds = clients[i].finished - begin > result->seconds ? clients[i].finished - begin : result->seconds;
     }
     result->cpu_seconds = cpu_seconds() - cpu;
-    result->slices      = result->blocks;
+    result->slices      = slices_of(o, result, point->block);
     result->bytes       = result->blocks * point->block;
     for (i = 0; i < point->threads; ++i) {
         disconnect_client(&clients[i]);

@@ -87,8 +87,7 @@ static void report_csv(const struct options *o, const struct point *point, const
            r->seconds, (unsigned long long)r->bytes, (int)o->precision, in_unit(o->unit, rate(r)), r->avg_us, r->p50_us,
            r->p99_us, r->p999_us, r->max_us, cpu_us(r), (unsigned long long)r->failed, r->is_verified);
     if (plain != NULL) {
-        printf("%.*f,%.3f,%.3f\n", (int)o->precision, in_unit(o->unit, rate(plain)), cpu_us(plain),
-               rate(r) / rate(plain));
+        printf("%.*f,%.3f,%.3f\n", (int)o->precision, in_unit(o->unit, rate(plain)), cpu_us(plain), r->ratio);
     } else {
         printf(",,\n");
     }
@@ -106,8 +105,7 @@ void report_point(const struct options *o, const struct point *point, const stru
            (unsigned long long)point->threads, (unsigned long long)point->block, (unsigned long long)point->batch,
            9 + 2, (int)o->precision, in_unit(o->unit, rate(r)), r->avg_us, r->p50_us, r->p99_us, r->p999_us, cpu_us(r));
     if (plain != NULL) {
-        printf(" %9.*f %7.2f us %6.3f", (int)o->precision, in_unit(o->unit, rate(plain)), cpu_us(plain),
-               rate(r) / rate(plain));
+        printf(" %9.*f %7.2f us %6.3f", (int)o->precision, in_unit(o->unit, rate(plain)), cpu_us(plain), r->ratio);
     }
     printf("%s%s\n", r->failed > 0 ? "  REQUESTS FAILED" : "", r->is_verified ? "" : "  NOT VERIFIED");
     fflush(stdout);
@@ -123,8 +121,8 @@ void report_json(const struct options *o, const struct point *point, const struc
            (unsigned long long)point->batch, r->seconds, (unsigned long long)r->bytes, rate(r) * 8e-9, r->avg_us,
            r->p50_us, r->p99_us, r->p999_us, r->max_us, cpu_us(r), (unsigned long long)r->failed);
     if (plain != NULL) {
-        printf("\"plain_gbps\":%.3f,\"plain_cpu_us_per_slice\":%.3f,\"ratio\":%.3f,", rate(plain) * 8e-9, cpu_us(plain),
-               rate(r) / rate(plain));
+        printf("\"plain_gbps\":%.3f,\"plain_cpu_us_per_slice\":%.3f,\"ratio\":%.3f,\"ratio_min\":%.3f,"
+               "\"ratio_max\":%.3f,", rate(plain) * 8e-9, cpu_us(plain), r->ratio, r->ratio_min, r->ratio_max);
     }
     printf("\"verified\":%s}\n", is_verified ? "true" : "false");
 }

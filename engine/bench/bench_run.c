@@ -216,11 +216,6 @@ static void set_up(struct thread *t, unsigned index, const struct options *o, co
     t->requests = allocate(point->batch, sizeof(*t->requests));
     t->flights  = allocate(o->depth, sizeof(*t->flights));
     t->samples  = allocate(SAMPLES_MAX, sizeof(*t->samples));
-    if (t->share < point->batch * point->block) {
-        die("--buffer_size=%llu is too small for %llu threads of %llu blocks of %llu bytes",
-            (unsigned long long)o->buffer_size, (unsigned long long)point->threads, (unsigned long long)point->batch,
-            (unsigned long long)point->block);
-    }
 }
 
 static void add_up(struct thread *threads, const struct point *point, struct result *result)

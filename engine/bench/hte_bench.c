@@ -2,6 +2,7 @@
 /* Throughput and latency of the batch engine: modes, sweep, and the processes of mode self. */
 #include "hte_bench.h"
 
+#include <ctype.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -204,23 +205,25 @@ static uint64_t find_remote(struct hte_engine *engine, hte_segment_t segment, ui
     return buffer.addr;
 }
 
-static uint64_t window_of(const struct options *o)
+uint64_t engine_number(const struct options *o, const char *key)
 {
     struct hte_option_help help;
-    uint64_t window = 128;
+    const char *value = "";
+    char *end, name[64];
     unsigned i;
 
     for (i = 0; hte_option_help(i, &help) == HTE_OK; ++i) {
-        if (strcmp(help.key, "window") == 0) {
-            window = strtoull(help.value, NULL, 10);
-        }
+        value = strcmp(help.key, key) == 0 ? help.value : value;
     }
+    snprintf(name, sizeof(name), "HTE_%s", key);
+    for (i = 0; name[i] != '\0'; ++i) {
+        name[i] = (char)toupper((unsigned char)name[i]);
+    }
+    value = getenv(name) != NULL ? getenv(name) : value;
     for (i = 0; i < o->n_engine; ++i) {
-        if (strcmp(o->engine[i].key, "window") == 0) {
-            window = strtoull(o->engine[i].value, NULL, 10);
-        }
+        value = strcmp(o->engine[i].key, key) == 0 ? o->engine[i].value : value;
     }
-    return window;
+    return parse_size(key, value, &end);
 }
 
 static void measure_engine(const struct options *o, char **argv, const struct point *point, struct result *result)
@@ -257,35 +260,58 @@ static void measure_plain(const struct options *o, char **argv, const struct poi
     snprintf(arguments, sizeof(arguments), "%llu,%llu", (unsigned long long)point->threads,
              (unsigned long long)o->buffer_size);
     child_start(&target, argv[0], argv, "plain-target", arguments);
-    run_plain(o, point, window_of(o), target.from, target.to, result);
+    run_plain(o, point, target.from, target.to, result);
     child_end(&target);
+}
+
+static double rate(const struct result *result)
+{
+    return (double)result->bytes / result->seconds;
 }
 
 static int by_rate(const void *a, const void *b)
 {
-    const struct result *left = a, *right = b;
-    double difference = (double)left->bytes / left->seconds - (double)right->bytes / right->seconds;
+    double difference = rate(a) - rate(b);
 
     return (difference > 0) - (difference < 0);
 }
 
-/* Both in turn, so that what else the machine does strikes both; the round with the median throughput stands for all. */
+static int by_value(const void *a, const void *b)
+{
+    double left = *(const double *)a, right = *(const double *)b;
+
+    return (left > right) - (left < right);
+}
+
+/* Both in turn, now one first and now the other, so that what else the machine does strikes both; the round with the median
+ * throughput stands for all. The ratio is taken in each round. */
 static bool measure_in_turn(const struct options *o, char **argv, const struct point *point, struct result *engine,
                             struct result *plain)
 {
     struct result engines[ROUNDS_MAX], plains[ROUNDS_MAX];
+    double ratios[ROUNDS_MAX];
     bool is_good = true;
     uint64_t i;
 
     for (i = 0; i < o->rounds; ++i) {
-        measure_plain(o, argv, point, &plains[i]);
+        if (i % 2 == 0) {
+            measure_plain(o, argv, point, &plains[i]);
+        }
         measure_engine(o, argv, point, &engines[i]);
+        if (i % 2 != 0) {
+            measure_plain(o, argv, point, &plains[i]);
+        }
         is_good &= engines[i].is_verified && engines[i].failed == 0;
+        ratios[i] = rate(&engines[i]) / rate(&plains[i]);
     }
     qsort(engines, o->rounds, sizeof(engines[0]), by_rate);
     qsort(plains, o->rounds, sizeof(plains[0]), by_rate);
-    *engine = engines[o->rounds / 2];
-    *plain  = plains[o->rounds / 2];
+    qsort(ratios, o->rounds, sizeof(ratios[0]), by_value);
+    *engine           = engines[o->rounds / 2];
+    *plain            = plains[o->rounds / 2];
+    engine->ratio     = ratios[o->rounds / 2];
+    engine->ratio_min = ratios[0];
+    engine->ratio_max = ratios[o->rounds - 1];
     return is_good;
 }
 

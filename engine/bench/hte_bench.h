@@ -24,7 +24,7 @@ struct options {
     enum mode         mode;
     enum operation    operation;
     const char       *metadata, *name, *bind_host, *segment;
-    uint64_t          buffer_size; /* per side */
+    uint64_t          buffer_size; /* per side; 0 while it is not given */
     struct sweep      block, batch, threads;
     uint64_t          depth;       /* batches under way per thread */
     double            duration;    /* seconds per point */
@@ -46,11 +46,13 @@ struct result {
     double   seconds;
     uint64_t bytes, blocks, batches, slices, failed; /* failed: requests */
     double   cpu_seconds; /* of the initiator's process */
+    double   ratio, ratio_min, ratio_max; /* to plain UCX; of the median, worst and best round */
     double   avg_us, p50_us, p99_us, p999_us, max_us; /* of batches, submit to complete */
     bool     is_verified;
 };
 
 void options_parse(struct options *options, int argc, char **argv);
+uint64_t parse_size(const char *name, const char *text, char **end);
 __attribute__((noreturn, format(printf, 1, 2))) void die(const char *format, ...);
 void must(int error, const char *what);
 
@@ -64,10 +66,13 @@ struct hte_engine *initiator_open(const struct options *options, uint64_t thread
 void run_point(const struct options *options, struct hte_engine *engine, char *buffer, hte_segment_t segment,
                uint64_t remote, const struct point *point, struct result *result);
 
-/* Plain ucp_put_nbx() / ucp_get_nbx() of blocks of the same size, as many under way as the engine's window. */
+/* Plain ucp_put_nbx() / ucp_get_nbx() of blocks of the same size, as many bytes under way as the engine's window allows. */
 void run_plain_target(uint64_t threads, uint64_t size, int out_fd, int in_fd);
-void run_plain(const struct options *options, const struct point *point, uint64_t window, int in_fd, int out_fd,
+void run_plain(const struct options *options, const struct point *point, int in_fd, int out_fd,
                struct result *result);
+
+/* The value of an option of the engine, as it will be: --set, environment, default. */
+uint64_t engine_number(const struct options *options, const char *key);
 
 /* Percentiles of n samples, in place. */
 void result_set_latency(struct result *result, float *samples_us, size_t count);

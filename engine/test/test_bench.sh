@@ -44,7 +44,7 @@ kill "$target"
 wait "$target" || fail "target: status $?"
 target=""
 
-for bad in --block_size=x --batch_size=0 --mode=both --set=threads --set=no_such=1 --mode=initiator more; do
+for bad in --block_size=x --block_size=1T --buffer_size=4K --batch_size=0 --mode=both --set=threads --set=no_such=1 --mode=initiator more; do
     if "$bench" $bad >"$log/out" 2>&1; then
         fail "$bad was accepted"
     fi
