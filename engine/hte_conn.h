@@ -13,7 +13,7 @@
  * IDLE     no endpoint; nothing posted; opened by the next slice, not before retry_at
  * UP       slices are posted; a WRITE is complete when a flush posted after it has completed
  * BROKEN   nothing more is posted; to be closed by the thread's loop (never inside a callback)
- * CLOSING  UCX gives back its requests one by one
+ * CLOSING  UCX gives back its requests one by one; without PEER (see below) it is closed politely, when they have gone through
  *
  * Error mode PEER: without it UCX keeps the requests of a dead peer for ever. Local memory of a slice is given back only when UCX
  * let go of it, so that a late packet cannot write into memory that was reused. Transports without PEER (plain shared memory) are used

@@ -172,7 +172,8 @@ static void mend(struct hte_conn *conn)
 {
     if (conn->step == HTE_CONN_BROKEN) {
         conn->step = HTE_CONN_CLOSING;
-        close_endpoint(conn, UCP_EP_CLOSE_FLAG_FORCE);
+        /* By force UCX closes only what was opened with error mode PEER; else it refuses, and the endpoint would be lost. */
+        close_endpoint(conn, conn->is_unguarded ? 0 : UCP_EP_CLOSE_FLAG_FORCE);
     }
     if (conn->pending == 0) {
         conn->uncovered = 0;
