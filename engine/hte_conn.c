@@ -131,12 +131,19 @@ static struct hte_keys *keys_of(struct hte_conn *conn, struct hte_view *view)
 
 static ucs_status_t unpack(struct hte_conn *conn, struct hte_keys *keys, uint32_t buffer)
 {
-    struct hte_blob *blob = &keys->view->descriptor->buffers[buffer].keys[conn->remote_rail];
+    ucs_status_t status;
+    void *key;
 
     if (keys->rkeys[buffer] != NULL) {
         return UCS_OK;
     }
-    return ucp_ep_rkey_unpack(conn->ep, blob->bytes, &keys->rkeys[buffer]);
+    key = hte_blob_padded(&keys->view->descriptor->buffers[buffer].keys[conn->remote_rail]);
+    if (key == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    status = ucp_ep_rkey_unpack(conn->ep, key, &keys->rkeys[buffer]);
+    free(key);
+    return status;
 }
 
 /* ---- opening and breaking ---- */
@@ -149,15 +156,14 @@ static void on_error(void *arg, ucp_ep_h ep, ucs_status_t status)
 
 /* Plain shared memory (UCX_TLS=sm) does not know error mode PEER: without it a dead peer is not noticed, and what it was
  * asked for ends with the engine. */
-static ucs_status_t open_endpoint(struct hte_conn *conn, const struct hte_view *view)
+static ucs_status_t open_at(struct hte_conn *conn, const void *address)
 {
-    ucp_worker_h ucp       = conn->worker->rail[conn->rail].ucp;
-    unsigned thread        = conn->worker->index % view->threads;
+    ucp_worker_h ucp = conn->worker->rail[conn->rail].ucp;
     ucs_status_t status;
     ucp_ep_params_t params = {
         .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
                       UCP_EP_PARAM_FIELD_ERR_HANDLER,
-        .address         = view->descriptor->workers[thread * view->rails + conn->remote_rail].address.bytes,
+        .address         = address,
         .err_mode        = UCP_ERR_HANDLING_MODE_PEER,
         .err_handler.cb  = on_error,
         .err_handler.arg = conn,
@@ -171,6 +177,20 @@ static ucs_status_t open_endpoint(struct hte_conn *conn, const struct hte_view *
     params.err_mode    = UCP_ERR_HANDLING_MODE_NONE;
     status             = ucp_ep_create(ucp, &params, &conn->ep);
     conn->is_unguarded = status == UCS_OK;
+    return status;
+}
+
+static ucs_status_t open_endpoint(struct hte_conn *conn, const struct hte_view *view)
+{
+    unsigned thread = conn->worker->index % view->threads;
+    void *address   = hte_blob_padded(&view->descriptor->workers[thread * view->rails + conn->remote_rail].address);
+    ucs_status_t status;
+
+    if (address == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    status = open_at(conn, address);
+    free(address);
     return status;
 }
 

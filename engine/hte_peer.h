@@ -66,6 +66,10 @@ int hte_segment_refresh(struct hte_segments *segments, struct hte_meta *meta, st
 struct hte_view *hte_segment_view(struct hte_segment *segment);
 void hte_view_put(struct hte_view *view);
 
+/* A copy of what a peer says is an address or key, with zeros behind it; the caller's, free(3); NULL: no memory. UCX is told where such
+ * a thing begins, not where it ends: where the peer cut it off, UCX finds zeros, and mostly an error. */
+void *hte_blob_padded(const struct hte_blob *blob);
+
 /* Index of the buffer that contains addr, or -1. */
 long hte_view_find(const struct hte_view *view, uint64_t addr);
 /* HTE_OK when buffers cover the range and allow the operation, else RANGE or PERMISSION. */

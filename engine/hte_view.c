@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
+#include <string.h>
 
 #include "hte_error.h"
 #include "hte_peer.h"
@@ -29,6 +30,36 @@ static uint64_t fingerprint(const struct hte_descriptor *descriptor)
     return hash;
 }
 
+/* What UCX reads in any case, before the first length that is inside. */
+#define ADDRESS_MIN 10 /* version, identity of the worker, first device */
+#define KEY_MIN     9  /* map of domains, kind of memory */
+/* The longest single step that UCX takes forward is 256 bytes, and what it reads there is shorter than as much again. */
+#define PADDING     1024
+
+void *hte_blob_padded(const struct hte_blob *blob)
+{
+    char *copy = malloc(blob->length + PADDING);
+
+    if (copy != NULL) {
+        memcpy(copy, blob->bytes, blob->length);
+        memset(copy + blob->length, 0, PADDING);
+    }
+    return copy;
+}
+
+static int check_keys(const struct hte_desc_buffer *buffer, const char *name, uint32_t index)
+{
+    uint32_t i;
+
+    for (i = 0; i < buffer->num_keys; ++i) {
+        if (buffer->keys[i].length < KEY_MIN) {
+            return hte_fail(HTE_ERR_MALFORMED_JSON, "descriptor of '%s': buffers[%u] has a key of %zu bytes", name, index,
+                            buffer->keys[i].length);
+        }
+    }
+    return HTE_OK;
+}
+
 /* What the rest of the engine relies on, beyond the bounds that the parser has checked. */
 static int check(const struct hte_descriptor *descriptor, unsigned rails, const char *name)
 {
@@ -44,6 +75,10 @@ static int check(const struct hte_descriptor *descriptor, unsigned rails, const 
             return hte_fail(HTE_ERR_MALFORMED_JSON, "descriptor of '%s': workers[%u].context is %u instead of %u", name,
                             i, descriptor->workers[i].context, i % rails);
         }
+        if (descriptor->workers[i].address.length < ADDRESS_MIN) {
+            return hte_fail(HTE_ERR_MALFORMED_JSON, "descriptor of '%s': workers[%u] has an address of %zu bytes", name, i,
+                            descriptor->workers[i].address.length);
+        }
     }
     for (i = 0; i < descriptor->num_buffers; ++i) {
         buffer = &descriptor->buffers[i];
@@ -53,6 +88,9 @@ static int check(const struct hte_descriptor *descriptor, unsigned rails, const 
         }
         if (i > 0 && buffer[-1].addr + buffer[-1].length > buffer->addr) {
             return hte_fail(HTE_ERR_MALFORMED_JSON, "descriptor of '%s': buffers[%u] overlaps another", name, i);
+        }
+        if (check_keys(buffer, name, i) != HTE_OK) {
+            return HTE_ERR_MALFORMED_JSON;
         }
     }
     return HTE_OK;
