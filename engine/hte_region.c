@@ -22,16 +22,33 @@ void hte_regions_cleanup(struct hte_regions *regions, struct hte_rails *rails)
     pthread_rwlock_destroy(&regions->lock);
 }
 
+/* What peers need not do is not asked for. UCX 1.13 takes no notice and asks for everything; that nobody gets a
+ * key of LOCAL memory holds there, too. */
+static unsigned protection(int permission)
+{
+    static const unsigned local = UCP_MEM_MAP_PROT_LOCAL_READ | UCP_MEM_MAP_PROT_LOCAL_WRITE;
+
+    switch (permission) {
+    case HTE_PERM_LOCAL:
+        return local;
+    case HTE_PERM_GLOBAL_RO:
+        return local | UCP_MEM_MAP_PROT_REMOTE_READ;
+    default:
+        return local | UCP_MEM_MAP_PROT_REMOTE_READ | UCP_MEM_MAP_PROT_REMOTE_WRITE;
+    }
+}
+
 static int map_on(struct hte_rail *rail, struct hte_region *region, unsigned index)
 {
     ucp_mem_map_params_t params = {
-        .field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH,
+        .field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_PROT,
         .address    = (void *)region->addr,
         .length     = region->length,
+        .prot       = protection(region->permission),
     };
     ucs_status_t status = ucp_mem_map(rail->context, &params, &region->memh[index]);
 
-    if (status == UCS_OK) {
+    if (status == UCS_OK && region->permission != HTE_PERM_LOCAL) {
         status = ucp_rkey_pack(rail->context, region->memh[index], &region->rkey[index], &region->rkey_length[index]);
     }
     if (status == UCS_OK) {

@@ -18,7 +18,7 @@ struct hte_region {
     uint32_t         preferred, available; /* rails near it */
     _Atomic uint32_t pins;       /* unfinished requests that use it; raised only under the regions' lock */
     ucp_mem_h        memh[HTE_RAILS_MAX];
-    void            *rkey[HTE_RAILS_MAX]; /* packed, of UCX */
+    void            *rkey[HTE_RAILS_MAX]; /* packed, of UCX; NULL: LOCAL, nobody gets a key */
     size_t           rkey_length[HTE_RAILS_MAX];
 };
 

@@ -82,7 +82,7 @@ EXTRA_DIST += %D%/test/test_bench.sh
 
 if HAVE_CMOCKA
 hte_tests = %D%/test/test_core %D%/test/test_devices %D%/test/test_engine %D%/test/test_faults \
-	%D%/test/test_life
+	%D%/test/test_life %D%/test/test_doors
 check_PROGRAMS += $(hte_tests)
 TESTS          += $(hte_tests)
 
@@ -107,6 +107,11 @@ hte_fixture = %D%/test/fixture.c %D%/test/fixture.h %D%/test/target.c %D%/test/t
 %C%_test_test_life_SOURCES  = %D%/test/test_life.c $(hte_fixture)
 %C%_test_test_life_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 %C%_test_test_life_LDADD    = libhte.la $(CMOCKA_LIBS) -lpthread
+
+# replaces functions of UCP by its own: see there
+%C%_test_test_doors_SOURCES  = %D%/test/test_doors.c $(hte_fixture)
+%C%_test_test_doors_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/engine/include $(CMOCKA_CFLAGS) $(UCX_CFLAGS)
+%C%_test_test_doors_LDADD    = libhte.la libhte_meta.la $(JANSSON_LIBS) $(CMOCKA_LIBS) $(UCX_LIBS) -lpthread
 
 # run by hand, for minutes: see engine/test/million.c; `make check` has a short form in test_engine
 noinst_PROGRAMS += %D%/test/million

@@ -178,7 +178,8 @@ struct hte_memory {
  * opened the segment before see it by themselves when a request misses it, or after hte_segment_sync().
  * The memory stays the caller's: it must stay mapped until it is unregistered. Large memory (option pretouch_size)
  * is touched by several threads first; its contents do not change.
- * The permission is a rule that libhte's peers obey, not one that the hardware enforces.
+ * The permission is a rule that libhte's peers obey, not one that the hardware enforces: UCX 1.13 registers everything for remote access,
+ * later ones may do as told. Of HTE_PERM_LOCAL memory no key is made.
  * BLOCKS: to pin the memory; with a store, to publish.
  * ZERO_LENGTH, OVERLAP, INVALID_ARGUMENT, NUMA, MEMORY, NOT_IMPLEMENTED (cuda), METADATA. On an error nothing is
  * registered.
