@@ -3,22 +3,27 @@
 
 EXTRA_DIST += \
 	%D%/README.md \
+	%D%/budget \
 	%D%/compare \
 	%D%/failover \
 	%D%/handshake \
 	%D%/plot_outage.py \
 	%D%/rto_sweep \
 	%D%/test_bench.sh \
+	%D%/test_budget.py \
 	%D%/test_verdicts.py
 
 check_PROGRAMS += %D%/test_pattern
 TESTS          += %D%/test_pattern
 %C%_test_pattern_SOURCES = %D%/test_pattern.c %D%/bench_pattern.c %D%/bench_pattern.h
 
-TESTS += %D%/test_verdicts.py
+TESTS += %D%/test_budget.py %D%/test_verdicts.py
 
-# for bench/handshake
-noinst_PROGRAMS += %D%/ha_connect
+# for bench/handshake and bench/budget
+noinst_PROGRAMS += %D%/ha_budget_of %D%/ha_connect
+%C%_ha_budget_of_SOURCES = %D%/ha_budget_of.c
+%C%_ha_budget_of_LDADD   = libha_topo.la
+
 %C%_ha_connect_SOURCES  = %D%/ha_connect.c
 %C%_ha_connect_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
 %C%_ha_connect_LDADD    = $(UCX_LIBS)
