@@ -110,11 +110,17 @@ int uct_ha_addr_unpack_iface(const struct uct_ha_packed_iface *packed, struct uc
     return uct_ha_addr_unpack_rail(&packed->standby, &where->standby);
 }
 
-int uct_ha_addr_match(const struct uct_ha_rail_where *a, const struct uct_ha_rail_where *b,
-                      const struct ha_match_opts *opts)
+enum ha_match uct_ha_addr_verdict(const struct uct_ha_rail_where *a, const struct uct_ha_rail_where *b,
+                                  const struct ha_match_opts *opts)
 {
     struct ha_match_rail own  = { .addr = a->addr, .zone = a->zone, .place = a->place };
     struct ha_match_rail peer = { .addr = b->addr, .zone = b->zone, .place = b->place };
 
-    return ha_match_rails(&own, &peer, opts) < HA_MATCH_NO;
+    return ha_match_rails(&own, &peer, opts);
+}
+
+int uct_ha_addr_match(const struct uct_ha_rail_where *a, const struct uct_ha_rail_where *b,
+                      const struct ha_match_opts *opts)
+{
+    return uct_ha_addr_verdict(a, b, opts) < HA_MATCH_NO;
 }

@@ -72,7 +72,11 @@ void uct_ha_addr_pack_iface(const struct uct_ha_iface_where *where, struct uct_h
 int uct_ha_addr_unpack_rail(const struct uct_ha_packed_rail *packed, struct uct_ha_rail_where *where);
 int uct_ha_addr_unpack_iface(const struct uct_ha_packed_iface *packed, struct uct_ha_iface_where *where);
 
-/* Can the two rails talk? The rules are ha_match_rails(). */
+/* Can the two rails talk, and how or why not? The rules are ha_match_rails(). */
+enum ha_match uct_ha_addr_verdict(const struct uct_ha_rail_where *a, const struct uct_ha_rail_where *b,
+                                  const struct ha_match_opts *opts);
+
+/* Can they? */
 int uct_ha_addr_match(const struct uct_ha_rail_where *a, const struct uct_ha_rail_where *b,
                       const struct ha_match_opts *opts);
 

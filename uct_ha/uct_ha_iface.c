@@ -8,6 +8,7 @@
 #include "uct_ha_room.h"
 #include "uct_ha_rx.h"
 #include "uct_ha_stats.h"
+#include "uct_ha_tell.h"
 #include "uct_ha_tx.h"
 
 #include <errno.h>
@@ -91,6 +92,7 @@ static int is_reachable(const uct_iface_h tl_iface, const uct_device_addr_t *dev
     const struct uct_ha_iface *iface = uct_ha_iface(tl_iface);
     struct uct_ha_rail_where   own   = uct_ha_iface_where(iface, 0), peer;
     struct uct_ha_iface_where  where;
+    enum ha_match              match;
 
     if (uct_ha_addr_unpack_rail((const void *)dev_addr, &peer) != 0) {
         uct_ha_opts_tell_version("the address", ((const struct uct_ha_packed_rail *)(const void *)dev_addr)->version,
@@ -102,7 +104,11 @@ static int is_reachable(const uct_iface_h tl_iface, const uct_device_addr_t *dev
          where.cookie == iface->cookie)) {
         return 0; /* another version, or ourselves: that is what "self" is for */
     }
-    return uct_ha_addr_match(&own, &peer, &iface->match);
+    match = uct_ha_addr_verdict(&own, &peer, &iface->match);
+    if (match >= HA_MATCH_NO) {
+        uct_ha_tell_unreachable(iface, &own, &peer, match);
+    }
+    return match < HA_MATCH_NO;
 }
 
 /* ---- attributes --------------------------------------------------------------------- */

@@ -5,6 +5,11 @@
 
 #include "glue_tests.h"
 
+#include <stdio.h>
+#include <string.h>
+#include <ucs/config/global_opts.h>
+#include <ucs/debug/log_def.h>
+
 static int reachable(int s)
 {
     const struct side *peer = &world.side[!s];
@@ -71,6 +76,61 @@ static void test_standby_in_another_zone(void **state)
     assert_int_equal(world.side[0].errors + world.side[1].errors, 0);
 }
 
+static char     said[512];
+static unsigned times_said;
+
+static ucs_log_func_rc_t listen_for_unreachable(const char *file, unsigned line, const char *function,
+                                                ucs_log_level_t level,
+                                                const ucs_log_component_config_t *config,
+                                                const char *message, va_list args)
+{
+    char text[512];
+
+    (void)file, (void)line, (void)function, (void)config;
+    vsnprintf(text, sizeof(text), message, args);
+    if (level == UCS_LOG_LEVEL_DIAG && strstr(text, "does not reach") != NULL) {
+        memcpy(said, text, sizeof(said));
+        times_said++;
+    }
+    return UCS_LOG_FUNC_RC_STOP;
+}
+
+static void expect_said(const char *why, const char *remedy, unsigned times)
+{
+    assert_int_equal(times_said, times);
+    assert_non_null(strstr(said, why));
+    assert_non_null(strstr(said, remedy));
+}
+
+/* UCX only says that a destination is unreachable. */
+static void test_says_why_it_is_not_reachable(void **state)
+{
+    ucs_log_level_t level = ucs_global_opts.log_component.log_level;
+
+    (void)state;
+    open_zones(304, "ZONES=eth0:p,eth1:q", "ZONES=eth2:r,eth3:q");
+    times_said = 0;
+    ucs_log_push_handler(listen_for_unreachable);
+    assert_false(reachable(0)); /* nobody listens on that level */
+    assert_int_equal(times_said, 0);
+    ucs_global_opts.log_component.log_level = UCS_LOG_LEVEL_DIAG;
+    assert_false(reachable(0));
+    assert_false(reachable(0));
+    expect_said("a0:1 (10.0.0.1/24) does not reach a peer's rail (10.0.0.2/24): another zone", "UCX_HA_RC_ZONES", 1);
+    assert_false(reachable(1));
+    expect_said("b0:1 (10.0.0.2/24) does", "UCX_HA_RC_ZONES", 2);
+    side_close(0);
+    side_open(0, "ALLOW_UNKNOWN_ZONE=n");
+    assert_false(reachable(0));
+    expect_said("no zone on one side", "UCX_HA_RC_ALLOW_UNKNOWN_ZONE", 3);
+    side_close(0);
+    side_open(0, "");
+    assert_true(reachable(0));
+    assert_int_equal(times_said, 3);
+    ucs_log_pop_handler();
+    ucs_global_opts.log_component.log_level = level;
+}
+
 int glue_zones(void)
 {
     const struct CMUnitTest tests[] = {
@@ -78,6 +138,7 @@ int glue_zones(void)
         GLUE_TEST(test_unknown_zone),
         GLUE_TEST(test_accepting_side_believes_the_zones_it_is_told),
         GLUE_TEST(test_standby_in_another_zone),
+        GLUE_TEST(test_says_why_it_is_not_reachable),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -68,6 +68,17 @@ static void test_zones_before_networks(void **state)
     assert_int_equal(match(ib(1, 1, 0), ib(2, 2, 0), defaults), HA_MATCH_OTHER_NETWORK);
 }
 
+static void test_a_remedy_for_each_reason(void **state)
+{
+    (void)state;
+    assert_string_equal(ha_match_remedy(HA_MATCH_ZONE), "");
+    assert_string_equal(ha_match_remedy(HA_MATCH_NETWORK), "");
+    assert_non_null(strstr(ha_match_remedy(HA_MATCH_OTHER_LINK), "UCX_HA_RC_RAILS"));
+    assert_non_null(strstr(ha_match_remedy(HA_MATCH_OTHER_ZONE), "UCX_HA_RC_ZONES"));
+    assert_non_null(strstr(ha_match_remedy(HA_MATCH_UNKNOWN_ZONE), "UCX_HA_RC_ALLOW_UNKNOWN_ZONE"));
+    assert_non_null(strstr(ha_match_remedy(HA_MATCH_OTHER_NETWORK), "UCX_HA_RC_GID_INDEX"));
+}
+
 /* A rail that lost its IPv4 address for a moment has a link-local one. */
 static void test_address_families_never_meet(void **state)
 {
@@ -193,6 +204,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_zones_before_networks),
+        cmocka_unit_test(test_a_remedy_for_each_reason),
         cmocka_unit_test(test_address_families_never_meet),
         cmocka_unit_test(test_separate_fabrics),
         cmocka_unit_test(test_one_fabric_in_turn),

@@ -80,6 +80,25 @@ const char *ha_match_text(enum ha_match match)
     return "?";
 }
 
+const char *ha_match_remedy(enum ha_match match)
+{
+    switch (match) {
+    case HA_MATCH_ZONE:
+    case HA_MATCH_NETWORK:
+        break;
+    case HA_MATCH_OTHER_LINK:
+        return "InfiniBand and RoCE do not meet: name rails of one kind in UCX_HA_RC_RAILS of both hosts";
+    case HA_MATCH_OTHER_ZONE:
+        return "compare UCX_HA_RC_ZONES of both hosts";
+    case HA_MATCH_UNKNOWN_ZONE:
+        return "name both in UCX_HA_RC_ZONES, or set UCX_HA_RC_ALLOW_UNKNOWN_ZONE=y";
+    case HA_MATCH_OTHER_NETWORK:
+        return "give both addresses of one IP subnet (IPv4 or IPv6, not one of each), choose GIDs of one by "
+               "UCX_HA_RC_GID_INDEX, or say by one zone in UCX_HA_RC_ZONES that a router joins them";
+    }
+    return "";
+}
+
 /* ---- all rails of both sides ---------------------------------------------------------- */
 
 struct candidates {

@@ -50,6 +50,9 @@ int ha_same_network(const struct ha_rail_addr *a, const struct ha_rail_addr *b);
 /* "the same zone", "another link layer"... constant. */
 const char *ha_match_text(enum ha_match match);
 
+/* What to do about two rails that cannot talk; "" when they can. Constant. */
+const char *ha_match_remedy(enum ha_match match);
+
 struct ha_match_pair {
     int           own, peer; /* indices; -1 = none */
     enum ha_match how;
