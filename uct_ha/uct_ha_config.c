@@ -249,7 +249,7 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
      "Names of what can reach what, for example mlx5_0:railA,10.1.0.0/16:railB. Before\n"
      "the last ':' of an entry stands an RDMA device (or device:port), a net device or a\n"
      "subnet; the first entry that fits a rail counts. Rails of one zone may talk, also\n"
-     "across subnets; rails of different zones never do.",
+     "across IP subnets (RoCE); rails of different zones never do.",
      IFACE_FIELD(zones), UCS_CONFIG_TYPE_STRING},
 
     {"ALLOW_UNKNOWN_ZONE", "y",

@@ -94,7 +94,7 @@ const char *ha_match_remedy(enum ha_match match)
         return "name both in UCX_HA_RC_ZONES, or set UCX_HA_RC_ALLOW_UNKNOWN_ZONE=y";
     case HA_MATCH_OTHER_NETWORK:
         return "give both addresses of one IP subnet (IPv4 or IPv6, not one of each), choose GIDs of one by "
-               "UCX_HA_RC_GID_INDEX, or say by one zone in UCX_HA_RC_ZONES that a router joins them";
+               "UCX_HA_RC_GID_INDEX, or, RoCE alone, say by one zone in UCX_HA_RC_ZONES that a router joins them";
     }
     return "";
 }
