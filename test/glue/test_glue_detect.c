@@ -113,6 +113,33 @@ static void test_check_without_heartbeats(void **state)
     assert_int_equal(side->error, UCS_ERR_ENDPOINT_TIMEOUT);
 }
 
+static void progress_alone(int s, unsigned ms)
+{
+    uint64_t start = now_ns();
+
+    while (now_ns() - start < ms * 1000000ull) {
+        (void)uct_worker_progress(world.side[s].worker);
+    }
+}
+
+/* Both rails fail one after the other, and the peer's program computes for longer than DEAD_PEER: a
+ * new lane needs its progress. It answers all the time, so it is waited for. */
+static void test_peer_computes_without_a_lane(void **state)
+{
+    (void)state;
+    redundant_open(314, "HEARTBEAT=20ms DEAD_PEER=500ms");
+    am_post(0, 0, 8);
+    fake_port(A0, 0);
+    progress_alone(0, 200);
+    fake_port(A1, 0);
+    fake_port(A0, 1);
+    progress_alone(0, 1300);
+    assert_int_equal(world.side[0].errors + world.side[1].errors, 0);
+    redundant_check();
+    fake_port(A1, 1);
+    wait_standbys(2);
+}
+
 int glue_detect(void)
 {
     const struct CMUnitTest tests[] = {
@@ -120,6 +147,7 @@ int glue_detect(void)
         GLUE_TEST(test_long_operation),
         GLUE_TEST(test_rail_that_only_carries_puts),
         GLUE_TEST(test_check_without_heartbeats),
+        GLUE_TEST(test_peer_computes_without_a_lane),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
