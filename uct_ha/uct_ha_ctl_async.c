@@ -24,9 +24,6 @@
 /* A peer that leaves repeats its good-bye until nobody needs it. */
 #define GONE_NS (1000 * MSEC)
 
-/* Who looks for somebody else has heard from us by then. */
-#define STRANGER_NS (5000 * MSEC)
-
 #define CHECK_NS  (100 * MSEC) /* RTO and address retry resolution */
 
 /* ---- timers -------------------------------------------------------------------- */
@@ -241,32 +238,20 @@ static void heartbeat_round(struct uct_ha_iface *iface, uint64_t now)
     }
 }
 
-static void forget_strangers(struct uct_ha_iface *iface, uint64_t now)
-{
-    struct uct_ha_peer *peer, *next;
-
-    ucs_list_for_each_safe(peer, next, &iface->ctl.peers, list) {
-        if (peer->stranger && now > peer->since + STRANGER_NS) {
-            uct_ha_peer_destroy(peer);
-        }
-    }
-}
-
 static void check_round(struct uct_ha_iface *iface, uint64_t now)
 {
-    struct uct_ha_peer *peer;
+    struct uct_ha_peer *peer, *next;
     struct uct_ha_conn *conn;
 
     recycle_ud(iface);
-    forget_strangers(iface, now);
     ha_rto_calm(&iface->ctl.rto, now);
-    ucs_list_for_each(peer, &iface->ctl.peers, list) {
-        uct_ha_peer_resolve(peer, now);
+    ucs_list_for_each_safe(peer, next, &iface->ctl.peers, list) {
         ha_damp_calm(&peer->rail[0].damp, now);
         ha_damp_calm(&peer->rail[1].damp, now);
         if (peer->bye_rx && !peer->lost && now > peer->bye_at + GONE_NS) {
             uct_ha_ctl_lose_peer_locked(peer); /* who waits for it still, waits in vain */
         }
+        uct_ha_peer_check(peer, now);
     }
     ucs_list_for_each(conn, &iface->ctl.conns, list) {
         if (now - iface->ctl.checked_at > 4 * CHECK_NS) {

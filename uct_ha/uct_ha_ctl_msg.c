@@ -277,7 +277,7 @@ static void take_unknown(struct uct_ha_peer *peer, const struct ha_packet_header
         DROP(stale);
         return;
     }
-    peer->lost = 1;
+    peer->lost = peer->replaced = 1;
     ucs_list_for_each(conn, &peer->conns, peer_link) {
         uct_ha_ctl_event_locked(conn, &event, HA_CTX_ASYNC);
     }
@@ -334,6 +334,9 @@ static void take_packet(struct uct_ha_iface *iface, int slot, const void *data, 
     UCT_HA_STATS_ADD(ctl_rx, 1);
     if (peer != NULL && header.type != HA_PACKET_UNKNOWN) { /* that one is not from the peer */
         learn_rails(peer, &header);
+        if (peer->lost && !peer->bye_rx) {
+            uct_ha_peer_revive(peer, uct_ha_now());
+        }
         heard(peer, slot);
         (void)uct_ha_opts_learn_locked(peer, &header);
     }

@@ -89,8 +89,11 @@ static ucs_status_t connect_ep(struct uct_ha_ep *ep, struct uct_ha_iface *iface,
                   "use the same libuct_ha.so on both hosts");
         return UCS_ERR_INVALID_ADDR;
     }
-    if (peer->lost || peer->bye_rx || peer->refused) {
+    if (peer->replaced || peer->bye_rx || peer->refused) {
         return UCS_ERR_UNREACHABLE;
+    }
+    if (peer->lost) { /* it was silent for too long, and may answer now */
+        uct_ha_peer_revive(peer, uct_ha_now());
     }
     conn = adopt(peer);
     if (conn == NULL) {

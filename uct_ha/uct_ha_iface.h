@@ -34,6 +34,14 @@ struct uct_ha_accept { /* a connection that a peer asks for; progress makes it *
     struct ha_packet_record record;
 };
 
+/* A peer that was forgotten and may live all the same: numbers of pairs are not used twice. */
+#define UCT_HA_FORGOTTEN_MAX 256
+
+struct uct_ha_forgotten {
+    uint64_t cookie;
+    uint32_t next_sn;
+};
+
 struct uct_ha_ctl {
     pthread_mutex_t       lock;
     int                   pending; /* atomic: progress should come */
@@ -55,6 +63,8 @@ struct uct_ha_ctl {
     uint64_t              checked_at; /* the last progress check */
     uint64_t              round_at; /* the last heartbeat round was then */
     uint32_t              nonce;
+    struct uct_ha_forgotten forgotten[UCT_HA_FORGOTTEN_MAX]; /* a ring */
+    uint32_t              num_forgotten;
     struct ha_pair_config pair_config;
     struct ha_rto         rto;
     struct ha_pace        stranger_pace;   /* of answers to those who look for somebody else */

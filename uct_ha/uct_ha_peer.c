@@ -11,6 +11,11 @@
 
 #define RESOLVE_RETRY_NS 1000000000ull
 #define STEADY_ANSWERS   2
+
+/* A peer without connections is kept so long after its last word, for what it may still
+ * ask: did its good-bye arrive, is its connection gone here as well? */
+#define GONE_NS 5000000000ull  /* it is lost, has left, or looked for somebody else */
+#define IDLE_NS 60000000000ull /* it may come back */
 #define QUESTIONS        3 /* one may be lost */
 #define PSN_READS        4 /* at most, per rail and round */
 
@@ -26,6 +31,24 @@ struct uct_ha_peer *uct_ha_peer_find(struct uct_ha_iface *iface, uint64_t cookie
     return NULL;
 }
 
+/* ---- life ---------------------------------------------------------------------- */
+
+static uint32_t first_number(const struct uct_ha_ctl *ctl, uint64_t cookie)
+{
+    uint32_t kept = ctl->num_forgotten < UCT_HA_FORGOTTEN_MAX ? ctl->num_forgotten :
+                                                                UCT_HA_FORGOTTEN_MAX;
+
+    for (uint32_t i = 1; i <= kept; i++) { /* the latest first */
+        const struct uct_ha_forgotten *old =
+            &ctl->forgotten[(ctl->num_forgotten - i) % UCT_HA_FORGOTTEN_MAX];
+
+        if (old->cookie == cookie) {
+            return old->next_sn;
+        }
+    }
+    return 0;
+}
+
 struct uct_ha_peer *uct_ha_peer_create(struct uct_ha_iface *iface, uint64_t cookie,
                                        unsigned slots, unsigned credits)
 {
@@ -38,8 +61,8 @@ struct uct_ha_peer *uct_ha_peer_create(struct uct_ha_iface *iface, uint64_t cook
     peer->cookie  = cookie;
     peer->slots   = slots;
     peer->credits = credits;
-    peer->since   = uct_ha_now();
-    peer->last_rx = peer->since;
+    peer->next_sn = first_number(&iface->ctl, cookie);
+    peer->last_rx = uct_ha_now();
     for (int s = 0; s < HA_SLOTS; s++) {
         peer->rail[s].peer_up = 1;
         ha_damp_init(&peer->rail[s].damp, iface->ctl.cooldown, iface->ctl.cooldown_max);
@@ -70,6 +93,37 @@ void uct_ha_peer_destroy(struct uct_ha_peer *peer)
     free(peer);
 }
 
+/* Nobody talks about the rails of a peer that is gone: to look for them would take a
+ * second each, again and again, which others wait for. */
+static int is_of_interest(struct uct_ha_peer *peer, uint64_t now)
+{
+    return now < peer->last_rx + GONE_NS || (!peer->lost && !ucs_list_is_empty(&peer->conns));
+}
+
+static void forget(struct uct_ha_peer *peer)
+{
+    struct uct_ha_ctl *ctl = &peer->iface->ctl;
+
+    if (peer->next_sn != 0 && !peer->bye_rx) {
+        ctl->forgotten[ctl->num_forgotten++ % UCT_HA_FORGOTTEN_MAX] =
+            (struct uct_ha_forgotten) { peer->cookie, peer->next_sn };
+    }
+    uct_ha_peer_destroy(peer);
+}
+
+void uct_ha_peer_check(struct uct_ha_peer *peer, uint64_t now)
+{
+    uint64_t patience = peer->lost || peer->bye_rx || peer->stranger ? GONE_NS : IDLE_NS;
+
+    if (is_of_interest(peer, now)) {
+        uct_ha_peer_resolve(peer, now);
+    }
+    if (ucs_list_is_empty(&peer->conns) && now > peer->last_rx + patience &&
+        !peer->rail[0].ah_busy && !peer->rail[1].ah_busy) {
+        forget(peer);
+    }
+}
+
 void uct_ha_peer_drop_ah(struct uct_ha_peer *peer, int slot)
 {
     struct uct_ha_peer_rail *rail = &peer->rail[slot];
@@ -87,6 +141,23 @@ static void resolve_anew(struct uct_ha_peer *peer, int slot)
     uct_ha_peer_drop_ah(peer, slot);
     peer->rail[slot].retry_at  = 0;
     peer->iface->ctl.check_at = 0;
+}
+
+void uct_ha_peer_revive(struct uct_ha_peer *peer, uint64_t now)
+{
+    peer->lost    = peer->replaced = 0;
+    peer->asked   = 0;
+    peer->last_rx = now;
+    for (int s = 0; s < peer->iface->slots; s++) {
+        struct uct_ha_peer_rail *rail = &peer->rail[s];
+
+        rail->waiting = rail->bad = 0;
+        rail->missed  = rail->answered = 0;
+        rail->beat.since = 0;
+        if (rail->known && !rail->ah_busy) {
+            resolve_anew(peer, s);
+        }
+    }
 }
 
 static int same_path(const struct uct_ha_rail_where *a, const struct uct_ha_rail_where *b)

@@ -60,11 +60,11 @@ struct uct_ha_peer {
     uint64_t                bye_at;     /* it said so last then */
     uint8_t                 bye_rx;     /* it leaves and owes us nothing */
     uint8_t                 answer_due; /* it asked and waits for an answer */
-    uint8_t                 lost;
+    uint8_t                 lost;       /* every connection to it has failed: silent for too long, or */
+    uint8_t                 replaced;   /* ... another instance has its place */
     unsigned                asked;      /* without heartbeats: questions since it was heard, */
     uint64_t                asked_at;   /* the first one then */
     uint8_t                 stranger;   /* looks for somebody else; forgotten soon */
-    uint64_t                since;      /* known since then */
     uint8_t                 all_dead;   /* while leaving: no connection to it works */
     struct uct_ha_tcp_addr  tcp_addr;   /* port 0 = it has no TCP carrier */
     struct uct_ha_tcp_link *tcp_link;   /* NULL before it is needed */
@@ -82,6 +82,14 @@ void uct_ha_peer_destroy(struct uct_ha_peer *peer);
  * Constant while there are any; before that a stranger's first packet may have created
  * the peer, which says less. */
 void uct_ha_peer_offers(struct uct_ha_peer *peer, unsigned slots, unsigned credits, unsigned caps);
+
+/* Now and then: find the ways to it that are not known yet, or forget it; it may be gone
+ * after that. */
+void uct_ha_peer_check(struct uct_ha_peer *peer, uint64_t now);
+
+/* A peer that was lost lives: it was heard, or is asked for again. What has failed stays
+ * failed; new connections may be made. */
+void uct_ha_peer_revive(struct uct_ha_peer *peer, uint64_t now);
 
 /* Learn or refresh where a rail of the peer is; resolves it anew on change. */
 void uct_ha_peer_set_rail(struct uct_ha_peer *peer, int slot,

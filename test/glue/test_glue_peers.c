@@ -12,15 +12,27 @@ static struct uct_ha_iface *iface_of(int s)
     return uct_ha_iface(world.side[s].iface);
 }
 
-static unsigned length_of(const ucs_list_link_t *list)
+static unsigned length_of(int s, const ucs_list_link_t *list)
 {
-    unsigned               length = 0;
     const ucs_list_link_t *link;
+    unsigned               length = 0;
 
+    pthread_mutex_lock(&iface_of(s)->ctl.lock);
     for (link = list->next; link != list; link = link->next) {
         length++;
     }
+    pthread_mutex_unlock(&iface_of(s)->ctl.lock);
     return length;
+}
+
+static unsigned conns_of(int s)
+{
+    return length_of(s, &iface_of(s)->ctl.conns);
+}
+
+static unsigned peers_of(int s)
+{
+    return length_of(s, &iface_of(s)->ctl.peers);
 }
 
 /* Side 0 ends as by SIGKILL: nothing that it says at its end arrives. */
@@ -53,13 +65,98 @@ static void test_killed_clients(void **state)
         flush_all_of(0);
         kill_side_0();
         pump_until(fake_objects().rcs == 0);
-        assert_int_equal(length_of(&iface_of(1)->ctl.conns), 0);
+        assert_int_equal(conns_of(1), 0);
         assert_int_equal(stats().pairs, 0);
     }
+    pump_until(peers_of(1) == 0); /* a while: they might ask something yet */
+}
+
+/* ---- a partition that outlasts the patience ----------------------------------------------- */
+
+static struct uct_ha_peer *peer_of(int s)
+{
+    return uct_ha_peer_find(iface_of(s), iface_of(!s)->cookie);
+}
+
+static void open_pair(uint64_t seed, const char *settings)
+{
+    world_open(seed, settings);
+    ep_open(0, 0);
+    ep_open(1, 0);
+    am_exchange(0, 8);
+    wait_standbys(2);
+    flush_all();
+}
+
+static void part(int up)
+{
+    for (int rail = A0; rail <= A1; rail++) {
+        fake_port_silently(rail, up);
+    }
+}
+
+/* Both have given each other up, and both live: new endpoints work, whoever asks first.
+ * What has failed stays failed. */
+static void test_lost_and_found(void **state)
+{
+    (void)state;
+    for (int first = 0; first < 2; first++) {
+        open_pair(210 + (uint64_t)first, MORTAL);
+        part(0);
+        pump_until(world.side[0].errors == 1 && world.side[1].errors == 1);
+        assert_true(peer_of(0)->lost && peer_of(1)->lost);
+        part(1);
+        if (first == 0) {
+            ep_close(0, 0);
+            ep_close(1, 0);
+            pump_until(conns_of(0) + conns_of(1) == 0);
+        }
+        ep_open(first, 1);
+        am_post(first, 1, 4);
+        pump_until(am_all_here());
+        ep_open(!first, 1);
+        am_exchange(1, 20);
+        assert_false(peer_of(0)->lost || peer_of(1)->lost);
+        pump_until(stats().standbys == 2);
+        fake_port(A0, 0);
+        am_exchange(1, 20);
+        assert_int_equal(world.side[0].errors + world.side[1].errors, 2);
+        world_close();
+        (void)glue_setup(NULL);
+    }
+}
+
+/* Nobody asks where the rails of a lost peer are, whatever becomes of our own. */
+static void test_lost_is_not_looked_for(void **state)
+{
+    (void)state;
+    open_pair(212, MORTAL);
+    fake_port_silently(B0, 0);
+    fake_port_silently(B1, 0);
+    pump_until(world.side[0].errors == 1);
+    pump_until(uct_ha_now() > peer_of(0)->last_rx + 5500000000ull); /* what it said last may have an answer */
+    fake_port(A0, 0);
+    fake_port(A0, 1);
+    pump_until(peer_of(0)->rail[0].ah == NULL);
+    pump_ms(300);
+    assert_int_equal(peer_of(0)->rail[0].retry_at, 0);
+    assert_int_equal(peers_of(0), 1); /* an endpoint is still held */
+    ep_close(0, 0);
+    pump_until(peers_of(0) == 0);
+    fake_port_silently(B0, 1);
+    fake_port_silently(B1, 1);
+    ep_close(1, 0);
+    pump_until(conns_of(1) == 0);
+    ep_open(0, 1); /* numbers go on where they were */
+    am_post(0, 1, 4);
+    pump_until(am_all_here());
+    assert_int_equal(ucs_list_head(&iface_of(0)->ctl.conns, struct uct_ha_conn, list)->sn, 1);
 }
 
 static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_killed_clients),
+    GLUE_TEST(test_lost_and_found),
+    GLUE_TEST(test_lost_is_not_looked_for),
 };
 
 int glue_peers(void)
