@@ -346,5 +346,5 @@ void uct_ha_lane_bury(struct uct_ha_lane *lane)
 {
     lane->job.owner = lane->iface;
     lane->job.run   = bury_run;
-    uct_ha_job_post(UCT_HA_JOB_DESTROY, &lane->job);
+    uct_ha_job_post(UCT_HA_JOB_DESTROY, lane->iface->rail_no[lane->slot], &lane->job);
 }

@@ -57,7 +57,7 @@ static void connect_run(struct uct_ha_job *super)
     if (status != 0 && lane->conn != NULL && !lane->fenced && ++job->tries < CONNECT_TRIES) {
         /* Usually the neighbour did not answer in time: behind the jobs of
          * other rails it may try again, the queue pair is still in INIT. */
-        uct_ha_job_post(UCT_HA_JOB_CONNECT, &job->super);
+        uct_ha_job_post(UCT_HA_JOB_CONNECT, iface->rail_no[lane->slot], &job->super);
         pthread_mutex_unlock(&iface->ctl.lock);
         return;
     }
@@ -140,7 +140,7 @@ static void connect_lane(struct step *step, int slot)
         .rd_init = opts.rd_init, .rd_resp = opts.rd_resp,
         .sl = opts.sl, .traffic_class = opts.traffic_class,
     };
-    uct_ha_job_post(UCT_HA_JOB_CONNECT, &job->super);
+    uct_ha_job_post(UCT_HA_JOB_CONNECT, iface->rail_no[slot], &job->super);
 }
 
 /* ---- the other actions ---------------------------------------------------- */

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "uct_ha_job.h"
 
+#include "verbs/ha_rail.h"
+
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 
 struct worker {
     pthread_t          thread;
+    int                started;
     pthread_cond_t     wake; /* there is a job, or an end */
     pthread_cond_t     idle; /* a job is done */
     struct uct_ha_job *head, **tail;
@@ -14,7 +17,7 @@ struct worker {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards everything here */
-static struct worker   workers[UCT_HA_JOB_KINDS];
+static struct worker   workers[UCT_HA_JOB_KINDS][HA_RAILS_MAX];
 static int             users, stopping;
 
 static struct uct_ha_job *take(struct worker *worker)
@@ -53,43 +56,46 @@ static void *work(void *arg)
     return NULL;
 }
 
-static void stop(int count)
+/* No job comes in any more: nobody uses this. */
+static void stop(void)
 {
+    struct worker *worker = &workers[0][0], *end = worker + UCT_HA_JOB_KINDS * HA_RAILS_MAX;
+
     pthread_mutex_lock(&lock);
     stopping = 1;
-    for (int i = 0; i < count; i++) {
-        pthread_cond_signal(&workers[i].wake);
+    for (struct worker *w = worker; w < end; w++) {
+        if (w->started) {
+            pthread_cond_signal(&w->wake);
+        }
     }
     pthread_mutex_unlock(&lock);
-    for (int i = 0; i < count; i++) {
-        pthread_join(workers[i].thread, NULL);
+    for (struct worker *w = worker; w < end; w++) {
+        if (w->started) {
+            pthread_join(w->thread, NULL);
+            w->started = 0;
+        }
     }
 }
 
 /* The application's signals are its own: these threads take none. Called with
  * the lock held. */
-static int start(void)
+static int start(struct worker *worker)
 {
     sigset_t all, old;
-    int      status = 0, started = 0;
+    int      status;
 
-    stopping = 0;
+    if (worker->started) {
+        return 0;
+    }
+    pthread_cond_init(&worker->wake, NULL);
+    pthread_cond_init(&worker->idle, NULL);
+    worker->head = NULL;
+    worker->tail = &worker->head;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    for (int i = 0; i < UCT_HA_JOB_KINDS && status == 0; i++) {
-        pthread_cond_init(&workers[i].wake, NULL);
-        pthread_cond_init(&workers[i].idle, NULL);
-        workers[i].head = NULL;
-        workers[i].tail = &workers[i].head;
-        status   = pthread_create(&workers[i].thread, NULL, work, &workers[i]);
-        started += status == 0;
-    }
+    status = pthread_create(&worker->thread, NULL, work, worker);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (status != 0) {
-        pthread_mutex_unlock(&lock);
-        stop(started);
-        pthread_mutex_lock(&lock);
-    }
+    worker->started = status == 0;
     return -status;
 }
 
@@ -99,10 +105,16 @@ int uct_ha_job_open(void)
 
     pthread_mutex_lock(&lock);
     if (users == 0) {
-        status = start();
+        stopping = 0;
+        for (int kind = 0; kind < UCT_HA_JOB_KINDS && status == 0; kind++) {
+            status = start(&workers[kind][0]);
+        }
     }
     users += status == 0;
     pthread_mutex_unlock(&lock);
+    if (status != 0) {
+        stop();
+    }
     return status;
 }
 
@@ -114,16 +126,19 @@ void uct_ha_job_close(void)
     last = --users == 0;
     pthread_mutex_unlock(&lock);
     if (last) {
-        stop(UCT_HA_JOB_KINDS);
+        stop();
     }
 }
 
-void uct_ha_job_post(enum uct_ha_job_kind kind, struct uct_ha_job *job)
+void uct_ha_job_post(enum uct_ha_job_kind kind, unsigned rail_no, struct uct_ha_job *job)
 {
-    struct worker *worker = &workers[kind];
+    struct worker *worker = &workers[kind][rail_no];
 
     job->next = NULL;
     pthread_mutex_lock(&lock);
+    if (start(worker) != 0) {
+        worker = &workers[kind][0]; /* no thread for it: with those of another rail, then */
+    }
     *worker->tail = job;
     worker->tail  = &job->next;
     pthread_cond_signal(&worker->wake);
@@ -147,22 +162,31 @@ static struct uct_ha_job *take_all_of(struct worker *worker, const void *owner)
     return taken;
 }
 
+static struct uct_ha_job *cancel_at(struct worker *worker, const void *owner)
+{
+    struct uct_ha_job *taken;
+
+    pthread_mutex_lock(&lock);
+    while (worker->started && worker->running == owner) {
+        pthread_cond_wait(&worker->idle, &lock);
+    }
+    /* after the wait: it may have posted itself again */
+    taken = worker->started ? take_all_of(worker, owner) : NULL;
+    pthread_mutex_unlock(&lock);
+    return taken;
+}
+
 void uct_ha_job_cancel(enum uct_ha_job_kind kind, const void *owner,
                        void (*drop)(struct uct_ha_job *job))
 {
-    struct worker     *worker = &workers[kind];
     struct uct_ha_job *job, *dropped;
 
-    pthread_mutex_lock(&lock);
-    while (worker->running == owner) {
-        pthread_cond_wait(&worker->idle, &lock);
-    }
-    dropped = take_all_of(worker, owner); /* after the wait: it may have posted itself again */
-    pthread_mutex_unlock(&lock);
-
-    while (dropped != NULL) {
-        job     = dropped;
-        dropped = job->next;
-        drop(job);
+    for (int rail = HA_RAILS_MAX - 1; rail >= 0; rail--) { /* the first may stand in for others */
+        dropped = cancel_at(&workers[kind][rail], owner);
+        while (dropped != NULL) {
+            job     = dropped;
+            dropped = job->next;
+            drop(job);
+        }
     }
 }

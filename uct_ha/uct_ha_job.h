@@ -3,16 +3,18 @@
 #define UCT_HA_JOB_H_
 
 /*
- * Worker threads, one per process and kind, for device commands that may
+ * Worker threads, one per process, kind and rail, for device commands that may
  * block. Neither progress nor the thread that answers heartbeats may wait for
  * them:
  *  - creating an address handle and connecting a queue pair resolve the
- *    neighbour, which takes a second when it is dead. Handles of a silent rail are
- *    tried for ever: lanes on the other rail must not queue behind them;
+ *    neighbour, which takes a second when it is dead. With many peers behind a silent
+ *    rail that is many seconds: the other rail must not queue behind them, nor lanes
+ *    behind handles, which are tried for ever;
  *  - destroying a queue pair waits until the device has let go of its packets,
  *    which on Soft-RoCE over a dead net device was seen to take 50 s.
  *
- * The threads start with the first user and end with the last.
+ * One of each kind starts with the first user, the others when a rail needs them; all end
+ * with the last user.
  */
 
 enum uct_ha_job_kind { UCT_HA_JOB_RESOLVE, UCT_HA_JOB_CONNECT, UCT_HA_JOB_DESTROY, UCT_HA_JOB_KINDS };
@@ -29,8 +31,9 @@ int  uct_ha_job_open(void);
 void uct_ha_job_close(void);
 
 /* Queue a job. The caller keeps it alive until run() was called or
- * uct_ha_job_cancel() returned. Jobs of a kind run in order. */
-void uct_ha_job_post(enum uct_ha_job_kind kind, struct uct_ha_job *job);
+ * uct_ha_job_cancel() returned. Jobs of a kind and rail (its number, see uct_ha_reg.h) run
+ * in order. */
+void uct_ha_job_post(enum uct_ha_job_kind kind, unsigned rail_no, struct uct_ha_job *job);
 
 /* Take every queued job of `owner` off and wait for the running one. For each
  * job taken off `drop` is called. Not from run(). */

@@ -11,6 +11,7 @@
 
 #define RESOLVE_RETRY_NS 1000000000ull
 #define STEADY_ANSWERS   2
+#define AH_FAILS         2 /* attempts in a row to find the way to a peer */
 
 /* A peer without connections is kept so long after its last word, for what it may still
  * ask: did its good-bye arrive, is its connection gone here as well? */
@@ -246,6 +247,21 @@ struct resolve_job {
     struct ha_rail_addr  addr;
 };
 
+/* There is no way to it on this rail, which is not seen by pings, for none can be sent,
+ * while the other one answers: no new lanes here until it answers as well. */
+static void leave_unresolved(struct uct_ha_peer *peer, int slot)
+{
+    struct uct_ha_peer_rail *rail = &peer->rail[slot];
+
+    if (rail->ah_fails >= AH_FAILS && !rail->bad && rail->ud_qpn != 0 &&
+        peer->iface->slots == HA_SLOTS && uct_ha_peer_rail_answers(peer, !slot, uct_ha_now())) {
+        rail->bad    = 1;
+        rail->bad_at = 0; /* not a suspicion */
+        uct_ha_ctl_usable_locked(peer);
+        uct_ha_ctl_flush_locked(peer->iface);
+    }
+}
+
 /* On the job thread: may take a second. The peer may be gone meanwhile, so it
  * is looked up again. */
 static void resolve_run(struct uct_ha_job *super)
@@ -263,6 +279,7 @@ static void resolve_run(struct uct_ha_job *super)
     if (peer != NULL) {
         rail          = &peer->rail[job->slot];
         rail->ah_busy = 0;
+        rail->ah_fails = status == 0 ? 0 : rail->ah_fails + 1;
         if (status == 0 && rail->addr_seq == job->addr_seq && rail->ah == NULL) {
             rail->ah = ah;
             ah       = NULL;
@@ -270,6 +287,7 @@ static void resolve_run(struct uct_ha_job *super)
         } else if (status != 0) {
             ucs_debug("ha_rc: no path from %s to its peer yet: %s",
                       ha_rail_name(job->rail), strerror(-status));
+            leave_unresolved(peer, job->slot);
         }
     }
     pthread_mutex_unlock(&ctl->lock);
@@ -305,7 +323,7 @@ void uct_ha_peer_resolve(struct uct_ha_peer *peer, uint64_t now)
         job->addr        = rail->where.addr;
         rail->ah_busy    = 1;
         rail->retry_at   = now + RESOLVE_RETRY_NS;
-        uct_ha_job_post(UCT_HA_JOB_RESOLVE, &job->super);
+        uct_ha_job_post(UCT_HA_JOB_RESOLVE, iface->rail_no[s], &job->super);
     }
 }
 

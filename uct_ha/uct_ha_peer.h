@@ -25,6 +25,7 @@ struct uct_ha_peer_rail {
     struct ha_ud_ah  *ah;
     uint8_t           known;    /* an address is known and can match ours */
     uint8_t           ah_busy;  /* a job resolves it */
+    unsigned          ah_fails; /* so many in vain, in a row */
     uint8_t           peer_up;  /* the peer says that its port is up */
     uint8_t           bad;      /* silent: not used for new lanes until it answers */
     uint8_t           waiting;  /* a ping is out */

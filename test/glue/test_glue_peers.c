@@ -153,10 +153,39 @@ static void test_lost_is_not_looked_for(void **state)
     assert_int_equal(ucs_list_head(&iface_of(0)->ctl.conns, struct uct_ha_conn, list)->sn, 1);
 }
 
+/* ---- one rail is silent from the start ----------------------------------------------------- */
+
+#define MANY 20
+
+/* Each attempt on the silent rail blocks for long: the other one does not wait for that. */
+static void test_silent_rail_holds_nobody_up(void **state)
+{
+    uint64_t start;
+
+    (void)state;
+    world_open(220, "");
+    fake_set(A0, FAKE_BLOCK_MS, 500);
+    fake_set(B0, FAKE_BLOCK_MS, 500);
+    fake_port_silently(A0, 0);
+    start = now_ns();
+    for (int i = 0; i < MANY; i++) {
+        ep_open(0, i);
+        am_post(0, i, 1);
+    }
+    pump_until(am_all_here());
+    assert_true(now_ns() - start < 4000000000ull);
+    pump_until(peer_of(0)->rail[0].bad && peer_of(1)->rail[0].bad); /* no more attempts */
+    fake_set(A0, FAKE_BLOCK_MS, 0);
+    fake_set(B0, FAKE_BLOCK_MS, 0);
+    fake_port_silently(A0, 1);
+    wait_standbys(2 * MANY);
+}
+
 static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_killed_clients),
     GLUE_TEST(test_lost_and_found),
     GLUE_TEST(test_lost_is_not_looked_for),
+    GLUE_TEST(test_silent_rail_holds_nobody_up),
 };
 
 int glue_peers(void)
