@@ -110,6 +110,11 @@ ucs_status_t uct_ha_md_query_resources(uct_component_t *component,
 ucs_status_t uct_ha_query_devices(uct_md_h md, uct_tl_device_resource_t **devices_p,
                                   unsigned *num_devices_p)
 {
+    if (uct_ha_md(md)->hopeless) {
+        ucs_diag("ha: %s is not used: its port is down, and that of its standby, while others are up",
+                 ha_rail_name(uct_ha_md(md)->rail[0]));
+        return UCS_ERR_NO_DEVICE;
+    }
     return uct_single_device_resource(md, ha_rail_name(uct_ha_md(md)->rail[0]),
                                       UCT_DEVICE_TYPE_NET, UCS_SYS_DEVICE_ID_UNKNOWN,
                                       devices_p, num_devices_p);
@@ -154,6 +159,23 @@ static ucs_status_t open_rail(const char *name, const struct uct_ha_md_config *c
     return status_of_errno(ret);
 }
 
+static int is_active(const struct uct_ha_rails *table, int i)
+{
+    return i >= 0 && table->rail[i].active;
+}
+
+/* Neither a rail nor its standby works now, while others do: who took this domain for a
+ * connection would wait in vain. */
+static int is_hopeless(const struct uct_ha_rails *table, int i)
+{
+    int others = 0;
+
+    for (int j = 0; j < table->num; ++j) {
+        others |= is_active(table, j);
+    }
+    return others && !is_active(table, i) && !is_active(table, table->choice[i].standby);
+}
+
 /* Never fails: a rail without standby works, it only is not safe. */
 static void open_standby(struct uct_ha_md *md, struct uct_ha_rails *table, int rail,
                          const struct uct_ha_md_config *config)
@@ -170,6 +192,7 @@ static void open_standby(struct uct_ha_md *md, struct uct_ha_rails *table, int r
         if (pair_rails(table, NULL) != UCS_OK) {
             return;
         }
+        md->hopeless = is_hopeless(table, rail);
     }
     ha_topo_reason(table->rail, table->choice, rail, reason, sizeof(reason));
     if (table->choice[rail].standby < 0) {

@@ -20,6 +20,7 @@ struct uct_ha_md {
     uct_md_t        super;
     struct ha_rail *rail[UCT_HA_RAILS]; /* [1] is NULL without a standby */
     unsigned        rail_no[UCT_HA_RAILS]; /* of uct_ha_reg.h; [1] = [0] without a standby */
+    int             hopeless;           /* no rail of it worked when it was opened, others did */
     int             cached;             /* handles come from the process's cache */
     double          rcache_overhead;    /* seconds per look-up */
 };

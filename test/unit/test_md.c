@@ -19,6 +19,8 @@ struct ha_rail {
     char                  name[HA_RAIL_NAME_MAX];
     int                   opened;
     int                   open_error;
+    int                   down;
+    uint8_t               link_layer; /* 0 = Ethernet */
     int                   reg_error;
     int                   registered; /* now */
     int                   total;      /* ever */
@@ -82,14 +84,15 @@ struct ha_rail_addr ha_rail_addr(struct ha_rail *rail)
 {
     struct ha_rail_addr addr = { .link_layer = HA_LINK_ETHERNET };
 
-    (void)rail;
+    if (rail->link_layer != 0) {
+        addr.link_layer = rail->link_layer;
+    }
     return addr;
 }
 
 int ha_rail_up(const struct ha_rail *rail)
 {
-    (void)rail;
-    return 1;
+    return !rail->down;
 }
 
 int ha_mr_reg(struct ha_rail *rail, void *addr, size_t length, unsigned access,
@@ -239,6 +242,59 @@ static void test_one_domain_per_rail(void **state)
     close_md(md);
 
     assert_int_equal(open_md("nonsense", &md), UCS_ERR_NO_DEVICE);
+}
+
+static ucs_status_t offered(const char *name)
+{
+    uct_tl_device_resource_t *devices = NULL;
+    unsigned num_devices;
+    ucs_status_t status;
+    uct_md_h md;
+
+    assert_int_equal(open_md(name, &md), UCS_OK);
+    status = uct_ha_query_devices(md, &devices, &num_devices);
+    if (status == UCS_OK) {
+        ucs_free(devices);
+    }
+    close_md(md);
+    return status;
+}
+
+/* Two rails that only have each other are dead at start: they are not offered while
+ * others work, which peers can be reached by. */
+static void test_domain_without_a_living_rail(void **state)
+{
+    (void)state;
+    add_rail("three_a:1");
+    add_rail("three_b:1");
+    add_rail("three_c:1");
+    rails[0].link_layer = rails[1].link_layer = HA_LINK_IB;
+    rails[0].down = rails[1].down = 1;
+    assert_int_equal(offered("three_a:1"), UCS_ERR_NO_DEVICE);
+    assert_int_equal(offered("three_b:1"), UCS_ERR_NO_DEVICE);
+    assert_int_equal(offered("three_c:1"), UCS_OK);
+    setenv("UCX_HA_RC_RAILS", "three_a+three_b,three_c", 1);
+    assert_int_equal(offered("three_a:1"), UCS_OK); /* as the user wants */
+}
+
+static void test_domain_with_a_living_standby(void **state)
+{
+    (void)state;
+    add_rail("half_a:1");
+    add_rail("half_b:1");
+    add_rail("half_c:1");
+    rails[0].down = 1;
+    assert_int_equal(offered("half_a:1"), UCS_OK);
+    assert_int_equal(offered("half_c:1"), UCS_OK);
+}
+
+static void test_nothing_is_up(void **state)
+{
+    (void)state;
+    add_rail("dead_a:1");
+    add_rail("dead_b:1");
+    rails[0].down = rails[1].down = 1;
+    assert_int_equal(offered("dead_a:1"), UCS_OK); /* they may come up */
 }
 
 static void test_long_names_stay_apart(void **state)
@@ -767,6 +823,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_no_device_is_no_domain, setup),
         cmocka_unit_test_setup(test_one_domain_per_rail, setup),
+        cmocka_unit_test_setup(test_domain_without_a_living_rail, setup),
+        cmocka_unit_test_setup(test_domain_with_a_living_standby, setup),
+        cmocka_unit_test_setup(test_nothing_is_up, setup),
         cmocka_unit_test_setup(test_long_names_stay_apart, setup),
         cmocka_unit_test_setup(test_groups_limit_what_is_offered, setup),
         cmocka_unit_test_setup(test_bad_groups_give_no_domain, setup),

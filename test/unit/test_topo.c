@@ -175,6 +175,32 @@ static void test_sysfs_software(void **state)
     assert_int_equal(rail.numa_node, 2);
 }
 
+/* Whether a port had a link since the host booted. */
+static int was_active(const char *name)
+{
+    struct ha_topo_rail rail;
+
+    ha_topo_rail_init(&rail, name);
+    ha_discover_sysfs(tree, &rail);
+    return rail.was_active;
+}
+
+static void test_sysfs_had_a_link(void **state)
+{
+    (void)state;
+    make("class/infiniband/ib_0/ports/1/counters/link_downed", "3\n");
+    make("class/infiniband/ib_0/ports/2/counters/link_downed", "0\n");
+    assert_true(was_active("ib_0:1"));
+    assert_false(was_active("ib_0:2"));
+    make("class/infiniband/roce_0/ports/1/gid_attrs/ndevs/0", "eth8\n");
+    assert_false(was_active("roce_0:1"));
+    make("class/net/eth8/carrier_up_count", "0\n");
+    assert_false(was_active("roce_0:1"));
+    make("class/net/eth8/carrier_up_count", "2\n");
+    assert_true(was_active("roce_0:1"));
+    assert_false(was_active("absent:1"));
+}
+
 static void test_sysfs_knows_nothing(void **state)
 {
     struct ha_topo_rail rail;
@@ -233,6 +259,7 @@ int main(void)
         cmocka_unit_test(test_distance_goes_by_components),
         cmocka_unit_test(test_sysfs_hardware),
         cmocka_unit_test(test_sysfs_software),
+        cmocka_unit_test(test_sysfs_had_a_link),
         cmocka_unit_test(test_sysfs_knows_nothing),
         cmocka_unit_test(test_discover_here),
         cmocka_unit_test(test_xml_errors),

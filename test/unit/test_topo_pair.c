@@ -266,6 +266,28 @@ static void test_active_port_beats_everything_but_the_link_layer(void **state)
                   "other card, same NUMA node 0, its port is NOT ACTIVE"); /* better than none */
 }
 
+/* A card that is down for now keeps its place: its peers pair their rails without knowing
+ * of that. Between the ports of one card the choice is free. */
+static void test_card_that_was_active_keeps_its_place(void **state)
+{
+    struct ha_topo_rail rails[4] = {
+        rail("a:1", HA_LINK_IB, 0, 1), rail("b:1", HA_LINK_IB, 0, 2), rail("c:1", HA_LINK_IB, 0, 3),
+        rail("b:2", HA_LINK_IB, 0, 2)
+    };
+
+    (void)state;
+    for (int down = 0; down < 3; down++) {
+        rails[down].active     = 0;
+        rails[down].was_active = 1;
+        expect(rails, 3, NULL, (int[]){ 1, 2, 0 });
+        rails[down].active = 1;
+    }
+    rails[2].active = rails[2].was_active = 0; /* it never had a cable */
+    expect(rails, 3, NULL, (int[]){ 1, 0, 0 });
+    rails[1].active = 0;
+    expect(rails, 4, NULL, (int[]){ 3, 0, 3, 0 }); /* b:2 rather than b:1 */
+}
+
 static void test_reasons(void **state)
 {
     struct ha_topo_rail rails[4] = {
@@ -306,6 +328,7 @@ int main(void)
         cmocka_unit_test(test_functions_of_one_card_share_its_fate),
         cmocka_unit_test(test_more_bridges_in_common_are_nearer),
         cmocka_unit_test(test_active_port_beats_everything_but_the_link_layer),
+        cmocka_unit_test(test_card_that_was_active_keeps_its_place),
         cmocka_unit_test(test_reasons)
     };
 

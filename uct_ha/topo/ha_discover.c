@@ -23,6 +23,40 @@ static int read_word(const char *path, char *word, size_t size)
     return got && word[0] != '\0';
 }
 
+/* First word of a file of the rail's port, or 0. */
+static int read_port(const char *sysfs, const struct ha_topo_rail *rail, const char *file,
+                     char *word, size_t size)
+{
+    char path[PATH_MAX];
+    int  device = (int)strcspn(rail->name, ":");
+
+    snprintf(path, sizeof(path), "%s/class/infiniband/%.*s/ports/%s/%s", sysfs, device, rail->name,
+             rail->name[device] == ':' ? rail->name + device + 1 : "1", file);
+    return read_word(path, word, size);
+}
+
+static int netdev_of(const char *sysfs, const struct ha_topo_rail *rail, char *netdev, size_t size)
+{
+    return read_port(sysfs, rail, "gid_attrs/ndevs/0", netdev, size) && strchr(netdev, '/') == NULL;
+}
+
+/* The kernel counts since it started: net devices how often they got a carrier,
+ * InfiniBand ports how often they lost their link. A port that never had a cable has
+ * neither. */
+static int had_link(const char *sysfs, const struct ha_topo_rail *rail)
+{
+    char path[PATH_MAX], netdev[64], word[24];
+
+    if (read_port(sysfs, rail, "counters/link_downed", word, sizeof(word)) && atoi(word) > 0) {
+        return 1;
+    }
+    if (!netdev_of(sysfs, rail, netdev, sizeof(netdev))) {
+        return 0;
+    }
+    snprintf(path, sizeof(path), "%s/class/net/%s/carrier_up_count", sysfs, netdev);
+    return read_word(path, word, sizeof(word)) && atoi(word) > 0;
+}
+
 /* Only hardware has `device`; a software rail (Soft-RoCE) is where its net device is. */
 static int device_path(const char *sysfs, const struct ha_topo_rail *rail, char *path)
 {
@@ -33,9 +67,7 @@ static int device_path(const char *sysfs, const struct ha_topo_rail *rail, char 
     if (realpath(link, path) != NULL) {
         return 1;
     }
-    snprintf(link, sizeof(link), "%s/class/infiniband/%.*s/ports/%s/gid_attrs/ndevs/0", sysfs,
-             device, rail->name, rail->name[device] == ':' ? rail->name + device + 1 : "1");
-    if (!read_word(link, netdev, sizeof(netdev)) || strchr(netdev, '/') != NULL) {
+    if (!netdev_of(sysfs, rail, netdev, sizeof(netdev))) {
         return 0;
     }
     snprintf(link, sizeof(link), "%s/class/net/%s/device", sysfs, netdev);
@@ -68,6 +100,7 @@ void ha_discover_sysfs(const char *sysfs, struct ha_topo_rail *rail)
     struct ha_topo_pci pci;
     int                node;
 
+    rail->was_active = had_link(sysfs, rail);
     if (!device_path(sysfs, rail, path)) {
         return;
     }

@@ -14,7 +14,7 @@
 /* Below this number of rails every standby is the only choice: hwloc is not asked. */
 #define HA_DISCOVER_HWLOC_MIN 3
 
-/* Fill pci, numa_node and package of rails[0..num-1] by their names. A NUMA node
+/* Fill pci, numa_node, package and was_active of rails[0..num-1] by their names. A NUMA node
  * that the caller knows already stays when nothing better is found. */
 void ha_discover(struct ha_topo_rail *rails, int num);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "ha_match.h"
 
-#include <errno.h>
 #include <string.h>
 
 int ha_same_network(const struct ha_rail_addr *a, const struct ha_rail_addr *b)
@@ -97,69 +96,4 @@ const char *ha_match_remedy(enum ha_match match)
                "UCX_HA_RC_GID_INDEX, or, RoCE alone, say by one zone in UCX_HA_RC_ZONES that a router joins them";
     }
     return "";
-}
-
-/* ---- all rails of both sides ---------------------------------------------------------- */
-
-struct candidates {
-    const struct ha_match_rail *own, *peer;
-    int                         num_own, num_peer;
-    const struct ha_match_opts *opts;
-    const struct ha_match_pair *without; /* share no rail with it; NULL = any */
-    enum ha_match               how;
-    int                         ib_only;
-};
-
-/* Candidate number `wanted`; returns how many there are up to it. */
-static uint32_t walk(const struct candidates *c, uint32_t wanted, struct ha_match_pair *found)
-{
-    uint32_t count = 0;
-
-    for (int i = 0; i < c->num_own && count <= wanted; i++) {
-        for (int j = 0; j < c->num_peer && count <= wanted; j++) {
-            if (!c->own[i].active || !c->peer[j].active ||
-                (c->without != NULL && (i == c->without->own || j == c->without->peer)) ||
-                (c->ib_only && c->own[i].addr.link_layer != HA_LINK_IB) ||
-                ha_match_rails(&c->own[i], &c->peer[j], c->opts) != c->how) {
-                continue;
-            }
-            *found = (struct ha_match_pair){ i, j, c->how };
-            count++;
-        }
-    }
-    return count;
-}
-
-static int take(struct candidates *c, uint32_t turn, struct ha_match_pair *found)
-{
-    uint32_t count;
-
-    for (c->how = HA_MATCH_ZONE; c->how < HA_MATCH_NO; c->how++) {
-        for (c->ib_only = c->opts->prefer_ib != 0; c->ib_only >= 0; c->ib_only--) {
-            count = walk(c, UINT32_MAX, found);
-            if (count > 0) {
-                (void)walk(c, turn % count, found);
-                return 0;
-            }
-        }
-    }
-    *found = (struct ha_match_pair){ -1, -1, HA_MATCH_NO };
-    return -ENOENT;
-}
-
-int ha_match_select(const struct ha_match_rail *own, int num_own,
-                    const struct ha_match_rail *peer, int num_peer,
-                    const struct ha_match_opts *opts, uint32_t turn,
-                    struct ha_match_pair *primary, struct ha_match_pair *standby)
-{
-    struct candidates all = { .own = own, .peer = peer, .num_own = num_own,
-                              .num_peer = num_peer, .opts = opts };
-
-    *standby = (struct ha_match_pair){ -1, -1, HA_MATCH_NO };
-    if (take(&all, turn, primary) != 0) {
-        return -ENOENT;
-    }
-    all.without = primary;
-    (void)take(&all, turn, standby);
-    return 0;
 }

@@ -3,9 +3,9 @@
 #define HA_MATCH_H_
 
 /*
- * Which rail of ours can talk to which rail of a peer, and which to take. Pure; any
- * thread. Both sides come to the same verdict about two rails, whichever asks, as
- * long as they know the same of each other.
+ * Which rail of ours can talk to which rail of a peer. Which of them to take is UCX's
+ * choice, see docs/topology.md. Pure; any thread. Both sides come to the same verdict
+ * about two rails, whichever asks, as long as they know the same of each other.
  */
 
 #include "ha_zone.h"
@@ -18,13 +18,12 @@
 struct ha_match_rail {
     struct ha_rail_addr addr; /* mtu 0: no address yet, it may turn out to match */
     ha_zone_t           zone;
-    uint8_t             place;  /* 0, 1, HA_MATCH_PLACE_ALONE */
-    uint8_t             active; /* for ha_match_select() only */
+    uint8_t             place; /* 0, 1, HA_MATCH_PLACE_ALONE */
 };
 
 struct ha_match_opts {
     int allow_unknown_zone; /* rails of which one has no zone may talk */
-    int prefer_ib;          /* InfiniBand before RoCE when both match */
+    int prefer_ib;          /* InfiniBand before RoCE: the priority that UCX is told */
 };
 
 enum ha_match {
@@ -53,23 +52,5 @@ const char *ha_match_text(enum ha_match match);
 
 /* What to do about two rails that cannot talk; "" when they can. Constant. */
 const char *ha_match_remedy(enum ha_match match);
-
-struct ha_match_pair {
-    int           own, peer; /* indices; -1 = none */
-    enum ha_match how;
-};
-
-/*
- * Among all rails of both sides: the pair that carries the traffic, and a standby
- * that has neither rail in common with it (own = -1: there is none, as when one side
- * has a single rail). Only active rails count. First those in a common zone are
- * looked at, only then the others; InfiniBand alone if preferred and there is any;
- * of equals number `turn` modulo their count. Start `turn` at random per peer and
- * step it per connection. Returns 0, or -ENOENT when nothing matches.
- */
-int ha_match_select(const struct ha_match_rail *own, int num_own,
-                    const struct ha_match_rail *peer, int num_peer,
-                    const struct ha_match_opts *opts, uint32_t turn,
-                    struct ha_match_pair *primary, struct ha_match_pair *standby);
 
 #endif

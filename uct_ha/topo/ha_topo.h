@@ -30,6 +30,7 @@ struct ha_topo_rail {
     char               name[HA_RAIL_NAME_MAX]; /* "device:port" */
     enum ha_link_layer link_layer; /* HA_LINK_NONE: cannot be used, nor be a standby */
     int                active;     /* the port was ACTIVE when looked at */
+    int                was_active; /* it is known to have had a link since the host booted */
     uint64_t           node_guid;  /* of the device, 0 = unknown */
     uint64_t           image_guid; /* of the card (system image), 0 = unknown */
     int                numa_node;  /* -1 = unknown */

@@ -14,10 +14,21 @@ static int score(const struct ha_topo_rail *rail, const struct ha_topo_rail *sta
     if (standby->link_layer == HA_LINK_NONE || standby->link_layer != rail->link_layer) {
         return 0;
     }
-    return 1 + (standby->active ? WEIGHT_AWAKE : 0) +
+    return 1 + (standby->active || standby->was_active ? WEIGHT_AWAKE : 0) +
            (ha_topo_same_card(rail, standby) ? 0 : WEIGHT_CARD) +
            WEIGHT_NEAR * (HA_TOPO_FAR - (int)ha_topo_near(rail, standby)) +
            (int)ha_topo_common_bridges(rail, standby);
+}
+
+/* Of two that score the same: of the ports of one card the ACTIVE one. A card that is
+ * down at the moment keeps its place, so that this host pairs its rails as its peers do. */
+static int goes_before(const struct ha_topo_rail *a, const struct ha_topo_rail *b, int a_backs,
+                       int b_backs)
+{
+    if (ha_topo_same_card(a, b) && !a->active != !b->active) {
+        return a->active;
+    }
+    return a_backs < b_backs;
 }
 
 /* Starting behind the rail itself spreads equals over all. `backs` counts how
@@ -36,7 +47,7 @@ static void choose(const struct ha_topo_rail *rails, int num, int rail, const in
             continue;
         }
         choice->equals = value == best_score ? choice->equals + 1 : 1;
-        if (value > best_score || backs[i] < backs[best]) {
+        if (value > best_score || goes_before(&rails[i], &rails[best], backs[i], backs[best])) {
             best = i;
         }
         best_score = value;

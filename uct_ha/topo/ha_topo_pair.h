@@ -6,8 +6,9 @@
  * Which rail is whose standby, and why. Pure, as ha_topo.h.
  *
  * By topology, in this order of weight: the same link layer (required), a port
- * that is ACTIVE, another card, nearer by enum ha_topo_near, more PCI bridges in
- * common, backing fewer others so far, and then the next one behind the rail
+ * that is ACTIVE or was since the host booted, another card, nearer by enum
+ * ha_topo_near, more PCI bridges in common, of the ports of one card an ACTIVE one,
+ * backing fewer others so far, and then the next one behind the rail
  * itself, so that equals are taken in turn. Hosts of the same make come to the
  * same pairs. `num` is at most HA_RAILS_MAX everywhere.
  */
