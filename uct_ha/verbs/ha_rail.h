@@ -6,7 +6,8 @@
  * A rail: one port of one RDMA device, opened once per process and shared by
  * everybody who names it (reference counted): memory domains, interfaces,
  * workers. It holds the device context, the protection domain and the chosen
- * GID. This folder is the only door to libibverbs: no other file includes it.
+ * GID. Two ports of one device are two rails with a context and a protection domain
+ * each. This folder is the only door to libibverbs: no other file includes it.
  *
  * Threads: list/open/close take a process-wide lock. An open rail's identity
  * (name, device limits) never changes; its `addr` and `up` do, see

@@ -9,6 +9,7 @@ HOSTS = (1, 2)
 KINDS = {
     "down": (None, False), "up": (None, True),
     "carrier-off": (None, False), "carrier-on": (None, True),
+    "unplug": (None, False), "plug": (None, False),
     "drop": (None, True), "drop-from": (None, False), "acks": (None, True),
     "loss": ("PERCENT", True), "delay": ("MS", True), "after": ("FRAMES", False), "control": ("PERCENT", True),
     "clear": (None, True),
@@ -16,6 +17,7 @@ KINDS = {
 HELP = """kinds:
   down, up HOST          the host's own network device (up: both without HOST)
   carrier-off, -on HOST  the cable is pulled out of that host's port (carrier-on: both without HOST)
+  unplug, plug HOST      shape two: the host's network card is taken out of its PCI slot, and put back in
   drop [HOST]            frames vanish silently, in both directions, or only those that HOST sends
   drop-from HOST         the same as drop HOST
   acks [HOST]            only RoCE acknowledgements and read responses (that HOST sends) vanish
@@ -145,6 +147,45 @@ class Lanes:
                 for (rail, host), lane in self.lanes.items() if lane != self.NORMAL}
 
 
+# The kernel forgets a card only when the last process has let go of its RDMA device, and that is not waited for.
+UNPLUG = """
+card=$(readlink -f /sys/class/net/{device}/device/..)
+[ -e "$card/remove" ] || {{ echo "{device} is in no PCI slot"; exit 1; }}
+(echo 1 > "$card/remove") > /dev/null 2>&1 < /dev/null &
+"""
+PLUG = """
+timeout 15 sh -c 'echo 1 > /sys/bus/pci/rescan' || {{ echo "the old card of {device} is still in use: end its programs"; exit 1; }}
+"""
+PLUGGED = """
+ip -batch - << 'EOF' || exit 1
+link set {device} mtu 4300
+addr replace 10.77.{net}.{host}/24 dev {device}
+link set {device} up
+EOF
+rdma link add rxe_{rail} type rxe netdev {device} || exit 1
+"""
+WAIT = """
+i=0
+until [ {not_}-e /sys/class/net/{device} ]; do
+    i=$((i + 1))
+    [ $i -le 100 ] || {{ echo "{device} is {state} after 10 s"; exit 1; }}
+    sleep 0.1
+done
+"""
+
+
+def card_script(fault, host):
+    """Commands in the guest that take a card out or put it back (shape two)."""
+    script = ""
+    for rail in fault.rails if fault.kind in ("unplug", "plug") else ():
+        words = {"rail": rail, "device": {"a": "eth0", "b": "eth1"}[rail], "net": {"a": 1, "b": 2}[rail], "host": host}
+        if fault.kind == "unplug":
+            script += UNPLUG.format(**words) + WAIT.format(not_="! ", state="still there", **words)
+        else:
+            script += PLUG.format(**words) + WAIT.format(not_="", state="not back", **words) + PLUGGED.format(**words)
+    return script
+
+
 def device_script(shape, fault, host):
     """Commands in the guest for the kinds that act on the host's own device, or on its switch port in shape one."""
     own, switch = [], []
@@ -158,4 +199,4 @@ def device_script(shape, fault, host):
     for program, lines in (("ip -n switch", switch), ("ip", own)):
         if lines:
             script += f"{program} -batch - << 'EOF' || exit 1\n" + "\n".join(lines) + "\nEOF\n"
-    return script
+    return script + card_script(fault, host)
