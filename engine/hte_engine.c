@@ -138,6 +138,9 @@ static int build(struct hte_engine *engine, const struct hte_config *config)
         error = hte_publish(engine);
     }
     if (error == HTE_OK) {
+        error = hte_refresh_init(&engine->refresh, engine);
+    }
+    if (error == HTE_OK) {
         error = start_workers(engine);
     }
     return error;
@@ -207,8 +210,10 @@ static void destroy(struct hte_engine *engine)
     hte_notify_stop(&engine->notify);
     if (engine->meta != NULL) {
         hte_meta_withdraw(engine->meta, &why);
+        hte_meta_stop(engine->meta);
     }
     stop_workers(engine);
+    hte_refresh_stop(&engine->refresh);
     await_zero(&engine->calls);
     if (engine->meta != NULL) {
         hte_meta_close(engine->meta);
@@ -222,6 +227,7 @@ static void destroy(struct hte_engine *engine)
     free_batches(engine);
     hte_regions_cleanup(&engine->regions, &engine->rails);
     hte_notify_cleanup(&engine->notify);
+    hte_refresh_cleanup(&engine->refresh);
     hte_segments_cleanup(&engine->segments);
     hte_batches_cleanup(&engine->batches);
     hte_rails_close(&engine->rails);

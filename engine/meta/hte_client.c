@@ -35,7 +35,7 @@ static int send_all(struct client *client, const void *bytes, size_t length, str
         } else if (sent < 0 && errno != EAGAIN && errno != EINTR) {
             return hte_why_set(why, HTE_ERR_SOCKET, "send: %s", strerror(errno));
         } else {
-            ret = hte_net_wait(client->fd, POLLOUT, client->deadline, why);
+            ret = hte_net_wait(client->fd, POLLOUT, client->deadline, client->options->stop, why);
             if (ret != 0) {
                 return ret;
             }
@@ -86,7 +86,7 @@ static int receive_frame(struct client *client, struct hte_why *why)
         } else if (errno != EAGAIN && errno != EINTR) {
             return hte_why_set(why, HTE_ERR_SOCKET, "receive: %s", strerror(errno));
         } else {
-            ret = hte_net_wait(client->fd, POLLIN, client->deadline, why);
+            ret = hte_net_wait(client->fd, POLLIN, client->deadline, client->options->stop, why);
             if (ret != 0) {
                 return ret;
             }
@@ -157,7 +157,7 @@ static int call(const struct hte_client_options *options, const char *host, uint
     if (getrandom(nonce, sizeof(nonce), 0) != (ssize_t)sizeof(nonce)) {
         return hte_why_set(why, HTE_ERR_SOCKET, "getrandom: %s", strerror(errno));
     }
-    ret = hte_net_connect(host, port, hte_net_now() + options->connect_ms, &client.fd, why);
+    ret = hte_net_connect(host, port, hte_net_now() + options->connect_ms, options->stop, &client.fd, why);
     if (ret != 0) {
         return ret;
     }

@@ -4,6 +4,7 @@
 
 /* One call to another process's handshake server: connect, prove, ask, hang up. Any thread; blocks. */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +16,7 @@ struct hte_client_options {
     unsigned    connect_ms;
     unsigned    call_ms;    /* from connected to answered */
     size_t      max_frame;
+    const _Atomic bool *stop; /* calls end in CANCELED soon after it became true; NULL = never */
 };
 
 /* 0 and *reply whatever the peer's error is; the reply is the caller's until hte_reply_cleanup(). */

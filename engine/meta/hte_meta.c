@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "hte_meta_internal.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +67,7 @@ static struct hte_meta *create(const struct hte_meta_options *options)
     meta->refresh_ms        = options->refresh_ms != 0 ? options->refresh_ms : REFRESH_MS;
     meta->client.secret     = meta->secret;
     meta->client.from       = meta->name;
+    meta->client.stop       = &meta->is_stopped;
     meta->client.connect_ms = options->connect_ms != 0 ? options->connect_ms : CONNECT_MS;
     meta->client.call_ms    = options->call_ms != 0 ? options->call_ms : CALL_MS;
     meta->client.max_frame  = options->max_frame != 0 ? options->max_frame : FRAME_MAX;
@@ -230,6 +232,11 @@ int hte_meta_open(const struct hte_meta_options *options, struct hte_meta **meta
     }
     *meta = made;
     return 0;
+}
+
+void hte_meta_stop(struct hte_meta *meta)
+{
+    atomic_store(&meta->is_stopped, true);
 }
 
 void hte_meta_close(struct hte_meta *meta)

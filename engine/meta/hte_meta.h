@@ -69,6 +69,9 @@ struct hte_meta_options {
 
 /* Starts the handshake server. Nothing that is passed is kept but `handler` and `arg`. */
 int hte_meta_open(const struct hte_meta_options *options, struct hte_meta **meta, struct hte_why *why);
+/* Calls to other processes that are under way in other threads, and later ones, end in HTE_ERR_CANCELED soon; those to a store in
+ * their own time. What others ask is answered until close. */
+void hte_meta_stop(struct hte_meta *meta);
 /* Withdraws nothing (see hte_meta_withdraw()). No handler runs any more when it returns. */
 void hte_meta_close(struct hte_meta *meta);
 

@@ -18,6 +18,7 @@ struct hte_meta {
     char                     *secret;  /* NULL = none */
     char                     *cluster; /* "" = none */
     struct hte_client_options client;
+    _Atomic bool              is_stopped; /* no call of ours waits any longer */
     struct hte_store         *store;   /* NULL: peer to peer */
     struct hte_server        *server;
     char                     *reply;   /* room for the handler's, of the server's thread */

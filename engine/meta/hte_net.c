@@ -7,7 +7,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <stdbool.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define BACKLOG 128
+#define LOOK_MS 100 /* between two looks whether to stop */
 
 int64_t hte_net_now(void)
 {
@@ -265,15 +266,18 @@ int hte_net_listen(const char *host, uint16_t first, uint16_t last, int *fd, uin
     return ret;
 }
 
-int hte_net_wait(int fd, short events, int64_t deadline, struct hte_why *why)
+int hte_net_wait(int fd, short events, int64_t deadline, const _Atomic bool *stop, struct hte_why *why)
 {
     struct pollfd entry = { .fd = fd, .events = events };
     int64_t left;
     int ret;
 
     do {
+        if (stop != NULL && atomic_load(stop)) {
+            return hte_why_set(why, HTE_ERR_CANCELED, "given up: the engine is being destroyed");
+        }
         left = deadline - hte_net_now();
-        ret  = poll(&entry, 1, left > 0 ? (int)(left < 1 << 30 ? left : 1 << 30) : 0);
+        ret  = poll(&entry, 1, left > 0 ? (int)(left < LOOK_MS ? left : LOOK_MS) : 0);
     } while ((ret < 0 && errno == EINTR) || (ret == 0 && hte_net_now() < deadline));
     if (ret > 0) {
         return 0;
@@ -282,7 +286,8 @@ int hte_net_wait(int fd, short events, int64_t deadline, struct hte_why *why)
                       hte_why_set(why, HTE_ERR_SOCKET, "poll: %s", strerror(errno));
 }
 
-static int connect_to(const struct addrinfo *address, int64_t deadline, int *fd, struct hte_why *why)
+static int connect_to(const struct addrinfo *address, int64_t deadline, const _Atomic bool *stop, int *fd,
+                      struct hte_why *why)
 {
     socklen_t length = sizeof(int);
     int on = 1, error = 0, ret;
@@ -294,7 +299,7 @@ static int connect_to(const struct addrinfo *address, int64_t deadline, int *fd,
     if (connect(*fd, address->ai_addr, address->ai_addrlen) != 0 && errno != EINPROGRESS) {
         error = errno;
     } else {
-        ret = hte_net_wait(*fd, POLLOUT, deadline, why);
+        ret = hte_net_wait(*fd, POLLOUT, deadline, stop, why);
         if (ret != 0) {
             close(*fd);
             return ret;
@@ -309,7 +314,8 @@ static int connect_to(const struct addrinfo *address, int64_t deadline, int *fd,
     return 0;
 }
 
-int hte_net_connect(const char *host, uint16_t port, int64_t deadline, int *fd, struct hte_why *why)
+int hte_net_connect(const char *host, uint16_t port, int64_t deadline, const _Atomic bool *stop, int *fd,
+                    struct hte_why *why)
 {
     struct hte_why cause = { .text = "no address" };
     char address[HTE_ADDRESS_TEXT_MAX];
@@ -321,7 +327,7 @@ int hte_net_connect(const char *host, uint16_t port, int64_t deadline, int *fd, 
     }
     ret = HTE_ERR_SOCKET;
     for (one = list; one != NULL && ret != 0; one = one->ai_next) {
-        ret = connect_to(one, deadline, fd, &cause);
+        ret = connect_to(one, deadline, stop, fd, &cause);
     }
     freeaddrinfo(list);
     if (ret == 0) {

@@ -4,6 +4,7 @@
 
 /* TCP as the handshake needs it: addresses as text, everything with a deadline. No state. */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "hte_why.h"
@@ -30,9 +31,11 @@ int hte_net_listen(const char *host, uint16_t first, uint16_t last, int *fd, uin
 int64_t hte_net_now(void);
 
 /* A connected socket, close-on-exec and non-blocking. Tries every address that the name has. */
-int hte_net_connect(const char *host, uint16_t port, int64_t deadline, int *fd, struct hte_why *why);
+int hte_net_connect(const char *host, uint16_t port, int64_t deadline, const _Atomic bool *stop, int *fd,
+                    struct hte_why *why);
 
-/* Waits for poll(2) events; 0 when there is one, HTE_ERR_TIMEOUT at the deadline. */
-int hte_net_wait(int fd, short events, int64_t deadline, struct hte_why *why);
+/* Waits for poll(2) events; 0 when there is one, HTE_ERR_TIMEOUT at the deadline, HTE_ERR_CANCELED soon after *stop became true (NULL:
+ * never does). */
+int hte_net_wait(int fd, short events, int64_t deadline, const _Atomic bool *stop, struct hte_why *why);
 
 #endif

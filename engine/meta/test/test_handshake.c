@@ -280,7 +280,7 @@ static int connect_raw(const struct hte_meta *meta)
     struct hte_why why = { .text = "" };
     int fd = -1;
 
-    OK(hte_net_connect("127.0.0.1", hte_meta_port(meta), hte_net_now() + 2000, &fd, &why));
+    OK(hte_net_connect("127.0.0.1", hte_meta_port(meta), hte_net_now() + 2000, NULL, &fd, &why));
     return fd;
 }
 
@@ -292,7 +292,7 @@ static void wait_for_end(int fd)
     ssize_t got;
 
     do {
-        assert_int_equal(hte_net_wait(fd, POLLIN, start + 5 * READ_MS, NULL), 0);
+        assert_int_equal(hte_net_wait(fd, POLLIN, start + 5 * READ_MS, NULL, NULL), 0);
         got = recv(fd, bytes, sizeof(bytes), 0);
     } while (got > 0 || (got < 0 && errno == EAGAIN));
     close(fd);
