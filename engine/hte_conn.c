@@ -198,6 +198,7 @@ void hte_conn_strike(struct hte_conn *conn)
 {
     uint64_t backoff = BACKOFF_NS << (conn->strikes < 20 ? conn->strikes : 20);
 
+    hte_refresh_order(&conn->worker->engine->refresh, conn->segment); /* another process may have the name now */
     ++conn->strikes;
     conn->retry_at = conn->worker->now + (backoff < BACKOFF_MAX_NS ? backoff : BACKOFF_MAX_NS);
 }

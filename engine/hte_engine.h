@@ -4,7 +4,7 @@
 
 /*
  * The engine: what hte_create() makes. Order of the locks, outer first:
- * publish_lock, a segment's fetch_lock, regions, segments, batches, a batch, queue, a rail, notify.
+ * publish_lock, a segment's fetch_lock, regions, segments, batches, a batch, queue, a rail, notify, refresh.
  */
 
 #include <stdatomic.h>
@@ -15,6 +15,7 @@
 #include "hte_notify.h"
 #include "hte_peer.h"
 #include "hte_rail.h"
+#include "hte_refresh.h"
 #include "hte_region.h"
 #include "hte_settings.h"
 #include "hte_topology.h"
@@ -30,6 +31,7 @@ struct hte_engine {
     struct hte_batches   batches;
     struct hte_queue     queue;
     struct hte_notify    notify;
+    struct hte_refresh   refresh;
     struct hte_worker   *workers; /* settings.threads of them */
     unsigned             n_workers;
     struct hte_meta     *meta;

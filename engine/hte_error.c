@@ -39,7 +39,6 @@ const char *hte_error_string(int error)
         [-HTE_ERR_ENDPOINT]           = "connection failed",
         [-HTE_ERR_CONTEXT]            = "UCX cannot be initialized",
         [-HTE_ERR_NUMA]               = "no such NUMA node",
-        [-HTE_ERR_CLOCK]              = "clock cannot be read",
         [-HTE_ERR_MEMORY]             = "out of memory or memory cannot be registered",
         [-HTE_ERR_NOT_IMPLEMENTED]    = "not implemented",
         [-HTE_ERR_UNKNOWN_SEGMENT]    = "unknown segment",
@@ -54,7 +53,7 @@ const char *hte_error_string(int error)
         [-HTE_ERR_LIMIT]              = "limit reached",
         [-HTE_ERR_EXISTS]             = "name is taken",
     };
-    if (error > 0 || error <= -(int)(sizeof(text) / sizeof(text[0]))) {
+    if (error > 0 || error <= -(int)(sizeof(text) / sizeof(text[0])) || text[-error] == NULL) {
         return "unknown error";
     }
     return text[-error];

@@ -165,6 +165,7 @@ static int add(struct hte_segments *segments, const char *name, struct hte_view 
     strcpy(segment->name, name); /* its length was checked by hte_segment_open() */
     pthread_mutex_init(&segment->lock, NULL);
     pthread_mutex_init(&segment->fetch_lock, NULL);
+    hte_ring_init(&segment->refresh_link);
     *id = segment->id;
     return HTE_OK;
 }

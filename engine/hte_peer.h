@@ -18,6 +18,7 @@
 #include "core/hte_table.h"
 #include "engine/include/hte.h"
 #include "engine/meta/hte_meta.h"
+#include "hte_list.h"
 
 struct hte_view {
     _Atomic uint32_t       refs;
@@ -37,6 +38,9 @@ struct hte_segment {
     char             name[HTE_NAME_MAX + 1];
     pthread_mutex_t  lock;       /* guards view */
     pthread_mutex_t  fetch_lock; /* one fetch at a time */
+    struct hte_link_ring refresh_link; /* in the list of hte_refresh.h */
+    _Atomic bool     is_refreshing; /* ordered, and not over */
+    _Atomic uint64_t refresh_after; /* no order is taken before */
     struct hte_view *view;
 };
 
@@ -72,6 +76,9 @@ void *hte_blob_padded(const struct hte_blob *blob);
 
 /* Index of the buffer that contains addr, or -1. */
 long hte_view_find(const struct hte_view *view, uint64_t addr);
+/* Whether what was known about the bytes from addr on holds by a newer view of the same process: HTE_OK; RANGE, when they are not
+ * registered any more, or are anew, with other keys; PERMISSION. */
+int hte_view_recheck(const struct hte_view *old, const struct hte_view *view, uint64_t addr, uint64_t length, bool is_write);
 /* HTE_OK when buffers cover the range and allow the operation, else RANGE or PERMISSION. */
 int hte_view_check(const struct hte_view *view, uint64_t addr, uint64_t length, bool is_write);
 

@@ -8,6 +8,7 @@
 #include "hte_error.h"
 
 #define RETRY_SOON_NS 1000000ull /* a connection is being torn down */
+#define REFRESH_NS    1000000000ull /* the last try waits so long for the target's descriptor */
 #define TAKE_MAX      32
 
 /* ---- the end of a slice or piece ---- */
@@ -87,7 +88,8 @@ static void completed(struct hte_worker *worker, struct hte_slice *slice)
 
 static void retry(struct hte_worker *worker, struct hte_slice *slice)
 {
-    slice->ready_at = worker->now;
+    slice->ready_at  = worker->now;
+    slice->failed_at = worker->now;
     hte_ring_append(&worker->ready, &slice->link);
     ++worker->n_ready;
     atomic_fetch_add_explicit(&worker->slices_retried, slice->units, memory_order_relaxed);
@@ -121,6 +123,7 @@ void hte_slice_event(struct hte_worker *worker, struct hte_slice *slice, enum ht
         completed(worker, slice);
         break;
     case HTE_SLICE_RETRY:
+        hte_refresh_order(&worker->engine->refresh, slice->piece->task->segment);
         slice->error = error;
         retry(worker, slice);
         break;
@@ -159,7 +162,7 @@ static uint32_t next_random(struct hte_worker *worker)
 static unsigned choose_rail(struct hte_worker *worker, const struct hte_slice *slice)
 {
     struct hte_engine *engine = worker->engine;
-    uint64_t predicted[HTE_RAILS_MAX];
+    uint64_t predicted[HTE_RAILS_MAX], inflight;
     struct hte_pick pick;
     unsigned i;
     int rail;
@@ -168,7 +171,8 @@ static unsigned choose_rail(struct hte_worker *worker, const struct hte_slice *s
         return 0;
     }
     for (i = 0; i < worker->n_rails; ++i) {
-        predicted[i] = hte_rate_predict(&worker->rail[i].rate, worker->rail[i].inflight, slice->length);
+        inflight     = atomic_load_explicit(&engine->rails.rail[i].inflight, memory_order_relaxed); /* all threads' */
+        predicted[i] = hte_rate_predict(&worker->rail[i].rate, inflight, slice->length);
     }
     pick = (struct hte_pick){
         .preferred = slice->preferred,
@@ -227,6 +231,41 @@ static bool is_unwanted(const struct hte_worker *worker, const struct hte_piece 
            atomic_load_explicit(&worker->engine->is_stopping, memory_order_relaxed);
 }
 
+/* Whether to try again, by what is known of the target now; else *error. *is_early: a descriptor is on its way, and the last try may
+ * wait for what it says. */
+static bool is_worth_it(struct hte_worker *worker, struct hte_slice *slice, bool *is_early, int *error)
+{
+    struct hte_task *task = slice->piece->task;
+    struct hte_view *view = hte_segment_view(task->segment);
+
+    *error = HTE_OK;
+    if (view->incarnation != task->view->incarnation) {
+        *error = HTE_ERR_DEAD_PEER; /* another process has its name */
+    } else if (view->serial != task->view->serial) {
+        *error = hte_view_recheck(task->view, view, slice->remote, slice->length, task->is_write);
+    }
+    hte_view_put(view);
+    *is_early = slice->state.fails > 0 && slice->state.fails == slice->state.max_fails &&
+                atomic_load(&task->segment->is_refreshing) && worker->now - slice->failed_at < REFRESH_NS;
+    return *error == HTE_OK;
+}
+
+static bool post_again(struct hte_worker *worker, struct hte_slice *slice)
+{
+    bool is_early;
+    int error;
+
+    if (!is_worth_it(worker, slice, &is_early, &error)) {
+        drop(worker, slice, error);
+    } else if (is_early) {
+        wait_for(worker, slice, worker->now + RETRY_SOON_NS);
+        return false;
+    } else {
+        post(worker, slice);
+    }
+    return true;
+}
+
 unsigned hte_post_ready(struct hte_worker *worker)
 {
     unsigned i, count = worker->n_ready, posted = 0;
@@ -241,8 +280,7 @@ unsigned hte_post_ready(struct hte_worker *worker)
         } else if (worker->now < slice->ready_at) {
             wait_for(worker, slice, slice->ready_at);
         } else {
-            post(worker, slice);
-            ++posted;
+            posted += post_again(worker, slice);
         }
     }
     return posted;

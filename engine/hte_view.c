@@ -175,3 +175,30 @@ int hte_view_check(const struct hte_view *view, uint64_t addr, uint64_t length, 
     }
     return HTE_ERR_RANGE;
 }
+
+static bool has_same_keys(const struct hte_desc_buffer *a, const struct hte_desc_buffer *b)
+{
+    uint32_t i;
+
+    for (i = 0; i < a->num_keys; ++i) {
+        if (a->keys[i].length != b->keys[i].length || memcmp(a->keys[i].bytes, b->keys[i].bytes, a->keys[i].length) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int hte_view_recheck(const struct hte_view *old, const struct hte_view *view, uint64_t addr, uint64_t length, bool is_write)
+{
+    int error = hte_view_check(view, addr, length, is_write);
+    long was  = hte_view_find(old, addr), is = hte_view_find(view, addr);
+
+    if (error != HTE_OK) {
+        return error;
+    }
+    if (was < 0 || is < 0 || old->rails != view->rails ||
+        !has_same_keys(&old->descriptor->buffers[was], &view->descriptor->buffers[is])) {
+        return HTE_ERR_RANGE;
+    }
+    return HTE_OK;
+}

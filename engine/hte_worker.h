@@ -41,7 +41,7 @@ struct hte_slice {
     struct hte_conn       *conn;   /* while posted */
     struct hte_keys       *keys;   /* while posted */
     uint64_t               seq;    /* of the connection */
-    uint64_t               posted_at, ready_at;
+    uint64_t               posted_at, ready_at, failed_at;
     int32_t                error;  /* of the last failure */
 };
 

@@ -48,6 +48,8 @@ libhte_la_SOURCES = \
 	%D%/hte_queue.c \
 	%D%/hte_rail.c \
 	%D%/hte_rail.h \
+	%D%/hte_refresh.c \
+	%D%/hte_refresh.h \
 	%D%/hte_region.c \
 	%D%/hte_region.h \
 	%D%/hte_segment_api.c \
@@ -109,7 +111,7 @@ hte_fixture = %D%/test/fixture.c %D%/test/fixture.h %D%/test/target.c %D%/test/t
 %C%_test_test_life_LDADD    = libhte.la $(CMOCKA_LIBS) -lpthread
 
 # replaces functions of UCP by its own: see there
-%C%_test_test_doors_SOURCES  = %D%/test/test_doors.c $(hte_fixture)
+%C%_test_test_doors_SOURCES  = %D%/test/test_doors.c %D%/test/doors.c %D%/test/doors.h $(hte_fixture)
 %C%_test_test_doors_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/engine/include $(CMOCKA_CFLAGS) $(UCX_CFLAGS)
 %C%_test_test_doors_LDADD    = libhte.la libhte_meta.la $(JANSSON_LIBS) $(CMOCKA_LIBS) $(UCX_LIBS) -lpthread
 

@@ -72,7 +72,6 @@ enum hte_error {
     HTE_ERR_ENDPOINT             = -12, /* UCX cannot connect, or the connection broke */
     HTE_ERR_CONTEXT              = -13, /* UCX cannot be initialized with this configuration */
     HTE_ERR_NUMA                 = -14, /* a location names a NUMA node that does not exist */
-    HTE_ERR_CLOCK                = -15, /* the monotonic clock cannot be read */
     HTE_ERR_MEMORY               = -16, /* out of memory, or the memory cannot be registered */
     HTE_ERR_NOT_IMPLEMENTED      = -17, /* or built without it: the detail says which library */
     HTE_ERR_UNKNOWN_SEGMENT      = -18, /* nobody publishes a segment of this name */
@@ -140,7 +139,7 @@ int hte_create(const struct hte_config *config, struct hte_engine **engine);
  * End everything: refuse new calls (CANCELED, should one begin meanwhile), send the notifications of batches that completed, cancel what is queued, wait for
  * what is under way, unpublish, unregister, stop the threads. Waiters return HTE_ERR_CANCELED. BLOCKS: until operations under way have ended; after
  * option shutdown_timeout_ms (5000) their connections are broken off; and until the calls of other threads that are inside libhte have
- * returned, each in its own bound, but hte_segment_warm(), hte_segment_sync() of many and hte_batch_wait() soon. So it always returns. No other call on
+ * returned: soon, and those that ask a metadata store within their bound. So it always returns. No other call on
  * this engine may begin after it has returned; not from a callback. NULL is nothing.
  */
 void hte_destroy(struct hte_engine *engine);
@@ -218,7 +217,8 @@ int hte_segment_open(struct hte_engine *engine, const char *name, hte_segment_t 
 int hte_segment_close(struct hte_engine *engine, hte_segment_t segment);
 
 /* Fetch the descriptor anew; HTE_SEGMENT_NONE: of every open segment. Errors and BLOCKS as hte_segment_open().
- * When the peer was restarted, new requests go to the new process. */
+ * When the peer was restarted, new requests go to the new process. (The engine does it by itself, in the background, whenever a
+ * connection to the segment breaks or cannot be made; what was under way to the old process then ends with DEAD_PEER.) */
 int hte_segment_sync(struct hte_engine *engine, hte_segment_t segment);
 
 /* Connect every worker thread now instead of with the first request. BLOCKS: until connected, at most
@@ -254,7 +254,8 @@ struct hte_request {
 enum hte_status_code {
     HTE_WAITING   = 0, /* accepted, nothing of it has started */
     HTE_PENDING   = 1, /* under way */
-    HTE_INVALID   = 2, /* the target unregistered the range, or forbids the operation, since */
+    HTE_INVALID   = 2, /* UCX failed, and by its present descriptor the target unregistered the range, or forbids the operation, since:
+                        * RANGE or PERMISSION. Not noticed with retry_count 0, nor over transports that do not check keys (tcp). */
     HTE_CANCELED  = 3,
     HTE_COMPLETED = 4,
     HTE_TIMEOUT   = 5, /* a slice took longer than option slice_timeout_ms */

@@ -25,6 +25,11 @@ struct answer {
     char    text[1024];
 };
 
+struct place {
+    const char *name; /* host or host:port */
+    uint64_t    addr; /* where the first buffer had best be; 0: anywhere */
+};
+
 struct hello {
     char     name[256];
     uint64_t addr[TARGET_BUFFERS_MAX];
@@ -130,9 +135,9 @@ static void obey(struct hte_engine *engine, struct hte_memory *memories, const s
     }
 }
 
-static void run(const struct target_buffer *buffers, unsigned count, int orders, int answers)
+static void run(const struct target_buffer *buffers, unsigned count, const struct place *place, int orders, int answers)
 {
-    struct hte_config config = {.size = sizeof(config), .name = "127.0.0.1"};
+    struct hte_config config = {.size = sizeof(config), .name = place->name};
     struct hte_memory memories[TARGET_BUFFERS_MAX];
     struct hello hello = {.name = ""};
     struct hte_engine *engine;
@@ -146,7 +151,7 @@ static void run(const struct target_buffer *buffers, unsigned count, int orders,
     for (i = 0; i < count; ++i) {
         total += buffers[i].length;
     }
-    memory = mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memory = mmap((void *)place->addr, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     for (i = 0; i < count; ++i) {
         memories[i] = (struct hte_memory){.addr = memory, .length = buffers[i].length, .location = "*",
             .permission = buffers[i].permission < 0 ? HTE_PERM_GLOBAL_RW : buffers[i].permission};
@@ -165,22 +170,24 @@ static void run(const struct target_buffer *buffers, unsigned count, int orders,
     munmap(memories[0].addr, total);
 }
 
-/* argv: program "target" orders answers {length permission}... */
+/* argv: program "target" orders answers name addr {length permission}... */
 void target_main(int argc, char **argv)
 {
     struct target_buffer buffers[TARGET_BUFFERS_MAX];
+    struct place place;
     unsigned i, count;
 
-    if (argc < 6 || strcmp(argv[1], "target") != 0) {
+    if (argc < 8 || strcmp(argv[1], "target") != 0) {
         return;
     }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    count = (unsigned)(argc - 4) / 2;
+    count = (unsigned)(argc - 6) / 2;
     for (i = 0; i < count; ++i) {
-        buffers[i].length     = strtoull(argv[4 + 2 * i], NULL, 10);
-        buffers[i].permission = atoi(argv[5 + 2 * i]);
+        buffers[i].length     = strtoull(argv[6 + 2 * i], NULL, 10);
+        buffers[i].permission = atoi(argv[7 + 2 * i]);
     }
-    run(buffers, count, atoi(argv[2]), atoi(argv[3]));
+    place = (struct place){.name = argv[4], .addr = strtoull(argv[5], NULL, 10)};
+    run(buffers, count, &place, atoi(argv[2]), atoi(argv[3]));
     exit(0);
 }
 
@@ -192,18 +199,20 @@ static void fail(const char *what)
     abort();
 }
 
-static void execute(const struct target_buffer *buffers, unsigned count, int orders, int answers)
+static void execute(const struct target_buffer *buffers, unsigned count, const struct place *place, int orders, int answers)
 {
-    char text[2 + 2 * TARGET_BUFFERS_MAX][24], *argv[5 + 2 * TARGET_BUFFERS_MAX] = {"target", "target"};
+    char text[4 + 2 * TARGET_BUFFERS_MAX][256], *argv[7 + 2 * TARGET_BUFFERS_MAX] = {"target", "target"};
     unsigned i;
 
     snprintf(text[0], sizeof(text[0]), "%d", orders);
     snprintf(text[1], sizeof(text[1]), "%d", answers);
+    snprintf(text[2], sizeof(text[2]), "%s", place->name);
+    snprintf(text[3], sizeof(text[3]), "%llu", (unsigned long long)place->addr);
     for (i = 0; i < count; ++i) {
-        snprintf(text[2 + 2 * i], sizeof(text[0]), "%zu", buffers[i].length);
-        snprintf(text[3 + 2 * i], sizeof(text[0]), "%d", buffers[i].permission);
+        snprintf(text[4 + 2 * i], sizeof(text[0]), "%zu", buffers[i].length);
+        snprintf(text[5 + 2 * i], sizeof(text[0]), "%d", buffers[i].permission);
     }
-    for (i = 0; i < 2 + 2 * count; ++i) {
+    for (i = 0; i < 4 + 2 * count; ++i) {
         argv[2 + i] = text[i];
     }
     execv("/proc/self/exe", argv);
@@ -211,7 +220,7 @@ static void execute(const struct target_buffer *buffers, unsigned count, int ord
 }
 
 /* exec: a process that forked with UCX in use is no good ground for another UCX. */
-void target_start(struct target *target, const struct target_buffer *buffers, unsigned count)
+static void start(struct target *target, const struct target_buffer *buffers, unsigned count, const struct place *place)
 {
     int orders[2], answers[2];
     struct hello hello;
@@ -224,7 +233,7 @@ void target_start(struct target *target, const struct target_buffer *buffers, un
     fcntl(answers[0], F_SETFD, FD_CLOEXEC);
     target->pid = fork();
     if (target->pid == 0) {
-        execute(buffers, count, orders[0], answers[1]);
+        execute(buffers, count, place, orders[0], answers[1]);
     }
     close(orders[0]);
     close(answers[1]);
@@ -239,6 +248,21 @@ void target_start(struct target *target, const struct target_buffer *buffers, un
         target->addr[i]   = hello.addr[i];
         target->length[i] = buffers[i].length;
     }
+}
+
+void target_start(struct target *target, const struct target_buffer *buffers, unsigned count)
+{
+    start(target, buffers, count, &(const struct place){.name = "127.0.0.1"});
+}
+
+int target_start_again(struct target *target, const struct target_buffer *buffers, unsigned count)
+{
+    uint64_t addr = target->addr[0];
+    char name[sizeof(target->name)];
+
+    snprintf(name, sizeof(name), "%s", target->name);
+    start(target, buffers, count, &(const struct place){.name = name, .addr = addr});
+    return target->addr[0] == addr;
 }
 
 static int reap(struct target *target)

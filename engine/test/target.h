@@ -29,6 +29,8 @@ void target_main(int argc, char **argv);
 
 /* Buffers are one after the other in memory, without a gap. Peer to peer on 127.0.0.1. */
 void target_start(struct target *target, const struct target_buffer *buffers, unsigned count);
+/* After its end: another process under the same name, and where the system allows it with its buffers at the same addresses: then 1. */
+int target_start_again(struct target *target, const struct target_buffer *buffers, unsigned count);
 void target_kill(struct target *target);   /* SIGKILL, waited for */
 void target_pause(struct target *target);  /* SIGSTOP */
 void target_resume(struct target *target);

@@ -1,164 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * What the engine asks of UCX, and what it does when UCX says no: functions of UCP are replaced by those below, which count,
- * look at arguments, fail on request, and otherwise call the real ones.
- */
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <malloc.h>
-#include <pthread.h>
-#include <stdatomic.h>
+/* What the engine asks of UCX, and what it does when UCX says no: see doors.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <ucp/api/ucp.h>
-
+#include "doors.h"
 #include "engine/meta/hte_meta.h"
 #include "fixture.h"
-
-#define EPS_MAX     64
-#define WORKERS_MAX 32
-#define RAILS       2
-
-static struct {
-    _Atomic int  eps_created, eps_closed, keys_packed;
-    _Atomic int  flushes_to_fail;
-    _Atomic int  bad_rail;       /* puts on it are refused; -1: none */
-    _Atomic int  puts[RAILS];    /* tried */
-    _Atomic long least_room;     /* allocated for an address or key that UCX was given */
-    unsigned     prot;           /* of the latest registration */
-    pthread_mutex_t lock;        /* guards the rest */
-    struct { ucp_worker_h worker; int rail; } workers[WORKERS_MAX];
-    struct { ucp_ep_h ep; int rail; } eps[EPS_MAX];
-    ucp_context_h contexts[RAILS];
-    int           n_workers, n_eps, n_contexts;
-} door;
-
-#define EXPORT    __attribute__((visibility("default")))
-#define REAL(name) ((__typeof__(&name))(uintptr_t)dlsym(RTLD_NEXT, #name))
-
-static void reset(void)
-{
-    memset(&door, 0, sizeof(door));
-    pthread_mutex_init(&door.lock, NULL);
-    door.bad_rail   = -1;
-    door.least_room = 1 << 30;
-}
-
-static void note_room(const void *pointer)
-{
-    long room = (long)malloc_usable_size((void *)(uintptr_t)pointer);
-
-    if (room < door.least_room) {
-        door.least_room = room;
-    }
-}
-
-/* Contexts come in the order of option devices. */
-EXPORT ucs_status_t ucp_worker_create(ucp_context_h context, const ucp_worker_params_t *params, ucp_worker_h *worker)
-{
-    ucs_status_t status = REAL(ucp_worker_create)(context, params, worker);
-    int rail;
-
-    pthread_mutex_lock(&door.lock);
-    for (rail = 0; rail < door.n_contexts && door.contexts[rail] != context; ++rail) {
-    }
-    if (rail == door.n_contexts && rail < RAILS) {
-        door.contexts[door.n_contexts++] = context;
-    }
-    if (status == UCS_OK && door.n_workers < WORKERS_MAX) {
-        door.workers[door.n_workers].worker = *worker;
-        door.workers[door.n_workers++].rail = rail;
-    }
-    pthread_mutex_unlock(&door.lock);
-    return status;
-}
-
-EXPORT ucs_status_t ucp_ep_create(ucp_worker_h worker, const ucp_ep_params_t *params, ucp_ep_h *ep)
-{
-    ucs_status_t status;
-    int i;
-
-    note_room(params->address);
-    status = REAL(ucp_ep_create)(worker, params, ep);
-    if (status != UCS_OK) {
-        return status;
-    }
-    ++door.eps_created;
-    pthread_mutex_lock(&door.lock);
-    for (i = 0; i < door.n_workers && door.workers[i].worker != worker; ++i) {
-    }
-    if (door.n_eps < EPS_MAX && i < door.n_workers) {
-        door.eps[door.n_eps].ep     = *ep;
-        door.eps[door.n_eps++].rail = door.workers[i].rail;
-    }
-    pthread_mutex_unlock(&door.lock);
-    return status;
-}
-
-EXPORT ucs_status_ptr_t ucp_ep_close_nbx(ucp_ep_h ep, const ucp_request_param_t *param)
-{
-    ucs_status_ptr_t request = REAL(ucp_ep_close_nbx)(ep, param);
-
-    door.eps_closed += !UCS_PTR_IS_ERR(request);
-    return request;
-}
-
-EXPORT ucs_status_t ucp_ep_rkey_unpack(ucp_ep_h ep, const void *buffer, ucp_rkey_h *rkey)
-{
-    note_room(buffer);
-    return REAL(ucp_ep_rkey_unpack)(ep, buffer, rkey);
-}
-
-EXPORT ucs_status_t ucp_mem_map(ucp_context_h context, const ucp_mem_map_params_t *params, ucp_mem_h *memh)
-{
-    door.prot = params->field_mask & UCP_MEM_MAP_PARAM_FIELD_PROT ? params->prot : 0;
-    return REAL(ucp_mem_map)(context, params, memh);
-}
-
-EXPORT ucs_status_t ucp_rkey_pack(ucp_context_h context, ucp_mem_h memh, void **buffer, size_t *size)
-{
-    ++door.keys_packed;
-    return REAL(ucp_rkey_pack)(context, memh, buffer, size);
-}
-
-EXPORT ucs_status_ptr_t ucp_ep_flush_nbx(ucp_ep_h ep, const ucp_request_param_t *param)
-{
-    if (door.flushes_to_fail > 0) {
-        --door.flushes_to_fail;
-        return UCS_STATUS_PTR(UCS_ERR_IO_ERROR);
-    }
-    return REAL(ucp_ep_flush_nbx)(ep, param);
-}
-
-/* The newest: addresses of endpoints are used again. */
-static int rail_of(ucp_ep_h ep)
-{
-    int i, rail = 0;
-
-    pthread_mutex_lock(&door.lock);
-    for (i = 0; i < door.n_eps; ++i) {
-        if (door.eps[i].ep == ep) {
-            rail = door.eps[i].rail;
-        }
-    }
-    pthread_mutex_unlock(&door.lock);
-    return rail;
-}
-
-EXPORT ucs_status_ptr_t ucp_put_nbx(ucp_ep_h ep, const void *buffer, size_t count, uint64_t remote, ucp_rkey_h rkey,
-                                    const ucp_request_param_t *param)
-{
-    int rail = rail_of(ep);
-
-    ++door.puts[rail];
-    if (rail == door.bad_rail) {
-        return UCS_STATUS_PTR(UCS_ERR_IO_ERROR);
-    }
-    return REAL(ucp_put_nbx)(ep, buffer, count, remote, rkey, param);
-}
 
 /* ---- memory ---- */
 
@@ -171,7 +20,7 @@ static void test_permissions(void **state)
     struct hte_engine *engine;
 
     (void)state;
-    reset();
+    door_reset();
     create(&engine, NULL, 0);
     OK(hte_memory_register(engine, &memory));
     assert_int_equal(door.keys_packed, 0);
@@ -197,7 +46,7 @@ static void test_local_memory_works(void **state)
     struct fixture f;
 
     (void)state;
-    reset();
+    door_reset();
     open_fixture(&f);
     OK(hte_memory_register(f.engine, &memory));
     pattern_fill(memory.addr, 0, M, 3);
@@ -224,7 +73,7 @@ static void breakdowns(const char *tls)
     struct fixture f;
     unsigned i;
 
-    reset();
+    door_reset();
     open_with(&f, options, 2, &(const struct target_buffer){.length = SIZE}, 1);
     r = request(&f, HTE_WRITE, 0, 0, 100);
     for (i = 0; i < 3; ++i) {
@@ -247,6 +96,193 @@ static void test_breakdowns(void **state)
     }
     breakdowns("sm,self");
     breakdowns("tcp,self");
+}
+
+/* ---- what becomes of a request ---- */
+
+static hte_batch_t submit(const struct fixture *f, int opcode, size_t length)
+{
+    struct hte_request r = request(f, opcode, 0, 0, length);
+    hte_batch_t batch;
+
+    OK(hte_batch_alloc(f->engine, 1, &batch));
+    OK(hte_batch_submit(f->engine, batch, &r, 1));
+    return batch;
+}
+
+static struct hte_status status_of(const struct fixture *f, hte_batch_t batch)
+{
+    struct hte_status status;
+
+    OK(hte_request_status(f->engine, batch, 0, &status));
+    return status;
+}
+
+static void expect_end(const struct fixture *f, hte_batch_t batch, int code, int error)
+{
+    struct hte_batch_status all;
+    struct hte_status status;
+
+    OK(hte_batch_wait(f->engine, batch, PATIENCE, &all));
+    status = status_of(f, batch);
+    assert_int_equal(status.code, code);
+    assert_string_equal(hte_error_string(status.error), hte_error_string(error));
+    assert_int_equal(all.code, code);
+    assert_int_equal(all.error, error);
+    OK(hte_batch_free(f->engine, batch));
+}
+
+/* Each code of enum hte_status_code, in the life of one target. */
+static void test_every_code(void **state)
+{
+    static const struct hte_option options[] = {
+        {"UCX_TLS", "tcp,self"}, {"threads", "1"}, {"window", "1"}, {"slice_timeout_ms", "1500"}};
+    static const struct target_buffer buffers[] = {{.length = SIZE}, {.length = M}};
+    hte_batch_t first, second, third;
+    struct fixture f;
+    unsigned i;
+
+    (void)state;
+    if (getenv("UCX_TLS") != NULL) {
+        skip();
+    }
+    door_reset();
+    open_with(&f, options, 4, buffers, 2);
+    expect_end(&f, submit(&f, HTE_READ, M), HTE_COMPLETED, HTE_OK);
+    target_pause(&f.target);
+    first  = submit(&f, HTE_READ, M);
+    second = submit(&f, HTE_READ, M);
+    third  = submit(&f, HTE_READ, M);
+    for (i = 0; i < 100 && status_of(&f, first).code == HTE_WAITING; ++i) {
+        usleep(1000);
+    }
+    assert_int_equal(status_of(&f, first).code, HTE_PENDING);
+    assert_int_equal(status_of(&f, second).code, HTE_WAITING);
+    OK(hte_batch_cancel(f.engine, second));
+    expect_end(&f, second, HTE_CANCELED, HTE_ERR_CANCELED);
+    expect_end(&f, first, HTE_TIMEOUT, HTE_ERR_TIMEOUT);
+    target_kill(&f.target);
+    OK(hte_batch_wait(f.engine, third, PATIENCE, NULL));
+    assert_int_equal(status_of(&f, third).code, HTE_FAILED);
+    OK(hte_batch_free(f.engine, third));
+    close_fixture(&f);
+}
+
+/* The target took its buffer back, and UCX says no: the target is asked, and the request is INVALID, not FAILED. */
+static void test_stale_descriptor(void **state)
+{
+    static const struct target_buffer buffers[] = {{.length = SIZE}, {.length = M}};
+    struct hte_request r;
+    struct fixture f;
+
+    (void)state;
+    door_reset();
+    open_with(&f, NULL, 0, buffers, 2);
+    expect_end(&f, submit(&f, HTE_WRITE, M), HTE_COMPLETED, HTE_OK);
+    door.bad_rail = 0;
+    expect_end(&f, submit(&f, HTE_WRITE, M), HTE_FAILED, HTE_ERR_ENDPOINT); /* the target still has it */
+    target_unregister(&f.target, 0);
+    usleep(200000); /* the target was just asked */
+    expect_end(&f, submit(&f, HTE_WRITE, M), HTE_INVALID, HTE_ERR_RANGE);
+    r = request(&f, HTE_WRITE, 0, 0, M);
+    door.bad_rail   = -1;
+    r.target_offset = f.target.addr[1];
+    transfer_ok(&f, &r, 1);
+    target_stop(&f.target);
+    close_fixture(&f);
+}
+
+/* ---- two devices, one of which fails ---- */
+
+static struct hte_nic_load load_of(struct hte_engine *engine, unsigned device)
+{
+    struct hte_nic_load loads[DOOR_RAILS];
+    size_t count = DOOR_RAILS;
+
+    OK(hte_nic_load(engine, loads, &count));
+    assert_int_equal(count, DOOR_RAILS);
+    return loads[device];
+}
+
+/* Every request goes through on the other one; the bad one is charged, paused, tried again after the pause, and paused longer. */
+static void test_failing_device(void **state)
+{
+    static const struct hte_option options[] = {
+        {"devices", "lo,lo+lo"}, {"policy", "round_robin"}, {"threads", "1"}, {"UCX_TLS", "tcp,self"},
+        {"rail_pause_ms", "400"}, {"rail_pause_max_ms", "60000"}};
+    struct hte_counters counters = {.size = sizeof(counters)};
+    struct hte_request r;
+    struct fixture f;
+    int tried;
+
+    (void)state;
+    if (getenv("UCX_TLS") != NULL || getenv("UCX_NET_DEVICES") != NULL) {
+        skip();
+    }
+    door_reset();
+    open_with(&f, options, 6, &(const struct target_buffer){.length = SIZE}, 1);
+    r = request(&f, HTE_WRITE, 0, 0, M);
+    transfer_ok(&f, &r, 1);
+    assert_true(door.puts[0] > 0 && door.puts[1] > 0);
+    door.bad_rail = 1;
+    pattern_fill(f.memory, 0, M, 4);
+    transfer_ok(&f, &r, 1);
+    assert_true(target_verify(&f.target, 0, 0, M, 4));
+    OK(hte_counters(f.engine, &counters));
+    assert_true(counters.slices_retried >= 5);
+    assert_true(load_of(f.engine, 1).errors >= 5);
+    assert_int_equal(load_of(f.engine, 1).pauses, 1);
+    assert_int_equal(load_of(f.engine, 1).state, HTE_DEVICE_PAUSED);
+    assert_int_equal(load_of(f.engine, 0).state, HTE_DEVICE_UP);
+    assert_int_equal(load_of(f.engine, 0).errors, 0);
+
+    tried = door.puts[1];
+    transfer_ok(&f, &r, 1);
+    if (load_of(f.engine, 1).state == HTE_DEVICE_PAUSED) {
+        assert_int_equal(door.puts[1], tried); /* left alone */
+    }
+    usleep(500000);
+    transfer_ok(&f, &r, 1);
+    assert_true(door.puts[1] > tried);
+    assert_int_equal(load_of(f.engine, 1).pauses, 2);
+    assert_true(load_of(f.engine, 1).pause_left_ms > 400); /* the second is longer */
+
+    door.bad_rail = -1;
+    usleep(900000);
+    tried = door.puts[1];
+    transfer_ok(&f, &r, 1);
+    assert_true(door.puts[1] > tried);
+    assert_int_equal(load_of(f.engine, 1).state, HTE_DEVICE_UP);
+    target_stop(&f.target);
+    close_fixture(&f);
+}
+
+/* Eight threads with a slice each, and a target that stands still: by the load of all they share out the devices; each by its own, all
+ * would take the first. */
+static void test_load_of_all_threads(void **state)
+{
+    static const struct hte_option options[] = {
+        {"devices", "lo,lo+lo"}, {"policy", "load"}, {"threads", "8"}, {"window", "1"}, {"UCX_TLS", "tcp,self"},
+        {"shutdown_timeout_ms", "200"}};
+    struct fixture f;
+    unsigned i;
+
+    (void)state;
+    if (getenv("UCX_TLS") != NULL || getenv("UCX_NET_DEVICES") != NULL) {
+        skip();
+    }
+    door_reset();
+    open_with(&f, options, 6, &(const struct target_buffer){.length = SIZE}, 1);
+    OK(hte_segment_warm(f.engine, f.segment, PATIENCE));
+    target_pause(&f.target);
+    submit(&f, HTE_WRITE, SIZE);
+    for (i = 0; i < 1000 && load_of(f.engine, 0).inflight + load_of(f.engine, 1).inflight < 8 * 64 * K; ++i) {
+        usleep(1000);
+    }
+    assert_in_range(load_of(f.engine, 1).inflight, 2 * 64 * K, 6 * 64 * K);
+    hte_destroy(f.engine);
+    target_kill(&f.target);
+    free(f.memory);
 }
 
 /* ---- descriptors of strangers ---- */
@@ -296,7 +332,7 @@ static void test_cut_descriptors(void **state)
     if (getenv("UCX_TLS") != NULL) {
         skip();
     }
-    reset();
+    door_reset();
     open_with(&f, options, 3, &(const struct target_buffer){.length = SIZE}, 1);
     OK(open_cut(&f, SIZE, SIZE));
     for (length = 1; length < 10; ++length) {
@@ -321,10 +357,14 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_permissions),
         cmocka_unit_test(test_local_memory_works),
         cmocka_unit_test(test_breakdowns),
+        cmocka_unit_test(test_every_code),
+        cmocka_unit_test(test_stale_descriptor),
+        cmocka_unit_test(test_failing_device),
+        cmocka_unit_test(test_load_of_all_threads),
         cmocka_unit_test(test_cut_descriptors),
     };
 
-    reset();
+    door_reset();
     target_main(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -335,6 +335,39 @@ static void test_two_targets_in_turn(void **state)
     close_fixture(&f);
 }
 
+/* The same name, the same addresses, another process, and nobody syncs: what was under way to the old one fails, and soon requests
+ * arrive at the new one. */
+static void test_restarted_target(void **state)
+{
+    struct hte_batch_status status = {.code = HTE_FAILED};
+    struct hte_request r;
+    struct fixture f;
+    unsigned i;
+
+    (void)state;
+    if (!has_detection()) {
+        skip();
+    }
+    open_fixture(&f);
+    r = request(&f, HTE_WRITE, 0, 0, M);
+    transfer_ok(&f, &r, 1);
+    target_kill(&f.target);
+    if (!target_start_again(&f.target, &buffer, 1)) {
+        target_stop(&f.target);
+        close_fixture(&f);
+        skip();
+    }
+    pattern_fill(f.memory, 0, M, 7);
+    for (i = 0; i < 5 && status.code != HTE_COMPLETED; ++i) {
+        status = transfer(&f, &r, 1);
+        assert_true(status.code == HTE_COMPLETED || status.error == HTE_ERR_DEAD_PEER || status.error == HTE_ERR_ENDPOINT);
+    }
+    assert_int_equal(status.code, HTE_COMPLETED);
+    assert_true(target_verify(&f.target, 0, 0, M, 7));
+    target_stop(&f.target);
+    close_fixture(&f);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -348,6 +381,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_pause_and_timeout),
         cmocka_unit_test(test_destroy_while_paused),
         cmocka_unit_test(test_two_targets_in_turn),
+        cmocka_unit_test(test_restarted_target),
     };
 
     target_main(argc, argv);
