@@ -200,7 +200,8 @@ static uint64_t find_remote(struct hte_engine *engine, hte_segment_t segment, ui
 
     must(hte_segment_buffers(engine, segment, &buffer, &count), "look at the segment");
     if (count < 1 || buffer.length < size) {
-        die("the target has no buffer of %llu bytes: give it the same --buffer_size", (unsigned long long)size);
+        die("the target's buffer has %llu bytes, less than the %llu here: give both sides the same --buffer_size",
+            (unsigned long long)(count < 1 ? 0 : buffer.length), (unsigned long long)size);
     }
     return buffer.addr;
 }

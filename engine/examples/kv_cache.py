@@ -22,7 +22,10 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
-import hte  # noqa: E402
+try:
+    import hte  # noqa: E402
+except ImportError as missing:
+    sys.exit("kv_cache: %s" % missing)
 
 PATIENCE = 60  # seconds for the other side
 
@@ -128,12 +131,19 @@ def run_both(arguments):
     return decode.returncode or (other.returncode if other else 1)
 
 
+def positive(text):
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("%s is less than 1" % text)
+    return value
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0], epilog="Exit status 0: every byte right.")
-    parser.add_argument("--block", type=int, default=65536 * 2, help="bytes of a block (%(default)s)")
-    parser.add_argument("--blocks", type=int, default=24, help="of a prompt (%(default)s)")
-    parser.add_argument("--prompts", type=int, default=50, help="(%(default)s)")
-    parser.add_argument("--pool", type=int, default=128, help="blocks of the decode process (%(default)s)")
+    parser.add_argument("--block", type=positive, default=65536 * 2, help="bytes of a block (%(default)s)")
+    parser.add_argument("--blocks", type=positive, default=24, help="of a prompt (%(default)s)")
+    parser.add_argument("--prompts", type=positive, default=50, help="(%(default)s)")
+    parser.add_argument("--pool", type=positive, default=128, help="blocks of the decode process (%(default)s)")
     parser.add_argument("--metadata", help="URL of a metadata server (default: none)")
     parser.add_argument("--bind", help="address to be reached at (default: the management address)")
     parser.add_argument("role", nargs="?", choices=["decode", "prefill"])
@@ -151,6 +161,8 @@ def main():
             return Decode(engine, options).run() if options.role == "decode" else prefill(engine, options.name)
     except hte.Error as error:
         sys.exit("kv_cache: %s" % error)
+    except KeyboardInterrupt:
+        return 130
 
 
 if __name__ == "__main__":

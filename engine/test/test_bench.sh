@@ -40,6 +40,10 @@ done
 "$bench" "${short[@]}" --mode=initiator --local_server_name=127.0.0.1 --segment_id="$segment" --json >"$log/out" 2>&1 ||
     fail "initiator"
 grep -q '"verified":true}$' "$log/out" || fail "initiator: not verified"
+if "$bench" --quiet --mode=initiator --local_server_name=127.0.0.1 --segment_id="$segment" >"$log/out" 2>&1 ||
+    ! grep -q 'give both sides the same --buffer_size' "$log/out"; then
+    fail "initiator: a smaller target was accepted"
+fi
 kill "$target"
 wait "$target" || fail "target: status $?"
 target=""

@@ -25,6 +25,15 @@ echo "== the example"
 python3 "$source/engine/examples/kv_cache.py" --bind 127.0.0.1 --prompts 12 --pool 40 | tee "$folder/example"
 grep -q '"blocks": 288, .*"verified": true' "$folder/example"
 passed=$((passed + 1))
+for bad in "--prompts 0" "--block x" "--pool 5" "prefill" "prefill 127.0.0.1:1" "--metadata ftp://x"; do
+    # shellcheck disable=SC2086 # words
+    if python3 "$source/engine/examples/kv_cache.py" $bad 2>"$folder/log" || grep -q Traceback "$folder/log"; then
+        cat "$folder/log"
+        echo "$passed passed, 1 failed, 0 skipped"
+        exit 1
+    fi
+done
+passed=$((passed + 1))
 
 echo "== the package, as its build backend makes it"
 cp -r "$source/engine/python" "$folder/python"
