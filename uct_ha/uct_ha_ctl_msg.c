@@ -338,7 +338,9 @@ static void take_packet(struct uct_ha_iface *iface, int slot, const void *data, 
             uct_ha_peer_revive(peer, uct_ha_now());
         }
         heard(peer, slot);
-        (void)uct_ha_opts_learn_locked(peer, &header);
+        if (!peer->stranger) { /* of whom it is not known yet how many rails he has */
+            (void)uct_ha_opts_learn_locked(peer, &header);
+        }
     }
     switch (header.type) {
     case HA_PACKET_STATE:

@@ -6,7 +6,11 @@
 
 #include "uct_ha_ctl.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include <ucs/datastruct/string_buffer.h>
+#include <ucs/vfs/base/vfs_obj.h>
 
 static struct uct_ha_iface *iface_of(int s)
 {
@@ -70,6 +74,51 @@ static void test_sides_that_differ(void **state)
     assert_int_equal(stats().ep_errors, 0);
 }
 
+/* ---- what a user sees ------------------------------------------------------------------ */
+
+static void ignore(const char *name, void *arg)
+{
+    (void)name;
+    (void)arg;
+}
+
+static void read_agreed(int s, char *to, size_t size)
+{
+    ucs_string_buffer_t text;
+    char                path[160];
+
+    snprintf(path, sizeof(path), "/uct/worker/%p/iface/%p", (void *)world.side[s].worker,
+             (void *)world.side[s].iface);
+    assert_int_equal(ucs_vfs_path_list_dir(path, ignore, NULL), UCS_OK); /* makes the files */
+    strcat(path, "/ha_connect_options");
+    ucs_string_buffer_init(&text);
+    assert_int_equal(ucs_vfs_path_read_file(path, &text), UCS_OK);
+    snprintf(to, size, "%s", ucs_string_buffer_cstr(&text));
+    ucs_string_buffer_cleanup(&text);
+}
+
+static void test_agreed_options_in_vfs(void **state)
+{
+    char text[1024], wanted[64];
+
+    (void)state;
+    open_two(314, "TIMEOUT=12", "TIMEOUT=11");
+    read_agreed(0, text, sizeof(text));
+    assert_string_equal(text, "");
+    ep_open(0, 0);
+    ep_open(1, 0);
+    am_exchange(0, 10);
+    wait_standbys(2);
+    read_agreed(0, text, sizeof(text));
+    snprintf(wanted, sizeof(wanted), "%016lx %s: timeout 11,", (unsigned long)iface_of(1)->cookie,
+             world.names[A0]);
+    assert_non_null(strstr(text, wanted));
+    snprintf(wanted, sizeof(wanted), "%s: timeout 11,", world.names[A1]);
+    assert_non_null(strstr(text, wanted));
+}
+
+/* ---- what cannot be ----------------------------------------------------------------------- */
+
 /* Both sides say why, long before the time for connecting is over. */
 static void test_segment_sizes_that_differ(void **state)
 {
@@ -120,7 +169,7 @@ static struct ha_packet_header header_of_stranger(uint64_t cookie)
 }
 
 /* Somebody new asks for a connection. Returns whether it is made. */
-static int is_accepted(const struct ha_packet_header *header)
+static int is_accepted(const struct ha_packet_header *header, unsigned slots)
 {
     struct ha_packet_record record;
     struct uct_ha_iface    *iface = iface_of(0);
@@ -132,7 +181,7 @@ static int is_accepted(const struct ha_packet_header *header)
     memset(&record, 0, sizeof(record));
     record.src_ep = 1;
     record.dst_ep = HA_EP_ANY;
-    record.slots  = HA_SLOTS;
+    record.slots  = (uint8_t)slots;
     record.tag    = ha_pair_tag(header->src_cookie, iface->cookie, 0);
     for (int s = 0; s < HA_SLOTS; s++) {
         record.state.lane[s].st = record.state.lane[s].seen_st = HA_LANE_CLOSED;
@@ -157,11 +206,11 @@ static void test_impossible_options_are_not_accepted(void **state)
     (void)state;
     world_open(313, "DEAD_PEER=200ms CONNECT_TIMEOUT=200ms");
     header = header_of_stranger(++cookie);
-    assert_true(is_accepted(&header));
+    assert_true(is_accepted(&header, HA_SLOTS));
 #define REFUSED(_what) \
     header = header_of_stranger(++cookie); \
     _what; \
-    assert_false(is_accepted(&header))
+    assert_false(is_accepted(&header, HA_SLOTS))
     REFUSED(header.credits = 0);
     REFUSED(header.opts.seg_size = 0);
     REFUSED(header.opts.timeout = 0);
@@ -170,6 +219,13 @@ static void test_impossible_options_are_not_accepted(void **state)
     REFUSED(memset(&header.opts, 0, sizeof(header.opts)));
     REFUSED(memset(&header.opts, 0xff, sizeof(header.opts)));
 #undef REFUSED
+    header = header_of_stranger(++cookie); /* first it looks for somebody else; it has one rail */
+    header.dst_cookie++;
+    memset(&header.opts.rail[1], 0, sizeof(header.opts.rail[1]));
+    assert_false(is_accepted(&header, 1));
+    header.dst_cookie--;
+    assert_true(is_accepted(&header, 1));
+
     ep_open(0, 0); /* nobody else notices */
     ep_open(1, 0);
     am_exchange(0, 50);
@@ -177,6 +233,7 @@ static void test_impossible_options_are_not_accepted(void **state)
 
 static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_sides_that_differ),
+    GLUE_TEST(test_agreed_options_in_vfs),
     GLUE_TEST(test_segment_sizes_that_differ),
     GLUE_TEST(test_refused_by_the_accepting_side),
     GLUE_TEST(test_impossible_options_are_not_accepted),
