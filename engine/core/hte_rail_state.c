@@ -56,8 +56,6 @@ void hte_rail_success(struct hte_rail_health *health, uint64_t now)
     }
     if (now > newest && now - newest >= health->last_pause) {
         health->last_pause = 0;
-        health->count      = 0;
-        health->next       = 0;
     }
 }
 

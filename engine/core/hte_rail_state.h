@@ -34,7 +34,8 @@ struct hte_rail_health {
 /* An error. Returns whether a pause begins: never without an alternative. */
 bool hte_rail_error(struct hte_rail_health *health, const struct hte_rail_rule *rule, uint64_t now,
                     bool has_alternative);
-/* A success: forgets the errors, and in calm the length of the pauses. */
+/* A success: in calm the length of the pauses is forgotten. Errors count as long as they are in the window: a rail that fails every
+ * other time is no good. */
 void hte_rail_success(struct hte_rail_health *health, uint64_t now);
 
 static inline bool hte_rail_is_paused(const struct hte_rail_health *health, uint64_t now)

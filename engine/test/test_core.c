@@ -334,6 +334,21 @@ static void test_rail_pause_doubles(void **state)
     assert_int_equal(health.last_pause, rule.pause);
 }
 
+/* Successes in between do not excuse errors. */
+static void test_rail_half_broken(void **state)
+{
+    static const struct hte_rail_rule rule = {.errors = 5, .window = 1000, .pause = 100, .pause_max = 400};
+    struct hte_rail_health health          = {.count = 0};
+    uint64_t now;
+
+    (void)state;
+    for (now = 10; now < 50; now += 10) {
+        assert_false(hte_rail_error(&health, &rule, now, true));
+        hte_rail_success(&health, now + 5);
+    }
+    assert_true(hte_rail_error(&health, &rule, now, true));
+}
+
 static void test_rate(void **state)
 {
     struct hte_rate rate = {.begin = 0};
@@ -462,6 +477,7 @@ int main(void)
         cmocka_unit_test(test_rail_pauses),
         cmocka_unit_test(test_rail_without_alternative),
         cmocka_unit_test(test_rail_pause_doubles),
+        cmocka_unit_test(test_rail_half_broken),
         cmocka_unit_test(test_rate),
         cmocka_unit_test(test_pick_tiers),
         cmocka_unit_test(test_pick_round_robin),
