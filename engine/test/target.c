@@ -283,7 +283,10 @@ void target_kill(struct target *target)
 
 void target_pause(struct target *target)
 {
+    int status;
+
     kill(target->pid, SIGSTOP);
+    waitpid(target->pid, &status, WUNTRACED);
 }
 
 void target_resume(struct target *target)

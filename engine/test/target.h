@@ -32,7 +32,7 @@ void target_start(struct target *target, const struct target_buffer *buffers, un
 /* After its end: another process under the same name, and where the system allows it with its buffers at the same addresses: then 1. */
 int target_start_again(struct target *target, const struct target_buffer *buffers, unsigned count);
 void target_kill(struct target *target);   /* SIGKILL, waited for */
-void target_pause(struct target *target);  /* SIGSTOP */
+void target_pause(struct target *target);  /* SIGSTOP, waited for */
 void target_resume(struct target *target);
 /* Ends in the ordinary way; fails the test when its exit status is not 0. */
 void target_stop(struct target *target);
