@@ -43,7 +43,8 @@ struct hte_notice {
     _Atomic uint32_t     left;      /* requests that are not final */
     _Atomic bool         is_void;   /* one did not complete */
     uint32_t             n_targets;
-    struct hte_segment **targets;   /* references, each once */
+    struct hte_segment **targets;   /* references, each once; those that have it are taken out */
+    uint8_t             *tries;     /* per target, that failed */
     char                *name, *text;
 };
 

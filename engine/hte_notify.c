@@ -5,10 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "hte_engine.h"
 #include "hte_error.h"
 #include "hte_worker.h"
+
+#define TRIES        5
+#define TRY_PAUSE_NS 100000000ull /* doubles; and as long as the try took */
 
 struct hte_letter {
     struct hte_link_ring    link;
@@ -213,10 +217,11 @@ int hte_notice_create(const char *name, const char *text, uint32_t max_targets, 
     notice = calloc(1, sizeof(*notice));
     if (notice != NULL) {
         notice->targets = calloc(max_targets, sizeof(*notice->targets));
+        notice->tries   = calloc(max_targets, sizeof(*notice->tries));
         notice->name    = strdup(name);
         notice->text    = strdup(text);
     }
-    if (notice == NULL || notice->targets == NULL || notice->name == NULL || notice->text == NULL) {
+    if (notice == NULL || notice->targets == NULL || notice->tries == NULL || notice->name == NULL || notice->text == NULL) {
         hte_notice_destroy(notice);
         return hte_fail(HTE_ERR_MEMORY, "no memory for a notification");
     }
@@ -236,6 +241,7 @@ void hte_notice_destroy(struct hte_notice *notice)
         hte_segment_put(notice->targets[i]);
     }
     free(notice->targets);
+    free(notice->tries);
     free(notice->name);
     free(notice->text);
     free(notice);
@@ -252,7 +258,7 @@ void hte_notice_task_final(struct hte_engine *engine, struct hte_notice *notice,
     if (atomic_fetch_sub(&notice->left, 1) != 1) {
         return;
     }
-    if (!atomic_load(&notice->is_void)) {
+    if (!atomic_load(&notice->is_void) && notice->n_targets > 0) {
         pthread_mutex_lock(&notify->lock);
         is_sent = !notify->is_stopping;
         if (is_sent) {
@@ -262,7 +268,84 @@ void hte_notice_task_final(struct hte_engine *engine, struct hte_notice *notice,
         pthread_mutex_unlock(&notify->lock);
     }
     if (!is_sent) {
+        notify->dropped += atomic_load(&notice->is_void) ? 0 : notice->n_targets;
         hte_notice_destroy(notice);
+    }
+}
+
+/* What is due first, in order; or when something will be. With the lock held. */
+static struct hte_notice *find_due(struct hte_notify *notify, uint64_t now, uint32_t *target, uint64_t *soonest)
+{
+    struct hte_link_ring *link;
+    struct hte_notice *notice;
+    uint64_t when;
+    uint32_t i;
+
+    *soonest = UINT64_MAX;
+    for (link = notify->outbox.next; link != &notify->outbox; link = link->next) {
+        notice = HTE_OBJECT_OF(link, struct hte_notice, link);
+        for (i = 0; i < notice->n_targets; ++i) {
+            when = notice->targets[i]->notify_after;
+            if (when <= now) {
+                *target = i;
+                return notice;
+            }
+            *soonest = when < *soonest ? when : *soonest;
+        }
+    }
+    return NULL;
+}
+
+static bool is_worth_another_try(int error)
+{
+    return error != HTE_ERR_HANDSHAKE_REJECTED && error != HTE_ERR_INVALID_ARGUMENT && error != HTE_ERR_NOT_IMPLEMENTED &&
+           error != HTE_ERR_MALFORMED_JSON;
+}
+
+/* Whether the target is done with: it has it, or will not. */
+static bool try_one(struct hte_notify *notify, struct hte_notice *notice, uint32_t target)
+{
+    struct hte_segment *segment = notice->targets[target];
+    uint64_t now, begin = hte_now();
+    int error = deliver(notify->engine, segment->name, notice->name, notice->text);
+
+    if (error == HTE_OK) {
+        ++notify->sent;
+        return true;
+    }
+    now                   = hte_now();
+    segment->notify_after = now + (now - begin) + (TRY_PAUSE_NS << notice->tries[target]);
+    if (++notice->tries[target] < TRIES && is_worth_another_try(error)) {
+        return false;
+    }
+    ++notify->dropped;
+    return true;
+}
+
+/* Without the lock; only this thread changes notices that are in the outbox. */
+static void attempt(struct hte_notify *notify, struct hte_notice *notice, uint32_t target)
+{
+    if (try_one(notify, notice, target)) {
+        hte_segment_put(notice->targets[target]);
+        --notice->n_targets;
+        memmove(&notice->targets[target], &notice->targets[target + 1],
+                (notice->n_targets - target) * sizeof(notice->targets[0]));
+        memmove(&notice->tries[target], &notice->tries[target + 1], notice->n_targets - target);
+    }
+}
+
+static void sleep_until(struct hte_notify *notify, uint64_t when)
+{
+    struct timespec end;
+
+    if (notify->is_stopping && notify->stop_at < when) {
+        when = notify->stop_at;
+    }
+    end = (struct timespec){.tv_sec = (time_t)(when / 1000000000), .tv_nsec = (long)(when % 1000000000)};
+    if (when == UINT64_MAX) {
+        pthread_cond_wait(&notify->has_work, &notify->lock);
+    } else {
+        pthread_cond_timedwait(&notify->has_work, &notify->lock, &end);
     }
 }
 
@@ -270,22 +353,23 @@ static void *run(void *arg)
 {
     struct hte_notify *notify = arg;
     struct hte_notice *notice;
-    uint32_t i;
+    uint64_t soonest;
+    uint32_t target;
 
     pthread_mutex_lock(&notify->lock);
     while (!notify->is_stopping || (!hte_ring_is_empty(&notify->outbox) && hte_now() < notify->stop_at)) {
-        if (hte_ring_is_empty(&notify->outbox)) {
-            pthread_cond_wait(&notify->has_work, &notify->lock);
+        notice = find_due(notify, hte_now(), &target, &soonest);
+        if (notice == NULL) {
+            sleep_until(notify, soonest);
             continue;
         }
-        notice = HTE_OBJECT_OF(notify->outbox.next, struct hte_notice, link);
-        hte_ring_remove(&notice->link);
         pthread_mutex_unlock(&notify->lock);
-        for (i = 0; i < notice->n_targets; ++i) {
-            deliver(notify->engine, notice->targets[i]->name, notice->name, notice->text);
-        }
-        hte_notice_destroy(notice);
+        attempt(notify, notice, target);
         pthread_mutex_lock(&notify->lock);
+        if (notice->n_targets == 0) {
+            hte_ring_remove(&notice->link);
+            hte_notice_destroy(notice);
+        }
     }
     pthread_mutex_unlock(&notify->lock);
     return NULL;
@@ -295,12 +379,17 @@ static void *run(void *arg)
 
 int hte_notify_init(struct hte_notify *notify, struct hte_engine *engine, uint64_t max)
 {
+    pthread_condattr_t attributes;
+
     notify->engine = engine;
     notify->max    = max;
     hte_ring_init(&notify->inbox);
     hte_ring_init(&notify->outbox);
     pthread_mutex_init(&notify->lock, NULL);
-    pthread_cond_init(&notify->has_work, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&notify->has_work, &attributes);
+    pthread_condattr_destroy(&attributes);
     if (pthread_create(&notify->thread, NULL, run, notify) != 0) {
         return hte_fail(HTE_ERR_LIMIT, "cannot create a thread for notifications");
     }

@@ -2,7 +2,12 @@
 #ifndef HTE_NOTIFY_H_
 #define HTE_NOTIFY_H_
 
-/* Notifications: those that came in, and the thread that sends those of batches. */
+/*
+ * Notifications: those that came in, and the thread that sends those of batches.
+ *
+ * It has one connection at a time. A target that does not take one is tried again, after a pause as long as the try took and more;
+ * meanwhile all others get theirs. So they wait for one try of it at most. What a target gets it gets in order.
+ */
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -15,12 +20,13 @@ struct hte_notify {
     pthread_mutex_t      lock;      /* guards all */
     struct hte_link_ring inbox;     /* struct hte_letter */
     uint64_t             n_inbox, max;
-    pthread_cond_t       has_work;
+    pthread_cond_t       has_work;  /* CLOCK_MONOTONIC */
     struct hte_link_ring outbox;    /* struct hte_notice */
     bool                 is_stopping, has_thread;
     uint64_t             stop_at;   /* once is_stopping: what is not sent by then is dropped */
     pthread_t            thread;
     struct hte_engine   *engine;
+    _Atomic uint64_t     sent, dropped; /* of batches, per target */
 };
 
 int hte_notify_init(struct hte_notify *notify, struct hte_engine *engine, uint64_t max);

@@ -42,6 +42,7 @@ struct hte_segment {
     _Atomic bool     is_refreshing; /* ordered, and not over */
     _Atomic uint64_t refresh_after; /* no order is taken before */
     struct hte_view *view;
+    uint64_t         notify_after; /* of the notification thread: no try before */
 };
 
 struct hte_segments {

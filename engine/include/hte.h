@@ -303,7 +303,8 @@ int hte_batch_alloc(struct hte_engine *engine, size_t capacity, hte_batch_t *bat
 int hte_batch_submit(struct hte_engine *engine, hte_batch_t batch, const struct hte_request *requests, size_t count);
 
 /* The same, and when all of these requests have COMPLETED their targets get one notification each
- * with this text; when one does not, none is sent. One such submission per batch; INVALID_ARGUMENT for a second. */
+ * with this text; when one does not, none is sent. They are sent in the background, in order per target; a target that does not take
+ * one is tried 5 times in all, then it is dropped: hte_counters() tells. One whose answer was lost may arrive twice. One such submission per batch; INVALID_ARGUMENT for a second. */
 int hte_batch_submit_notify(struct hte_engine *engine, hte_batch_t batch, const struct hte_request *requests,
                             size_t count, const char *notify_name, const char *notify_text);
 
@@ -414,6 +415,8 @@ struct hte_counters {
     uint64_t ep_errors;       /* connections that broke */
     uint64_t batches_open;    /* now */
     uint64_t memory_regions;  /* registered now */
+    uint64_t notices_sent;    /* notifications of hte_batch_submit_notify() that arrived, per target */
+    uint64_t notices_dropped; /* given up, or left when the engine ended */
     uint64_t posts;           /* operations given to UCX for slices_posted: with one device, one may be several slices */
 };
 int hte_counters(struct hte_engine *engine, struct hte_counters *counters);

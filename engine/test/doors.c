@@ -98,6 +98,9 @@ EXPORT ucs_status_t ucp_rkey_pack(ucp_context_h context, ucp_mem_h memh, void **
 
 EXPORT ucs_status_ptr_t ucp_ep_flush_nbx(ucp_ep_h ep, const ucp_request_param_t *param)
 {
+    if (door.is_fake) {
+        return NULL;
+    }
     if (door.flushes_to_fail > 0) {
         --door.flushes_to_fail;
         return UCS_STATUS_PTR(UCS_ERR_IO_ERROR);
@@ -126,6 +129,9 @@ EXPORT ucs_status_ptr_t ucp_put_nbx(ucp_ep_h ep, const void *buffer, size_t coun
     int rail = rail_of(ep);
 
     ++door.puts[rail];
+    if (door.is_fake) {
+        return NULL;
+    }
     if (rail == door.bad_rail) {
         return UCS_STATUS_PTR(UCS_ERR_IO_ERROR);
     }

@@ -15,6 +15,7 @@
 struct door {
     _Atomic int  eps_created, eps_closed, keys_packed;
     _Atomic int  flushes_to_fail;
+    _Atomic int  is_fake;        /* puts and flushes succeed, and nothing happens */
     _Atomic int  bad_rail;       /* puts on it are refused; -1: none */
     _Atomic int  puts[DOOR_RAILS]; /* tried */
     _Atomic long least_room;     /* allocated for an address or key that UCX was given */
