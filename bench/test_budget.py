@@ -81,6 +81,12 @@ class Promises(unittest.TestCase):
             self.assertTrue(fits(device, tx, rx, promised), (device, row))
             self.assertFalse(fits(device, tx, rx, promised + 1), (device, row))
 
+    def test_smaller_segments_need_less_memory(self):
+        device = {**SOFT, "memlock": 64 << 20}
+        least = [json.loads(of_device(device, "--rx", "128", "--seg", seg).stdout.splitlines()[-1])["least_promised"]
+                 for seg in ("2048", "8192")]
+        self.assertEqual(least, [62, 15])
+
     def test_what_limits(self):
         for device, limit in ((SOFT, "max_cqe"), ({**SOFT, "max_qp": 7}, "max_qp"), ({**SOFT, "max_mr": 3}, "max_mr"),
                               ({**SOFT, "memlock": 8 << 20}, "memlock")):
@@ -128,6 +134,7 @@ class WrongInput(unittest.TestCase):
     def test_named(self):
         self.refused(["--tx", "256,x"], "--tx", "'x'")
         self.refused(["--rx", "8"], "--rx", "'8'", "16 to 16384")
+        self.refused(["--seg", "8k"], "--seg", "'8k'")
         self.refused(["--device", "max_qb=1"], "'max_qb'", "max_qp_wr")
         self.refused(["--device", "max_qp=-1"], "max_qp='-1'")
         self.refused(["--device", "max_qp=1,max_cqe=5"], "max_qp_wr", "max_mr")
