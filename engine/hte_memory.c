@@ -32,8 +32,11 @@ static int make_region(struct hte_engine *engine, const struct hte_memory *memor
     if (error != HTE_OK) {
         return error;
     }
-    snprintf((*region)->location, sizeof((*region)->location), "%s",
-             memory->location == NULL ? "*" : memory->location);
+    if (memory->location == NULL || strcmp(memory->location, "*") == 0) {
+        hte_location_find(memory->addr, (*region)->location, sizeof((*region)->location)); /* UCX may have brought it in */
+    } else {
+        snprintf((*region)->location, sizeof((*region)->location), "%s", memory->location);
+    }
     hte_topology_masks(&engine->topology, (*region)->location, &(*region)->preferred, &(*region)->available);
     return HTE_OK;
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <jansson.h>
@@ -183,6 +184,19 @@ void hte_topology_masks(const struct hte_topology *topology, const char *locatio
             *preferred = topology->location[i].preferred;
             *available = topology->location[i].available;
         }
+    }
+}
+
+/* move_pages(2) with no nodes to move to only looks. */
+void hte_location_find(const void *addr, char *location, size_t size)
+{
+    void *page = (void *)((uintptr_t)addr & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1));
+    int node   = -1;
+
+    if (syscall(SYS_move_pages, 0, 1ul, &page, NULL, &node, 0) == 0 && node >= 0) {
+        snprintf(location, size, "cpu:%d", node);
+    } else {
+        snprintf(location, size, "*");
     }
 }
 

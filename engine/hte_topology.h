@@ -27,6 +27,8 @@ int hte_topology_init(struct hte_topology *topology, const struct hte_rails *rai
 /* Rails for memory of this location; "*" or one that is not listed: no preference. */
 void hte_topology_masks(const struct hte_topology *topology, const char *location, uint32_t *preferred,
                         uint32_t *available);
+/* "cpu:N" of the page at addr into location (room for `size`); "*" when the system does not tell. */
+void hte_location_find(const void *addr, char *location, size_t size);
 /* Checks a location that a user wrote: syntax, and that its NUMA node exists. */
 int hte_location_check(const char *location);
 

@@ -127,8 +127,9 @@ struct hte_config {
  * Create an engine: configure UCX, start the worker threads and the handshake server, publish the
  * segment (empty). NULL config: all defaults, peer to peer.
  * Each option has a default; environment variables HTE_<KEY IN CAPITALS> come before the default and
- * after `options`. Keys that begin with "UCX_" are handed to UCX for this engine only and come before
- * the environment's value; everything else about UCX is as its environment says.
+ * after `options`. Keys that begin with "UCX_" are handed to UCX for this engine's contexts only and come before
+ * the environment's value; everything else about UCX is as its environment says. What a transport reads once per process holds for
+ * all engines of the process: the options of ha_rc (UCX_HA_RC_...) are those of the first that opens it.
  * BLOCKS: for UCX to open devices; with a store up to its connect timeout (5 s).
  * INVALID_ARGUMENT (names option and value), CONTEXT, DEVICE_NOT_FOUND, MALFORMED_JSON (topology
  * file), DNS, SOCKET, METADATA, EXISTS, MEMORY, NOT_IMPLEMENTED.
@@ -168,7 +169,8 @@ enum hte_permission {
 struct hte_memory {
     void       *addr;
     size_t      length;
-    const char *location;   /* "cpu:N", "cuda:N", or "*" (also NULL): found out, else no preference */
+    const char *location;   /* "cpu:N", "cuda:N", or "*" (also NULL): the NUMA node of the first page, where the system
+                             * tells (the page must have been touched, or be pinned by UCX), else no preference */
     int         permission; /* enum hte_permission */
 };
 

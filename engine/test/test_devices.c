@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "fixture.h"
@@ -124,11 +125,42 @@ static void test_topology(void **state)
     unlink(path);
 }
 
+/* Memory of no stated location is where its first page is. */
+static void test_location_found(void **state)
+{
+    static const struct target_buffer buffer = {.length = M};
+    struct hte_buffer seen;
+    struct fixture f;
+    size_t count = 1;
+    void *page;
+    int node = -1;
+
+    (void)state;
+    open_with(&f, NULL, 0, &buffer, 1);
+    page = f.memory;
+    memset(page, 1, 4096);
+    if (syscall(SYS_move_pages, 0, 1ul, &page, NULL, &node, 0) != 0 || node < 0) {
+        target_stop(&f.target);
+        close_fixture(&f);
+        skip();
+    }
+    target_fill(&f.target, 0, 0, M, 1);
+    target_unregister(&f.target, 0);
+    target_register_more(&f.target);
+    OK(hte_segment_sync(f.engine, f.segment));
+    OK(hte_segment_buffers(f.engine, f.segment, &seen, &count));
+    assert_int_equal(count, 1);
+    assert_memory_equal(seen.location, "cpu:", 4);
+    target_stop(&f.target);
+    close_fixture(&f);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_two_devices),
         cmocka_unit_test(test_topology),
+        cmocka_unit_test(test_location_found),
     };
 
     target_main(argc, argv);
