@@ -9,6 +9,7 @@
 struct ha_rc {
     struct ibv_qp  *qp;
     struct ha_rail *rail;
+    int             rtr; /* it can receive: a connect that failed later goes on from there */
 };
 
 _Static_assert(sizeof(struct ha_sge) == sizeof(struct ibv_sge) &&
@@ -121,9 +122,13 @@ static int to_rts(struct ha_rc *rc, const struct ha_rc_path *path)
 
 int ha_rc_connect(struct ha_rc *rc, const struct ha_rc_path *path)
 {
-    int status = to_rtr(rc, path);
+    int status = rc->rtr ? 0 : to_rtr(rc, path);
 
-    return status != 0 ? status : to_rts(rc, path);
+    if (status != 0) {
+        return status;
+    }
+    rc->rtr = 1;
+    return to_rts(rc, path);
 }
 
 static int query(struct ha_rc *rc, struct ibv_qp_attr *attr)
