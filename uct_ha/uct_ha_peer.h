@@ -66,6 +66,7 @@ struct uct_ha_peer {
     unsigned                asked;      /* without heartbeats: questions since it was heard, */
     uint64_t                asked_at;   /* the first one then */
     uint8_t                 stranger;   /* looks for somebody else; forgotten soon */
+    uint64_t                told_at;    /* an error line about it was written then, 0 = never */
     uint8_t                 all_dead;   /* while leaving: no connection to it works */
     struct uct_ha_tcp_addr  tcp_addr;   /* port 0 = it has no TCP carrier */
     struct uct_ha_tcp_link *tcp_link;   /* NULL before it is needed */

@@ -32,16 +32,21 @@ static const char *connect_hint(const struct uct_ha_conn *conn)
     }
 }
 
-/* One peer has an instance per device and every endpoint of it fails: the first
- * line says it, the rest is for those who look closer. */
+/* Every endpoint of a peer fails: the first line says it, the rest is for those who look
+ * closer. */
+static ucs_log_level_t level_now(struct uct_ha_peer *peer, uint64_t now)
+{
+    if (peer->told_at != 0 && now - peer->told_at < TELL_AGAIN_NS) {
+        return UCS_LOG_LEVEL_DEBUG;
+    }
+    peer->told_at = now;
+    return UCS_LOG_LEVEL_ERROR;
+}
+
 void uct_ha_tell_failure(const struct uct_ha_conn *conn, unsigned why)
 {
-    static uint64_t            told_at;
     const struct uct_ha_iface *iface = conn->iface;
-    uint64_t                   now   = uct_ha_now();
-    uint64_t                   last  = __atomic_exchange_n(&told_at, now, __ATOMIC_RELAXED);
-    ucs_log_level_t            level = last != 0 && now - last < TELL_AGAIN_NS ?
-                                       UCS_LOG_LEVEL_DEBUG : UCS_LOG_LEVEL_ERROR;
+    ucs_log_level_t            level = level_now(conn->peer, uct_ha_now());
     int                        error = why == HA_FAIL_CONNECT ? conn->connect_error : 0;
 
     ucs_log(level, "ha_rc: endpoint %u to peer %016lx failed: %s%s%s (own rails: %s %s%s%s%s%s)%s",

@@ -6,6 +6,11 @@
 #include "glue_tests.h"
 
 #include "uct_ha_ctl.h"
+#include "uct_ha_tell.h"
+
+#include <string.h>
+#include <ucs/config/global_opts.h>
+#include <ucs/debug/log_def.h>
 
 static struct uct_ha_iface *iface_of(int s)
 {
@@ -181,10 +186,55 @@ static void test_silent_rail_holds_nobody_up(void **state)
     wait_standbys(2 * MANY);
 }
 
+/* ---- what is said of it ------------------------------------------------------------------- */
+
+static unsigned failures_said;
+
+static ucs_log_func_rc_t count_failures(const char *file, unsigned line, const char *function,
+                                        ucs_log_level_t level,
+                                        const ucs_log_component_config_t *config,
+                                        const char *message, va_list args)
+{
+    (void)file, (void)line, (void)function, (void)config, (void)args;
+    failures_said += level == UCS_LOG_LEVEL_ERROR && strstr(message, "failed:") != NULL;
+    return UCS_LOG_FUNC_RC_STOP;
+}
+
+/* Once for all endpoints of a peer, again after a while though there was no pause in
+ * between; another peer's failure is not hidden by that. */
+static void test_failure_is_said_per_peer(void **state)
+{
+    ucs_log_level_t    level = ucs_global_opts.log_component.log_level;
+    struct uct_ha_conn mine, other;
+    struct uct_ha_peer peer[2];
+
+    (void)state;
+    open_pair(230, "");
+    mine = other = *ucs_list_head(&iface_of(0)->ctl.conns, struct uct_ha_conn, list);
+    peer[0] = peer[1] = *mine.peer;
+    mine.peer  = &peer[0];
+    other.peer = &peer[1];
+    failures_said = 0;
+    ucs_log_push_handler(count_failures);
+    ucs_global_opts.log_component.log_level = UCS_LOG_LEVEL_ERROR;
+    uct_ha_tell_failure(&mine, HA_FAIL_PEER_DEAD);
+    peer[0].told_at -= 4000000000ull;
+    uct_ha_tell_failure(&mine, HA_FAIL_PEER_DEAD);
+    assert_int_equal(failures_said, 1);
+    uct_ha_tell_failure(&other, HA_FAIL_PEER_DEAD);
+    assert_int_equal(failures_said, 2);
+    peer[0].told_at -= 2000000000ull;
+    uct_ha_tell_failure(&mine, HA_FAIL_PEER_DEAD);
+    assert_int_equal(failures_said, 3);
+    ucs_log_pop_handler();
+    ucs_global_opts.log_component.log_level = level;
+}
+
 static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_killed_clients),
     GLUE_TEST(test_lost_and_found),
     GLUE_TEST(test_lost_is_not_looked_for),
+    GLUE_TEST(test_failure_is_said_per_peer),
     GLUE_TEST(test_silent_rail_holds_nobody_up),
 };
 
