@@ -206,6 +206,8 @@ struct uct_ha_conn {
     uint32_t              fence_seen; /* iface->fence_seq that the last operation has honoured */
     uint8_t               fence_next;
     uint32_t              reads_end;  /* index behind the latest operation that fetches */
+    uint32_t              killer;   /* operation at which a card failed last, */
+    uint8_t               kills;    /* ... and on how many lanes in a row */
     uint8_t               dead;     /* no more work: error status below */
     uint8_t               reported; /* the user has been told */
     uint8_t               canceled; /* the user asked for the end */

@@ -336,7 +336,7 @@ int uct_ha_peer_rail_usable(const struct uct_ha_peer *peer, int slot)
 static int blames_rail(unsigned cause)
 {
     return cause != HA_CAUSE_NONE && cause != HA_CAUSE_PROGRAM && cause != HA_CAUSE_FAILBACK &&
-           cause != HA_CAUSE_CLOSE && cause != HA_CAUSE_PEER;
+           cause != HA_CAUSE_CLOSE && cause != HA_CAUSE_PEER && cause != HA_CAUSE_NOT_READY;
 }
 
 uint64_t uct_ha_peer_rail_failed(struct uct_ha_peer *peer, int slot, unsigned cause,

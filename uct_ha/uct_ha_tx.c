@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define KILLS_MAX 3 /* lanes that one operation may end */
+
 /* A GET that was sent again and whose memory the rail does not know: the answer
  * comes to the bounce buffer. */
 static int fill_sge_bounced(const struct uct_ha_conn *conn, const struct uct_ha_txop *txop,
@@ -359,28 +361,52 @@ void uct_ha_tx_retire(struct uct_ha_conn *conn)
     }
 }
 
-/* The first error of a lane says why; the flushes behind it say nothing. What
- * was executed is decided later by the peer's proof, not here. */
-static void send_failed(struct uct_ha_lane *lane, const struct ha_wc *wc)
+/* A card fails at this operation, here or there. That is replayed like any other end of
+ * a lane; but one at which every lane dies, while its rail is well, is at fault itself. */
+static int kills_lanes(struct uct_ha_lane *lane, uint32_t index)
 {
     struct uct_ha_conn *conn = lane->conn;
+    struct uct_ha_ctl  *ctl  = &conn->iface->ctl;
+    int                 kills;
 
+    conn->kills  = conn->kills > 0 && conn->killer == index ? conn->kills + 1 : 1;
+    conn->killer = index;
+    pthread_mutex_lock(&ctl->lock);
+    kills = conn->kills >= KILLS_MAX &&
+            (ctl->heartbeat == 0 || uct_ha_peer_rail_answers(conn->peer, lane->slot, uct_ha_now()));
+    pthread_mutex_unlock(&ctl->lock);
+    return kills;
+}
+
+static enum ha_cause cause_of(const struct ha_wc *wc)
+{
+    return wc->status == HA_WC_FLUSHED   ? HA_CAUSE_FLUSH :
+           wc->status == HA_WC_NOT_READY ? HA_CAUSE_NOT_READY : HA_CAUSE_COMPLETION;
+}
+
+/* The first error of a lane says why; the flushes behind it say nothing. What was
+ * executed is decided later by the peer's proof, not here. The peer, whose queue pair is
+ * lost as well, may have been heard of first: the operation is at fault all the same. */
+static void send_failed(struct uct_ha_lane *lane, const struct ha_wc *wc)
+{
+    struct uct_ha_conn *conn   = lane->conn;
+    int                 faulty = wc->status == HA_WC_PROGRAM ||
+                                 (wc->status == HA_WC_OP_FAILED &&
+                                  kills_lanes(lane, (uint32_t)wc->wr_id));
+
+    if (faulty) {
+        /* Believed only when the peer has answered the fence: the memory of a
+         * process that dies is gone a moment before its queue pairs. */
+        lane->rejected = *wc;
+        lane->rejects  = 1;
+    }
     if (uct_ha_lane_is_fenced(lane)) {
         return;
     }
     ucs_debug("ha_rc: %s lane %u.%u: send completion %s (vendor 0x%x)",
               ha_rail_name(conn->iface->rail[lane->slot]), lane->slot, lane->gen,
               ha_wc_raw_name(wc->raw), wc->vendor);
-    if (wc->status == HA_WC_PROGRAM) {
-        /* Believed only when the peer has answered the fence: the memory of a
-         * process that dies is gone a moment before its queue pairs. */
-        lane->rejected = *wc;
-        lane->rejects  = 1;
-        uct_ha_ctl_lane_down(lane, HA_CAUSE_PROGRAM);
-    } else {
-        uct_ha_ctl_lane_down(lane, wc->status == HA_WC_FLUSHED ? HA_CAUSE_FLUSH :
-                                                                 HA_CAUSE_COMPLETION);
-    }
+    uct_ha_ctl_lane_down(lane, faulty ? HA_CAUSE_PROGRAM : cause_of(wc));
 }
 
 void uct_ha_tx_completion(struct uct_ha_lane *lane, const struct ha_wc *wc)

@@ -102,7 +102,7 @@ static int flush(struct ha_rc *rc)
 /* ---- responder --------------------------------------------------------------------- */
 
 /* What the sender hears at once. */
-enum answer { ANSWER_NONE, ANSWER_RNR, ANSWER_GAP, ANSWER_REFUSED };
+enum answer { ANSWER_NONE, ANSWER_RNR, ANSWER_GAP, ANSWER_REFUSED, ANSWER_BROKEN };
 
 /* Bytes [from, from + length) of the operation, out of its gather list. */
 static int gather(const struct ha_rc *rc, const struct fake_wqe *wqe, uint64_t from, uint8_t *to,
@@ -171,6 +171,10 @@ static enum answer execute_write(struct ha_rc *rc, struct ha_rc *peer, const str
     uint8_t *to = fake_remote(peer->rail, wqe->send.remote_addr, wqe->length, wqe->send.rkey,
                               HA_ACCESS_REMOTE_PUT);
 
+    if (fake.broken > 0 && wqe->send.remote_addr == fake.broken_addr) {
+        fake.broken--;
+        return ANSWER_BROKEN;
+    }
     if (notice && peer->rq_head == peer->rq_tail) {
         fake.counts.rnr++;
         return ANSWER_RNR;
@@ -357,7 +361,8 @@ static int is_lost_on_the_way(const struct ha_rc *rc)
 }
 
 /* Everything before it was executed; both ends are lost by it. */
-static void refused(struct ha_rc *rc, struct ha_rc *peer, const struct fake_wqe *wqe)
+static void refused(struct ha_rc *rc, struct ha_rc *peer, const struct fake_wqe *wqe,
+                    enum ha_wc_status status)
 {
     while (wqe_at(rc, rc->head) != wqe) {
         if (has_answer(wqe_at(rc, rc->head)) && !wqe_at(rc, rc->head)->read_done) {
@@ -366,7 +371,7 @@ static void refused(struct ha_rc *rc, struct ha_rc *peer, const struct fake_wqe 
         }
         complete_send(rc, HA_WC_OK);
     }
-    fail_head(rc, HA_WC_PROGRAM);
+    fail_head(rc, status);
     fake_rc_to_err(peer);
 }
 
@@ -383,7 +388,10 @@ static void take_answer(struct ha_rc *rc, struct ha_rc *peer, const struct fake_
         }
         break;
     case ANSWER_REFUSED:
-        refused(rc, peer, wqe);
+        refused(rc, peer, wqe, HA_WC_PROGRAM);
+        break;
+    case ANSWER_BROKEN:
+        refused(rc, peer, wqe, HA_WC_OP_FAILED);
         break;
     case ANSWER_GAP:
         retry_later(rc);

@@ -154,6 +154,8 @@ struct fake {
         int      rail, error;
         unsigned count;
     } fail[FAKE_CALL_LAST];
+    uint64_t              broken_addr; /* of the WRITEs that fail, and how many more */
+    unsigned              broken;
     void (*on_write)(void *arg, uint64_t addr, uint64_t length);
     void                 *on_write_arg;
 };

@@ -247,6 +247,14 @@ void fake_fail(enum fake_call call, int rail, int error, unsigned count)
     pthread_mutex_unlock(&fake.lock);
 }
 
+void fake_break(uint64_t addr, unsigned count)
+{
+    pthread_mutex_lock(&fake.lock);
+    fake.broken_addr = addr;
+    fake.broken      = count;
+    pthread_mutex_unlock(&fake.lock);
+}
+
 void fake_limit_cqe(uint32_t max_cqe)
 {
     fake.max_cqe = max_cqe;

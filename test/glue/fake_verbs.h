@@ -91,6 +91,10 @@ enum fake_call {
 };
 void fake_fail(enum fake_call call, int rail, int error, unsigned count);
 
+/* The responder's device fails at the next `count` WRITEs to this address, before it has
+ * executed anything of them. */
+void fake_break(uint64_t addr, unsigned count);
+
 /* Limits of rails opened later. */
 void fake_limit_cqe(uint32_t max_cqe);
 

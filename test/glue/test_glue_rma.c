@@ -85,6 +85,33 @@ static void test_wrong_key(void **state)
     assert_true(fake_counts().bad_rkey > 0);
 }
 
+/* A card fails at it: replayed, unless it ends lane after lane. */
+static void test_card_fails(void **state)
+{
+    struct counted done;
+
+    (void)state;
+    for (unsigned times = 1; times < 4; times++) {
+        open_pair(30 + times, "HEARTBEAT=20ms");
+        am_exchange(0, 5);
+        wait_standbys(2);
+        pump_ms(100); /* heartbeats say that the rails are well */
+        fake_break((uintptr_t)rma_place(1, 0), times);
+        am_post(0, 0, 5);
+        assert_int_equal(rma_put_one(0, 0, ZCOPY, count_completion(&done)), UCS_OK);
+        am_post(0, 0, 5);
+        am_post(1, 0, 5);
+        pump_until(done.called == 1);
+        assert_int_equal(done.status, times < 3 ? UCS_OK : UCS_ERR_IO_ERROR);
+        assert_int_equal(rma_executions(0, 0), times < 3);
+        pump_until(am_all_here());
+        am_exchange(0, 20);
+        assert_int_equal(stats().ep_errors, 0);
+        world_close();
+        (void)glue_setup(NULL);
+    }
+}
+
 static void test_bad_gather_list(void **state)
 {
     struct side *side = &world.side[0];
@@ -143,6 +170,7 @@ static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_put_and_get),
     GLUE_TEST(test_fence),
     GLUE_TEST(test_wrong_key),
+    GLUE_TEST(test_card_fails),
     GLUE_TEST(test_bad_gather_list),
     GLUE_TEST(test_atomics),
 };

@@ -82,6 +82,7 @@ enum ha_cause {
     HA_CAUSE_FAILBACK,
     HA_CAUSE_CLOSE,      /* the endpoint ends */
     HA_CAUSE_SLOW,       /* alive, but many times slower than it used to be (soft) */
+    HA_CAUSE_NOT_READY,  /* the peer had no receive posted for too long; the rail is not blamed */
     HA_CAUSE_LAST
 };
 

@@ -215,6 +215,7 @@ const char *ha_cause_name(unsigned cause)
     static const char *const name[] = {
         "none", "port", "completion", "flush", "rto", "heartbeat",
         "peer", "connect", "program", "failback", "close", "slow",
+        "not ready",
     };
 
     return cause < HA_CAUSE_LAST ? name[cause] : "unknown";

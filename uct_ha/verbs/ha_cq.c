@@ -20,13 +20,14 @@ static enum ha_wc_status translate_status(enum ibv_wc_status status)
     case IBV_WC_LOC_LEN_ERR:
     case IBV_WC_LOC_PROT_ERR:
     case IBV_WC_LOC_ACCESS_ERR:
-    case IBV_WC_BAD_RESP_ERR:
     case IBV_WC_REM_INV_REQ_ERR:
     case IBV_WC_REM_ACCESS_ERR:
-    case IBV_WC_REM_OP_ERR:
         return HA_WC_PROGRAM;
-    default: /* RETRY_EXC, RESP_TIMEOUT, FATAL, GENERAL, and Soft-RoCE's
-              * LOC_QP_OP_ERR when its net device refuses a packet */
+    case IBV_WC_LOC_QP_OP_ERR: /* Soft-RoCE: also when its net device refuses a packet */
+    case IBV_WC_BAD_RESP_ERR:
+    case IBV_WC_REM_OP_ERR:
+        return HA_WC_OP_FAILED;
+    default: /* RETRY_EXC, RESP_TIMEOUT, FATAL, GENERAL */
         return HA_WC_DEAD;
     }
 }

@@ -28,6 +28,7 @@ enum ha_wc_status {
     HA_WC_FLUSHED,  /* the queue pair is in ERR */
     HA_WC_DEAD,     /* retries exhausted, time-out, fatal: blame the rail */
     HA_WC_NOT_READY,/* receiver-not-ready retries exhausted: flow, not rail */
+    HA_WC_OP_FAILED,/* a card could not do it: its fault, or the operation's */
     HA_WC_PROGRAM,  /* protection, access, length, invalid request: the program's fault */
 };
 
