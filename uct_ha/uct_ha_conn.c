@@ -6,6 +6,7 @@
 #include "uct_ha_failover.h"
 #include "uct_ha_iface.h"
 #include "uct_ha_ledger.h"
+#include "uct_ha_random.h"
 #include "uct_ha_ring.h"
 #include "uct_ha_room.h"
 
@@ -289,7 +290,7 @@ int uct_ha_lane_create(struct uct_ha_conn *conn, int slot, uint32_t gen)
     lane->gen  = gen;
     lane->born = uct_ha_now();
     lane->proof = iface->proof[slot];
-    lane->psn  = (uint32_t)ucs_generate_uuid((uintptr_t)lane) & HA_PSN_MASK;
+    lane->psn  = (uint32_t)uct_ha_random() & HA_PSN_MASK;
     status     = lane_register(iface, lane);
     if (status == 0) {
         status = lane_open(lane);

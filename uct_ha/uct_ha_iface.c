@@ -5,6 +5,7 @@
 #include "uct_ha_ctl.h"
 #include "uct_ha_ep.h"
 #include "uct_ha_opts.h"
+#include "uct_ha_random.h"
 #include "uct_ha_room.h"
 #include "uct_ha_rx.h"
 #include "uct_ha_stats.h"
@@ -348,7 +349,7 @@ static UCS_CLASS_INIT_FUNC(uct_ha_iface_t, uct_md_h tl_md, uct_worker_h worker,
     self->md       = md;
     self->config   = *ucs_derived_of(tl_config, struct uct_ha_iface_config);
     self->slots    = md->rail[1] != NULL ? HA_SLOTS : 1;
-    self->cookie   = ucs_generate_uuid((uintptr_t)self);
+    self->cookie   = uct_ha_random();
     self->event_fd = -1;
     status         = uct_ha_iface_config_check(&self->config);
     if (status != UCS_OK) {

@@ -230,11 +230,23 @@ static void test_failure_is_said_per_peer(void **state)
     ucs_global_opts.log_component.log_level = level;
 }
 
+/* A peer that has no receive is not a rail that fails. */
+static void test_not_ready_blames_no_rail(void **state)
+{
+    uint64_t now = uct_ha_now();
+
+    (void)state;
+    open_pair(231, "COOLDOWN=1s");
+    assert_int_equal(uct_ha_peer_rail_failed(peer_of(0), 0, HA_CAUSE_NOT_READY, now, now), 0);
+    assert_true(uct_ha_peer_rail_failed(peer_of(0), 0, HA_CAUSE_COMPLETION, now, now) > 0);
+}
+
 static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_killed_clients),
     GLUE_TEST(test_lost_and_found),
     GLUE_TEST(test_lost_is_not_looked_for),
     GLUE_TEST(test_failure_is_said_per_peer),
+    GLUE_TEST(test_not_ready_blames_no_rail),
     GLUE_TEST(test_silent_rail_holds_nobody_up),
 };
 
