@@ -236,7 +236,7 @@ static void test_not_ready_blames_no_rail(void **state)
     uint64_t now = uct_ha_now();
 
     (void)state;
-    open_pair(231, "COOLDOWN=1s");
+    open_pair(231, "COOLDOWN=1s COOLDOWN_MAX=1s");
     assert_int_equal(uct_ha_peer_rail_failed(peer_of(0), 0, HA_CAUSE_NOT_READY, now, now), 0);
     assert_true(uct_ha_peer_rail_failed(peer_of(0), 0, HA_CAUSE_COMPLETION, now, now) > 0);
 }
