@@ -23,6 +23,7 @@ unit_tests = \
 	test/unit/test_depths \
 	test/unit/test_info \
 	test/unit/test_match \
+	test/unit/test_netdev \
 	test/unit/test_opts \
 	test/unit/test_md \
 	test/unit/test_provider \
@@ -110,6 +111,10 @@ test_unit_test_md_LDADD    = libha_discover.la $(unit_libs) $(UCX_LIBS)
 test_unit_test_info_SOURCES  = test/unit/test_info.c $(info_judge_sources)
 test_unit_test_info_CPPFLAGS = $(unit_cppflags)
 test_unit_test_info_LDADD    = libha_topo.la libha_verbs.la $(unit_libs)
+
+test_unit_test_netdev_SOURCES  = test/unit/test_netdev.c uct_ha/uct_ha_netdev.c
+test_unit_test_netdev_CPPFLAGS = $(unit_cppflags)
+test_unit_test_netdev_LDADD    = $(unit_libs)
 
 test_unit_test_opts_SOURCES  = test/unit/test_opts.c
 test_unit_test_opts_CPPFLAGS = $(unit_cppflags)

@@ -124,6 +124,8 @@ libuct_ha_la_SOURCES = \
 	%D%/uct_ha_pending.c \
 	%D%/uct_ha_proof.c \
 	%D%/uct_ha_proof.h \
+	%D%/uct_ha_netdev.c \
+	%D%/uct_ha_netdev.h \
 	%D%/uct_ha_random.c \
 	%D%/uct_ha_random.h \
 	%D%/uct_ha_rails.c \

@@ -269,7 +269,7 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
 
     {"TCP_INTERFACE", "",
      "Net device whose IPv4 address the tcp carrier listens on; empty: the first that\n"
-     "is neither loopback nor a rail.",
+     "is neither loopback, nor a rail, nor a bridge of this host only (docker0); else a rail.",
      IFACE_FIELD(tcp_interface), UCS_CONFIG_TYPE_STRING},
 
     {"TRACE", "n", "Log every step of connection set-up and failover.",

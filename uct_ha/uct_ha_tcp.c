@@ -6,6 +6,7 @@
 #include "uct_ha_tcp.h"
 
 #include "core/ha_packet.h"
+#include "uct_ha_netdev.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -73,7 +74,8 @@ static int is_rail_address(const struct in_addr *ip, const struct ha_rail_addr *
     return 0;
 }
 
-/* 0 = cannot be used. A rail is better than nothing, loopback serves tests. */
+/* 0 = cannot be used. A device of its own is better than a rail, and a rail better than
+ * one that leads no further than this host, which serves tests, like loopback. */
 static int rank(const struct ifaddrs *ifa, const char *wanted, const struct ha_rail_addr *rails,
                 unsigned num)
 {
@@ -88,7 +90,10 @@ static int rank(const struct ifaddrs *ifa, const char *wanted, const struct ha_r
     if (ifa->ifa_flags & IFF_LOOPBACK) {
         return 1;
     }
-    return is_rail_address(&sin->sin_addr, rails, num) ? 2 : 3;
+    if (is_rail_address(&sin->sin_addr, rails, num)) {
+        return 3;
+    }
+    return uct_ha_netdev_is_internal("/sys/class/net", ifa->ifa_name) ? 2 : 4;
 }
 
 static int choose_address(const char *wanted, const struct ha_rail_addr *rails, unsigned num,
