@@ -286,7 +286,7 @@ test_fuzz_fuzz_addr_CPPFLAGS = $(fuzz_cppflags) $(UCX_CFLAGS)
 test_fuzz_fuzz_addr_LDADD    = libha_topo.la
 
 # compiles uct_ha_tcp.c itself: its reader of frames is not public
-test_fuzz_fuzz_frame_SOURCES  = $(fuzz_driver) %D%/fuzz/fuzz_frame.c
+test_fuzz_fuzz_frame_SOURCES  = $(fuzz_driver) %D%/fuzz/fuzz_frame.c uct_ha/uct_ha_netdev.c
 test_fuzz_fuzz_frame_CPPFLAGS = $(fuzz_cppflags) $(UCX_CFLAGS)
 test_fuzz_fuzz_frame_LDADD    = $(UCX_LIBS) -lpthread
 
