@@ -85,5 +85,5 @@ const char *__lsan_default_suppressions(void)
 __attribute__((visibility("default"))) const char *__tsan_default_suppressions(void);
 const char *__tsan_default_suppressions(void)
 {
-    return "race:^ucs_\ndeadlock:ucs_callbackq\ncalled_from_lib:libucp.so\ncalled_from_lib:libuct.so\n";
+    return "race:^ucs_\nmutex:^ucs_\ndeadlock:ucs_callbackq\ncalled_from_lib:libucp.so\ncalled_from_lib:libuct.so\n";
 }

@@ -463,44 +463,6 @@ static void test_segment_changes(void **state)
     close_fixture(&f);
 }
 
-/* ---- notifications ---- */
-
-static void test_notifications(void **state)
-{
-    struct hte_notification *own;
-    struct hte_request r;
-    struct fixture f;
-    char text[256];
-    hte_batch_t batch;
-    size_t count;
-    int i;
-
-    (void)state;
-    open_fixture(&f);
-    OK(hte_notify_send(f.engine, f.segment, "name\n", "text with \" and \n"));
-    assert_int_equal(target_notifications(&f.target, text, sizeof(text)), 1);
-    assert_string_equal(text, "name\n/text with \" and \n");
-    r = request(&f, HTE_WRITE, 0, 0, M);
-    OK(hte_batch_alloc(f.engine, 2, &batch));
-    OK(hte_batch_submit_notify(f.engine, batch, &r, 1, "batch", "done"));
-    assert_int_equal(hte_batch_submit_notify(f.engine, batch, &r, 1, "batch", "again"), HTE_ERR_INVALID_ARGUMENT);
-    OK(hte_batch_wait(f.engine, batch, PATIENCE, NULL));
-    OK(hte_batch_free(f.engine, batch));
-    for (i = 0; i < 500 && target_notifications(&f.target, text, sizeof(text)) == 0; ++i) {
-        usleep(10000);
-    }
-    assert_string_equal(text, "batch/done");
-    OK(hte_notify_send(f.engine, HTE_SEGMENT_LOCAL, "self", ""));
-    OK(hte_notify_drain(f.engine, &own, &count));
-    assert_int_equal(count, 1);
-    assert_string_equal(own[0].name, "self");
-    hte_notify_free(own, count);
-    assert_int_equal(hte_notify_send(f.engine, 99, "", ""), HTE_ERR_BAD_HANDLE);
-    assert_int_equal(hte_notify_send(f.engine, f.segment, NULL, ""), HTE_ERR_INVALID_ARGUMENT);
-    target_stop(&f.target);
-    close_fixture(&f);
-}
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -519,7 +481,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_bad_config),
         cmocka_unit_test(test_segments),
         cmocka_unit_test(test_segment_changes),
-        cmocka_unit_test(test_notifications),
     };
 
     target_main(argc, argv);
