@@ -78,9 +78,15 @@ static void test_killed_clients(void **state)
 
 /* ---- a partition that outlasts the patience ----------------------------------------------- */
 
-static struct uct_ha_peer *peer_of(int s)
+/* A copy: it changes all the time. */
+static struct uct_ha_peer peer_of(int s)
 {
-    return uct_ha_peer_find(iface_of(s), iface_of(!s)->cookie);
+    struct uct_ha_peer copy;
+
+    pthread_mutex_lock(&iface_of(s)->ctl.lock);
+    copy = *uct_ha_peer_find(iface_of(s), iface_of(!s)->cookie);
+    pthread_mutex_unlock(&iface_of(s)->ctl.lock);
+    return copy;
 }
 
 static void open_pair(uint64_t seed, const char *settings)
@@ -109,7 +115,7 @@ static void test_lost_and_found(void **state)
         open_pair(210 + (uint64_t)first, MORTAL);
         part(0);
         pump_until(world.side[0].errors == 1 && world.side[1].errors == 1);
-        assert_true(peer_of(0)->lost && peer_of(1)->lost);
+        assert_true(peer_of(0).lost && peer_of(1).lost);
         part(1);
         if (first == 0) {
             ep_close(0, 0);
@@ -121,7 +127,7 @@ static void test_lost_and_found(void **state)
         pump_until(am_all_here());
         ep_open(!first, 1);
         am_exchange(1, 20);
-        assert_false(peer_of(0)->lost || peer_of(1)->lost);
+        assert_false(peer_of(0).lost || peer_of(1).lost);
         pump_until(stats().standbys == 2);
         fake_port(A0, 0);
         am_exchange(1, 20);
@@ -139,12 +145,12 @@ static void test_lost_is_not_looked_for(void **state)
     fake_port_silently(B0, 0);
     fake_port_silently(B1, 0);
     pump_until(world.side[0].errors == 1);
-    pump_until(uct_ha_now() > peer_of(0)->last_rx + 5500000000ull); /* what it said last may have an answer */
+    pump_until(uct_ha_now() > peer_of(0).last_rx + 5500000000ull); /* what it said last may have an answer */
     fake_port(A0, 0);
     fake_port(A0, 1);
-    pump_until(peer_of(0)->rail[0].ah == NULL);
+    pump_until(peer_of(0).rail[0].ah == NULL);
     pump_ms(300);
-    assert_int_equal(peer_of(0)->rail[0].retry_at, 0);
+    assert_int_equal(peer_of(0).rail[0].retry_at, 0);
     assert_int_equal(peers_of(0), 1); /* an endpoint is still held */
     ep_close(0, 0);
     pump_until(peers_of(0) == 0);
@@ -179,7 +185,7 @@ static void test_silent_rail_holds_nobody_up(void **state)
     }
     pump_until(am_all_here());
     assert_true(now_ns() - start < 4000000000ull);
-    pump_until(peer_of(0)->rail[0].bad && peer_of(1)->rail[0].bad); /* no more attempts */
+    pump_until(peer_of(0).rail[0].bad && peer_of(1).rail[0].bad); /* no more attempts */
     fake_set(A0, FAKE_BLOCK_MS, 0);
     fake_set(B0, FAKE_BLOCK_MS, 0);
     fake_port_silently(A0, 1);
@@ -210,8 +216,10 @@ static void test_failure_is_said_per_peer(void **state)
 
     (void)state;
     open_pair(230, "");
+    pthread_mutex_lock(&iface_of(0)->ctl.lock);
     mine = other = *ucs_list_head(&iface_of(0)->ctl.conns, struct uct_ha_conn, list);
     peer[0] = peer[1] = *mine.peer;
+    pthread_mutex_unlock(&iface_of(0)->ctl.lock);
     mine.peer  = &peer[0];
     other.peer = &peer[1];
     failures_said = 0;
@@ -233,12 +241,14 @@ static void test_failure_is_said_per_peer(void **state)
 /* A peer that has no receive is not a rail that fails. */
 static void test_not_ready_blames_no_rail(void **state)
 {
-    uint64_t now = uct_ha_now();
+    uint64_t           now = uct_ha_now();
+    struct uct_ha_peer peer;
 
     (void)state;
     open_pair(231, "COOLDOWN=1s COOLDOWN_MAX=1s");
-    assert_int_equal(uct_ha_peer_rail_failed(peer_of(0), 0, HA_CAUSE_NOT_READY, now, now), 0);
-    assert_true(uct_ha_peer_rail_failed(peer_of(0), 0, HA_CAUSE_COMPLETION, now, now) > 0);
+    peer = peer_of(0);
+    assert_int_equal(uct_ha_peer_rail_failed(&peer, 0, HA_CAUSE_NOT_READY, now, now), 0);
+    assert_true(uct_ha_peer_rail_failed(&peer, 0, HA_CAUSE_COMPLETION, now, now) > 0);
 }
 
 static const struct CMUnitTest tests[] = {

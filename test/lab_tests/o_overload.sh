@@ -117,17 +117,18 @@ starve() {
 }
 
 stop_now_and_then() {
-    local until=$((SECONDS + each)) host state stops_h1=0 stops_h2=0
+    local until=$((SECONDS + each)) host state
+    local -A stops=([h1]=0 [h2]=0)
     while ((SECONDS < until)); do
         for host in h2 h1; do
             state=$("$LAB" exec --timeout 30 "$host" "pid=\$(cat \$LAB_SHARE/$run.$host.pid); kill -STOP \$pid; sleep 2
                 sed -n 's/^State:[[:space:]]*//p' /proc/\$pid/status; kill -CONT \$pid") || return 1
-            [[ $state != T* ]] || printf -v "stops_$host" %s $((stops_$host + 1))
+            [[ $state != T* ]] || stops[$host]=$((stops[$host] + 1))
             sleep 1
         done
     done
-    at_least "$stops_h1" 1 "stops at h1" && at_least "$stops_h2" 1 "stops at h2" || return 1
-    proof="$stops_h1 + $stops_h2 stops of 2 s"
+    at_least "${stops[h1]}" 1 "stops at h1" && at_least "${stops[h2]}" 1 "stops at h2" || return 1
+    proof="${stops[h1]} + ${stops[h2]} stops of 2 s"
 }
 
 echo "# shape $shape, seed $seed, $parts parts of $each s"
