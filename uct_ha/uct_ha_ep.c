@@ -76,6 +76,8 @@ static struct uct_ha_conn *adopt(struct uct_ha_peer *peer)
     return best;
 }
 
+#define SECOND_CHANCE_NS 2000000000ull
+
 static ucs_status_t connect_ep(struct uct_ha_ep *ep, struct uct_ha_iface *iface,
                                const uct_ep_params_t *params)
 {
@@ -92,8 +94,9 @@ static ucs_status_t connect_ep(struct uct_ha_ep *ep, struct uct_ha_iface *iface,
     if (peer->replaced || peer->bye_rx || peer->refused) {
         return UCS_ERR_UNREACHABLE;
     }
-    if (peer->lost) { /* it was silent for too long, and may answer now */
-        uct_ha_peer_revive(peer, uct_ha_now());
+    if (peer->lost) { /* it was silent for too long, and may answer now, but soon */
+        uct_ha_peer_revive(peer, uct_ha_now() - (iface->ctl.dead_peer -
+                                                 ucs_min(iface->ctl.dead_peer, SECOND_CHANCE_NS)));
     }
     conn = adopt(peer);
     if (conn == NULL) {

@@ -144,11 +144,11 @@ static void resolve_anew(struct uct_ha_peer *peer, int slot)
     peer->iface->ctl.check_at = 0;
 }
 
-void uct_ha_peer_revive(struct uct_ha_peer *peer, uint64_t now)
+void uct_ha_peer_revive(struct uct_ha_peer *peer, uint64_t heard)
 {
     peer->lost    = peer->replaced = 0;
     peer->asked   = 0;
-    peer->last_rx = now;
+    peer->last_rx = heard;
     for (int s = 0; s < peer->iface->slots; s++) {
         struct uct_ha_peer_rail *rail = &peer->rail[s];
 

@@ -90,8 +90,8 @@ void uct_ha_peer_offers(struct uct_ha_peer *peer, unsigned slots, unsigned credi
 void uct_ha_peer_check(struct uct_ha_peer *peer, uint64_t now);
 
 /* A peer that was lost lives: it was heard, or is asked for again. What has failed stays
- * failed; new connections may be made. */
-void uct_ha_peer_revive(struct uct_ha_peer *peer, uint64_t now);
+ * failed; new connections may be made. `heard`: from when on its silence counts. */
+void uct_ha_peer_revive(struct uct_ha_peer *peer, uint64_t heard);
 
 /* Learn or refresh where a rail of the peer is; resolves it anew on change. */
 void uct_ha_peer_set_rail(struct uct_ha_peer *peer, int slot,
