@@ -76,6 +76,7 @@ static struct uct_ha_conn *adopt(struct uct_ha_peer *peer)
     return best;
 }
 
+/* Whoever tries again at once, as libhte does nine times, is not to wait DEAD_PEER each time. */
 #define SECOND_CHANCE_NS 2000000000ull
 
 static ucs_status_t connect_ep(struct uct_ha_ep *ep, struct uct_ha_iface *iface,

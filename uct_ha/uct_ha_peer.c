@@ -12,13 +12,13 @@
 #define RESOLVE_RETRY_NS 1000000000ull
 #define STEADY_ANSWERS   2
 #define AH_FAILS         2 /* attempts in a row to find the way to a peer */
+#define QUESTIONS        3 /* one may be lost */
+#define PSN_READS        4 /* at most, per rail and round */
 
 /* A peer without connections is kept so long after its last word, for what it may still
  * ask: did its good-bye arrive, is its connection gone here as well? */
 #define GONE_NS 5000000000ull  /* it is lost, has left, or looked for somebody else */
 #define IDLE_NS 60000000000ull /* it may come back */
-#define QUESTIONS        3 /* one may be lost */
-#define PSN_READS        4 /* at most, per rail and round */
 
 struct uct_ha_peer *uct_ha_peer_find(struct uct_ha_iface *iface, uint64_t cookie)
 {

@@ -40,7 +40,7 @@ struct uct_ha_peer_rail {
     uint64_t          last_rx;
     struct ha_damp    damp;     /* cool-down, grows when it flaps */
     struct ha_slow    slow;     /* round trips of its pings */
-    struct ha_beat    beat;     /* ... and the longest one */
+    struct ha_beat    beat;     /* the silences between them */
     uint64_t          ping_at;
 };
 

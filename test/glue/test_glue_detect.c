@@ -17,6 +17,24 @@ static void one_put(int s)
     assert_true(status == UCS_OK || status == UCS_ERR_NO_RESOURCE);
 }
 
+/* The lane that follows a stuck one has an RTO of its own, though nothing has ended yet and a standby is ready. */
+static void test_stuck_lane_is_left_once(void **state)
+{
+    (void)state;
+    redundant_open(315, "");
+    fake_set(A0, FAKE_STALL, 1000);
+    fake_set(A1, FAKE_STALL, 1000);
+    am_post(0, 0, 4);
+    pump_until(stats().failovers == 2);
+    fake_set(A0, FAKE_STALL, 0);
+    wait_standbys(2);
+    pump_ms(150); /* looked at every 100 ms; the RTO is 400 ms */
+    assert_int_equal(stats().failovers, 2);
+    fake_set(A1, FAKE_STALL, 0);
+    redundant_check();
+    assert_int_equal(stats().failovers, 2);
+}
+
 /* The rail answers and nobody tells of an error, but nothing ends: the RTO finds it, once. */
 static void test_stuck_lane(void **state)
 {
@@ -144,6 +162,7 @@ int glue_detect(void)
 {
     const struct CMUnitTest tests[] = {
         GLUE_TEST(test_stuck_lane),
+        GLUE_TEST(test_stuck_lane_is_left_once),
         GLUE_TEST(test_long_operation),
         GLUE_TEST(test_rail_that_only_carries_puts),
         GLUE_TEST(test_check_without_heartbeats),

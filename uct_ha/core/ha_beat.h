@@ -3,10 +3,10 @@
 #define HA_BEAT_H_
 
 /*
- * How long may a rail leave probes unanswered before that means something? As long
- * as its answers have taken of late, twice over: a rail full of data, or a
- * peer whose processor was away, answers late and on one rail sooner than on the
- * other. The longest round trip fades by an eighth with every round of probes.
+ * How long may a rail leave probes unanswered before that means something? Twice as
+ * long as any silence of late that ended with an answer, on either rail: a rail full of data, or
+ * a peer whose processor was away, answers late and on one rail sooner than on the
+ * other. The longest such silence fades by an eighth with every round of probes.
  *
  * A zeroed struct is ready. Pure; times in nanoseconds.
  */
@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 struct ha_beat {
-    uint64_t peak;  /* longest round trip of late */
-    uint64_t since; /* the first probe without an answer was sent then; 0 = none */
+    uint64_t peak;  /* longest silence of late: from a first open probe to any answer */
+    uint64_t since; /* the first probe after the last answer was sent then; 0 = none */
 };
 
 /* A probe goes out while `missed` before it have had no answer. */
@@ -27,18 +27,18 @@ static inline void ha_beat_ask(struct ha_beat *beat, unsigned missed, uint64_t n
     }
 }
 
-/* An answer, to a probe that is not known to be younger than the first open one. */
+/* An answer, to whichever probe. */
 static inline void ha_beat_answer(struct ha_beat *beat, uint64_t now)
 {
-    uint64_t rtt = beat->since == 0 ? 0 : now - beat->since;
+    uint64_t silence = beat->since == 0 ? 0 : now - beat->since;
 
-    if (rtt > beat->peak) {
-        beat->peak = rtt;
+    if (silence > beat->peak) {
+        beat->peak = silence;
     }
     beat->since = 0;
 }
 
-/* Has this rail been silent for too long, seen how fast both have been? */
+/* Has this rail been silent for too long, seen how long both have been and yet answered? */
 static inline int ha_beat_is_silent(const struct ha_beat *beat, const struct ha_beat *other, uint64_t now)
 {
     uint64_t peak = beat->peak > other->peak ? beat->peak : other->peak;
