@@ -121,6 +121,7 @@ libuct_ha_la_SOURCES = \
 	%D%/uct_ha_opts.h \
 	%D%/uct_ha_peer.c \
 	%D%/uct_ha_peer.h \
+	%D%/uct_ha_peer_path.c \
 	%D%/uct_ha_pending.c \
 	%D%/uct_ha_proof.c \
 	%D%/uct_ha_proof.h \

@@ -60,7 +60,6 @@ struct uct_ha_peer {
     uint64_t                last_rx;
     uint64_t                bye_at;     /* it said so last then */
     uint8_t                 bye_rx;     /* it leaves and owes us nothing */
-    uint8_t                 answer_due; /* it asked and waits for an answer */
     uint8_t                 lost;       /* every connection to it has failed: silent for too long, or */
     uint8_t                 replaced;   /* ... another instance has its place */
     unsigned                asked;      /* without heartbeats: questions since it was heard, */
@@ -111,9 +110,12 @@ void uct_ha_peer_set_zone(struct uct_ha_peer *peer, int slot, ha_zone_t zone);
 /* Learn where its TCP carrier listens. */
 void uct_ha_peer_set_tcp(struct uct_ha_peer *peer, const uint8_t *ip, uint16_t port);
 
-/* Resolve rails that have no address handle; drop one whose rail went away. */
+/* Have a way found on each rail that has none. */
 void uct_ha_peer_resolve(struct uct_ha_peer *peer, uint64_t now);
+
+/* Forget the way on a rail; anew: the next check has another one found. */
 void uct_ha_peer_drop_ah(struct uct_ha_peer *peer, int slot);
+void uct_ha_peer_resolve_anew(struct uct_ha_peer *peer, int slot);
 
 /* May a new lane be built on this rail? */
 int uct_ha_peer_rail_usable(const struct uct_ha_peer *peer, int slot);
