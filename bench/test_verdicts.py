@@ -63,12 +63,13 @@ class Failover(unittest.TestCase):
 
 
 class Handshake(unittest.TestCase):
-    def wrong(self, **changes):
-        rows = {run: {"run": run, "connections": 10, "connected": 10, "refused": 0, "hung": 0}
-                for run in ("calm", "calm, single", "control loss")}
+    def wrong(self, times=(100, 100, 100), **changes):
+        runs = zip(("calm", "calm, single", "calm, control", "control loss"), (*times, 300))
+        rows = {run: {"run": run, "connections": 10, "connected": 10, "refused": 0, "hung": 0, "p50_ms": p50}
+                for run, p50 in runs}
         for run, counts in changes.items():
             rows[run.replace("_", " ")].update(zip(("connected", "refused", "hung"), counts))
-        return load("handshake").wrong_with(rows.values())
+        return load("handshake").wrong_with(list(rows.values()))
 
     def test_verdicts(self):
         self.assertEqual(self.wrong(), [])
@@ -76,6 +77,12 @@ class Handshake(unittest.TestCase):
         self.assertEqual(self.wrong(control_loss=(0, 10, 0)), ["control loss: none connected"])
         self.assertEqual(self.wrong(control_loss=(9, 0, 1)), ["control loss: 1 of 10 hung"])
         self.assertEqual(self.wrong(calm=(9, 1, 0)), ["calm: 1 refused without any loss"])
+
+    def test_a_standby_must_not_hold_up(self):
+        self.assertEqual(self.wrong(times=(120, 100, 95)), [])
+        self.assertEqual(self.wrong(times=(180, 100, 140)), [])
+        self.assertEqual(self.wrong(times=(170, 100, 75)), [])
+        self.assertEqual(len(self.wrong(times=(180, 100, 105))), 1)
 
 
 class RtoSweep(unittest.TestCase):

@@ -62,12 +62,16 @@ static void learn_rails(struct uct_ha_peer *peer, const struct ha_packet_header 
     }
 }
 
-/* A sign of life, on a rail if that carried it. */
+/* A sign of life, on a rail if that carried it; then there is to be a way back. */
 static void heard(struct uct_ha_peer *peer, int carrier)
 {
     peer->last_rx = uct_ha_now();
     if (carrier < HA_SLOTS) {
         peer->rail[carrier].last_rx = peer->last_rx;
+        peer->rail[carrier].used    = 1;
+        if (peer->rail[carrier].ah == NULL) {
+            uct_ha_peer_resolve(peer, peer->last_rx);
+        }
     }
 }
 
@@ -399,6 +403,7 @@ void uct_ha_ctl_accept_locked(struct uct_ha_iface *iface, const struct uct_ha_ac
     }
     uct_ha_peer_offers(peer, accept->record.slots, header->credits, header->caps);
     learn_rails(peer, header);
+    peer->rail[header->rail].used = 1;
     uct_ha_peer_resolve(peer, uct_ha_now());
     if (!uct_ha_opts_learn_locked(peer, header)) {
         return; /* it is told when it asks again: the way back is not known yet */

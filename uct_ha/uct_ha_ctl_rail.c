@@ -55,6 +55,7 @@ static void rail_down(struct uct_ha_iface *iface, int slot)
         peer->rail[slot].missed  = 0;
         uct_ha_ctl_usable_locked(peer);
     }
+    iface->ctl.check_at = 0; /* the way on the other rail may not be known yet */
 }
 
 /* The port is back, which does not yet mean that the path works, nor that the

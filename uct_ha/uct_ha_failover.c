@@ -145,12 +145,13 @@ static void connect_lane(struct step *step, int slot)
 
 /* ---- the other actions ---------------------------------------------------- */
 
-/* Many connections may begin in the same moment: first a lane for each of them. */
+/* Many connections may begin in the same moment: first a lane for each of them, and their
+ * first messages. */
 static int is_first_standby_early(const struct step *step, int slot, uint32_t gen)
 {
     const struct uct_ha_lane *first = step->conn->lane[!slot];
 
-    return gen == 1 && first != NULL && step->now - first->born < FIRST_NS && uct_ha_setup_under_way() > 0;
+    return gen == 1 && first != NULL && step->now - first->born < FIRST_NS && uct_ha_setup_is_busy(step->now);
 }
 
 /* Hundreds of endpoints may want a new standby in the same moment: each costs device
@@ -177,6 +178,7 @@ static void create_lane(struct step *step, int slot, uint32_t gen)
     struct ha_event     event = { .kind = HA_EV_QP_FAILED, .slot = slot, .gen = gen };
 
     if (!is_too_soon(step, slot, gen) && uct_ha_lane_create(conn, slot, gen) == 0) {
+        uct_ha_peer_resolve(conn->peer, step->now); /* the rail is needed from here on */
         ha_log_lane_start(&conn->log, slot, gen, conn->lane[slot]->psn);
         event.kind = HA_EV_QP_CREATED;
         event.qpn  = ha_rc_qpn(conn->lane[slot]->rc);

@@ -60,7 +60,8 @@ struct uct_ha_peer *uct_ha_peer_create(struct uct_ha_iface *iface, uint64_t cook
     peer->slots   = slots;
     peer->credits = credits;
     peer->next_sn = first_number(&iface->ctl, cookie);
-    peer->last_rx = uct_ha_now();
+    peer->born    = uct_ha_now();
+    peer->last_rx = peer->born;
     for (int s = 0; s < HA_SLOTS; s++) {
         peer->rail[s].peer_up = 1;
         ha_damp_init(&peer->rail[s].damp, iface->ctl.cooldown, iface->ctl.cooldown_max);

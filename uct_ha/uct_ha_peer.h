@@ -26,6 +26,7 @@ struct uct_ha_peer_rail {
     uint8_t           known;    /* an address is known and can match ours */
     uint8_t           ah_busy;  /* a job resolves it */
     unsigned          ah_fails; /* so many in vain, in a row */
+    uint8_t           used;     /* a packet of the peer has come by it */
     uint8_t           peer_up;  /* the peer says that its port is up */
     uint8_t           bad;      /* silent: not used for new lanes until it answers */
     uint8_t           waiting;  /* a ping is out */
@@ -57,6 +58,7 @@ struct uct_ha_peer {
     uint8_t                 refused;    /* they are impossible: no connection to it */
     uint32_t                next_sn;
     uint32_t                nonce;      /* of the last STATE sent */
+    uint64_t                born;
     uint64_t                last_rx;
     uint64_t                bye_at;     /* it said so last then */
     uint8_t                 bye_rx;     /* it leaves and owes us nothing */
@@ -110,7 +112,8 @@ void uct_ha_peer_set_zone(struct uct_ha_peer *peer, int slot, ha_zone_t zone);
 /* Learn where its TCP carrier listens. */
 void uct_ha_peer_set_tcp(struct uct_ha_peer *peer, const uint8_t *ip, uint16_t port);
 
-/* Have a way found on each rail that has none. */
+/* Have a way found on each rail that has none; the second rail may wait for the first
+ * messages. */
 void uct_ha_peer_resolve(struct uct_ha_peer *peer, uint64_t now);
 
 /* Forget the way on a rail; anew: the next check has another one found. */

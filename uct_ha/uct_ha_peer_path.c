@@ -9,12 +9,18 @@
 #include "uct_ha_iface.h"
 #include "uct_ha_job.h"
 #include "uct_ha_peer.h"
+#include "uct_ha_setup.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define RETRY_NS 1000000000ull
 #define AH_FAILS 2 /* attempts in a row */
+
+/* The second rail waits so long for first messages over the first one: in any case, and at
+ * most. */
+#define LATER_NS 100000000ull
+#define LAST_NS  500000000ull
 
 void uct_ha_peer_drop_ah(struct uct_ha_peer *peer, int slot)
 {
@@ -94,6 +100,20 @@ static void resolve_run(struct uct_ha_job *super)
     free(job);
 }
 
+/* To begin, one rail is enough; what goes out on both makes twice the work, on both
+ * hosts, while first messages wait. Unless the first one is in doubt, or the peer uses
+ * the second. */
+static int can_wait(const struct uct_ha_peer *peer, int slot, uint64_t now)
+{
+    const struct uct_ha_ctl       *ctl   = &peer->iface->ctl;
+    const struct uct_ha_peer_rail *first = &peer->rail[0];
+
+    return slot != 0 && !peer->rail[slot].used &&
+           (first->ah != NULL || first->ah_busy) && first->ah_fails == 0 && first->peer_up &&
+           first->ud_qpn != 0 && ctl->ud[0] != NULL && !ctl->down[0] && !ha_ud_is_dead(ctl->ud[0]) &&
+           now < peer->born + LAST_NS && (now < peer->born + LATER_NS || uct_ha_setup_is_busy(now));
+}
+
 void uct_ha_peer_resolve(struct uct_ha_peer *peer, uint64_t now)
 {
     struct uct_ha_iface     *iface = peer->iface;
@@ -103,7 +123,7 @@ void uct_ha_peer_resolve(struct uct_ha_peer *peer, uint64_t now)
     for (int s = 0; s < iface->slots; s++) {
         rail = &peer->rail[s];
         if (!rail->known || rail->ah != NULL || rail->ah_busy || iface->ctl.down[s] ||
-            iface->ctl.ud[s] == NULL || now < rail->retry_at) {
+            iface->ctl.ud[s] == NULL || now < rail->retry_at || can_wait(peer, s, now)) {
             continue;
         }
         job = calloc(1, sizeof(*job));

@@ -3,6 +3,10 @@
 
 #include "uct_ha_stats.h"
 
+#define JUST_NS 100000000ull
+
+static uint64_t last_ns; /* when the last one of the process got its lane */
+
 static void count_under_way(const struct uct_ha_setup *setup, int change)
 {
     if (setup->accepted) {
@@ -44,10 +48,11 @@ static void count_failure(const struct uct_ha_setup *setup)
     }
 }
 
-uint64_t uct_ha_setup_under_way(void)
+int uct_ha_setup_is_busy(uint64_t now)
 {
-    return __atomic_load_n(&uct_ha_stats_total.connecting, __ATOMIC_RELAXED) +
-           __atomic_load_n(&uct_ha_stats_total.accepting, __ATOMIC_RELAXED);
+    return now < __atomic_load_n(&last_ns, __ATOMIC_RELAXED) + JUST_NS ||
+           __atomic_load_n(&uct_ha_stats_total.connecting, __ATOMIC_RELAXED) > 0 ||
+           __atomic_load_n(&uct_ha_stats_total.accepting, __ATOMIC_RELAXED) > 0;
 }
 
 void uct_ha_setup_begin(struct uct_ha_setup *setup, int accepted, uint64_t now)
@@ -64,6 +69,7 @@ void uct_ha_setup_follow(struct uct_ha_setup *setup, int works, int failed, uint
     }
     if (works) {
         count_success(setup, now - setup->since);
+        __atomic_store_n(&last_ns, now, __ATOMIC_RELAXED);
     } else {
         count_failure(setup);
     }

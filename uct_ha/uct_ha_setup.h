@@ -27,8 +27,9 @@ void uct_ha_setup_follow(struct uct_ha_setup *setup, int works, int failed, uint
 
 void uct_ha_setup_end(struct uct_ha_setup *setup);
 
-/* Connections of this process that have no lane yet. */
-uint64_t uct_ha_setup_under_way(void);
+/* Is a connection of this process without a lane, or has one got it only just, so that its
+ * first messages may be on their way? */
+int uct_ha_setup_is_busy(uint64_t now);
 
 /* Place of a latency in uct_ha_stats.setup_hist: 0 = below 1 ms, each next one
  * twice as long, the last one everything longer. */

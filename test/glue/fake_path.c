@@ -58,6 +58,7 @@ struct fake_objects fake_objects(void)
 
     pthread_mutex_lock(&fake.lock);
     objects.all = fake.live;
+    objects.ahs = fake.ahs;
     for (struct ha_rc *rc = fake.rcs; rc != NULL; rc = rc->next) {
         objects.rcs++;
     }

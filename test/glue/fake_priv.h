@@ -147,6 +147,7 @@ struct fake {
     uint32_t              next_key, next_qpn;
     uint32_t              max_cqe;
     int                   live; /* objects of the product */
+    int                   ahs;  /* address handles, of them */
     size_t                cq_bytes;
     struct fake_counts    counts;
     const struct ha_rail *switching[FAKE_HOSTS_MAX]; /* the rail that a host has fenced last */

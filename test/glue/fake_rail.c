@@ -116,6 +116,7 @@ void fake_begin(uint64_t seed)
     fake.next_qpn  = 16 + fake_draw(1000);
     fake.max_cqe   = 65536;
     fake.live      = 0;
+    fake.ahs       = 0;
     fake.stopping  = 0;
     fake.idle      = 0;
     fake.on_write  = NULL;

@@ -239,6 +239,7 @@ int ha_ud_ah_create(struct ha_rail *rail, const struct ha_rail_addr *remote, str
         status = -ETIMEDOUT;
     }
     fake.live += status == 0;
+    fake.ahs += status == 0;
     pthread_mutex_unlock(&fake.lock);
     if (status != 0) {
         free(ah);
@@ -256,6 +257,7 @@ void ha_ud_ah_destroy(struct ha_ud_ah *ah)
 {
     pthread_mutex_lock(&fake.lock);
     fake.live--;
+    fake.ahs--;
     pthread_mutex_unlock(&fake.lock);
     free(ah);
 }

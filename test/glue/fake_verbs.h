@@ -122,7 +122,7 @@ struct fake_counts fake_counts(void);
 /* What the product has at present. */
 struct fake_objects {
     int all; /* rails, completion queues and address handles too */
-    int rcs, mrs, uds;
+    int rcs, mrs, uds, ahs;
 };
 struct fake_objects fake_objects(void);
 size_t              fake_cq_bytes(void);
