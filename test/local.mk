@@ -26,6 +26,7 @@ unit_tests = \
 	test/unit/test_netdev \
 	test/unit/test_opts \
 	test/unit/test_md \
+	test/unit/test_reg \
 	test/unit/test_provider \
 	test/unit/test_topo \
 	test/unit/test_topo_pair \
@@ -102,11 +103,16 @@ test_unit_test_core_slow_SOURCES  = test/unit/test_core_slow.c
 test_unit_test_core_slow_CPPFLAGS = $(unit_cppflags)
 test_unit_test_core_slow_LDADD    = $(unit_libs)
 
-test_unit_test_md_SOURCES = test/unit/test_md.c uct_ha/uct_ha_config.c \
+md_sources = test/unit/md_world.c test/unit/md_world.h uct_ha/uct_ha_config.c \
 	uct_ha/uct_ha_exposed.c uct_ha/uct_ha_md.c uct_ha/uct_ha_mem.c uct_ha/uct_ha_rails.c uct_ha/uct_ha_rcache.c \
 	uct_ha/uct_ha_reg.c
+test_unit_test_md_SOURCES  = test/unit/test_md.c $(md_sources)
 test_unit_test_md_CPPFLAGS = $(unit_cppflags)
 test_unit_test_md_LDADD    = libha_discover.la $(unit_libs) $(UCX_LIBS)
+
+test_unit_test_reg_SOURCES  = test/unit/test_reg.c $(md_sources)
+test_unit_test_reg_CPPFLAGS = $(unit_cppflags)
+test_unit_test_reg_LDADD    = libha_discover.la $(unit_libs) $(UCX_LIBS)
 
 test_unit_test_info_SOURCES  = test/unit/test_info.c $(info_judge_sources)
 test_unit_test_info_CPPFLAGS = $(unit_cppflags)
@@ -151,15 +157,18 @@ test_unit_test_setup_LDADD    = $(unit_libs)
 # the whole transport over hardware made of memory, instead of uct_ha/verbs
 test_glue_test_glue_SOURCES = $(libuct_ha_la_SOURCES) \
 	%D%/glue/fake_cq.c \
+	%D%/glue/fake_mr.c \
 	%D%/glue/fake_net.c \
 	%D%/glue/fake_path.c \
 	%D%/glue/fake_priv.h \
 	%D%/glue/fake_rail.c \
 	%D%/glue/fake_rc.c \
+	%D%/glue/fake_responder.c \
 	%D%/glue/fake_ud.c \
 	%D%/glue/fake_verbs.h \
 	%D%/glue/glue_rma.c \
 	%D%/glue/glue_rma.h \
+	%D%/glue/glue_am.c \
 	%D%/glue/glue_side.c \
 	%D%/glue/glue_side.h \
 	%D%/glue/glue_tests.h \
@@ -299,13 +308,16 @@ fuzz_tests += test/fuzz/fuzz_glue
 test_fuzz_fuzz_glue_SOURCES = $(fuzz_driver) $(libuct_ha_la_SOURCES) \
 	%D%/fuzz/fuzz_glue.c \
 	%D%/glue/fake_cq.c \
+	%D%/glue/fake_mr.c \
 	%D%/glue/fake_net.c \
 	%D%/glue/fake_path.c \
 	%D%/glue/fake_priv.h \
 	%D%/glue/fake_rail.c \
 	%D%/glue/fake_rc.c \
+	%D%/glue/fake_responder.c \
 	%D%/glue/fake_ud.c \
 	%D%/glue/fake_verbs.h \
+	%D%/glue/glue_am.c \
 	%D%/glue/glue_side.c \
 	%D%/glue/glue_side.h
 test_fuzz_fuzz_glue_CPPFLAGS = $(fuzz_cppflags) -I$(top_srcdir)/test/glue $(UCX_CFLAGS) $(CMOCKA_CFLAGS)

@@ -192,6 +192,24 @@ void fake_fd_lower(int fd);
 /* Something to do has come up. */
 void fake_kick(void);
 
+/* a - b on the circle of packet numbers */
+static inline int32_t fake_psn_diff(uint32_t a, uint32_t b)
+{
+    return (int32_t)((a - b) << 8) >> 8;
+}
+
+/* The peer's device takes packet number `pkt` of an operation; what the sender hears at once. */
+enum fake_answer {
+    FAKE_ANSWER_NONE, FAKE_ANSWER_RNR, FAKE_ANSWER_GAP, FAKE_ANSWER_REFUSED, FAKE_ANSWER_BROKEN
+};
+enum fake_answer fake_respond(struct ha_rc *rc, struct ha_rc *peer, struct fake_wqe *wqe, uint32_t pkt);
+
+/* Does the operation bring something back; does what the peer sends back arrive now? */
+int fake_has_answer(const struct fake_wqe *wqe);
+int fake_ack_arrives(const struct ha_rc *rc, const struct ha_rc *peer);
+
+void fake_complete_recv(struct ha_rc *rc, enum ha_wc_status status, uint32_t length, uint32_t imm);
+
 /* The queue pair goes to ERR; it flushes with the next steps. */
 void fake_rc_to_err(struct ha_rc *rc);
 

@@ -101,6 +101,7 @@ ucs_status_t am_send(int s, int i, enum how how, unsigned length, uct_completion
 void am_exchange(int i, unsigned count);
 void am_post(int s, int i, unsigned count); /* pumps while there is no room */
 int  am_all_here(void);
+ucs_status_t am_received(void *side, void *data, size_t length, unsigned flags); /* handler */
 void flush_all(void);
 void flush_all_of(int s);
 
