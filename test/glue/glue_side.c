@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* Declared by UCX's headers that are not installed. */
 void *ucs_malloc(size_t size, const char *name);
@@ -266,8 +267,21 @@ void ep_close(int s, int i)
     }
 }
 
+/* A mutex is not fair: whoever polls without a pause keeps the network's lock, and with it
+ * the async threads, out for seconds. */
+static void give_way(void)
+{
+    static uint64_t last;
+
+    if (now_ns() - last > 1000000) {
+        usleep(20);
+        last = now_ns();
+    }
+}
+
 void pump(void)
 {
+    give_way();
     for (int s = 0; s < 2; s++) {
         if (world.side[s].iface != NULL) {
             (void)uct_worker_progress(world.side[s].worker);
