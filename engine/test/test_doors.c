@@ -65,6 +65,17 @@ static void test_local_memory_works(void **state)
 
 /* ---- endpoints ---- */
 
+/* Options name the transport, which UCX_TLS would override. */
+static void open_over(struct fixture *f, const struct hte_option *options, size_t n_options,
+                      const struct target_buffer *buffers, unsigned n_buffers)
+{
+    if (getenv("UCX_TLS") != NULL) {
+        skip();
+    }
+    door_reset();
+    open_with(f, options, n_options, buffers, n_buffers);
+}
+
 /* Every endpoint is closed in a way that UCX accepts: over plain shared memory it does not close by force. (Over tcp, UCX 1.13 would
  * now and then abort the target, whose initiator goes in the middle of a transfer.) */
 static void test_breakdowns(void **state)
@@ -75,11 +86,7 @@ static void test_breakdowns(void **state)
     unsigned i;
 
     (void)state;
-    if (getenv("UCX_TLS") != NULL) {
-        skip();
-    }
-    door_reset();
-    open_with(&f, options, 2, &(const struct target_buffer){.length = SIZE}, 1);
+    open_over(&f, options, 2, &(const struct target_buffer){.length = SIZE}, 1);
     r = request(&f, HTE_WRITE, 0, 0, 100);
     for (i = 0; i < 3; ++i) {
         door.flushes_to_fail = 1;
@@ -138,11 +145,7 @@ static void test_every_code(void **state)
     unsigned i;
 
     (void)state;
-    if (getenv("UCX_TLS") != NULL) {
-        skip();
-    }
-    door_reset();
-    open_with(&f, options, 4, buffers, 2);
+    open_over(&f, options, 4, buffers, 2);
     expect_end(&f, submit(&f, HTE_READ, M), HTE_COMPLETED, HTE_OK);
     target_pause(&f.target);
     first  = submit(&f, HTE_READ, M);
@@ -433,11 +436,7 @@ static void test_cut_descriptors(void **state)
     size_t length;
 
     (void)state;
-    if (getenv("UCX_TLS") != NULL) {
-        skip();
-    }
-    door_reset();
-    open_with(&f, options, 3, &(const struct target_buffer){.length = SIZE}, 1);
+    open_over(&f, options, 3, &(const struct target_buffer){.length = SIZE}, 1);
     OK(open_cut(&f, SIZE, SIZE));
     for (length = 1; length < 10; ++length) {
         assert_int_equal(open_cut(&f, length, SIZE), HTE_ERR_MALFORMED_JSON);
