@@ -37,7 +37,7 @@ static int code_of(int error)
 static void slice_free(struct hte_worker *worker, struct hte_slice *slice)
 {
     hte_ring_append(&worker->free, &slice->link);
-    worker->room += slice->units;
+    worker->spare += slice->units;
 }
 
 static void account_begin(struct hte_worker *worker, unsigned rail, uint64_t length)
@@ -86,12 +86,17 @@ static void completed(struct hte_worker *worker, struct hte_slice *slice)
     }
 }
 
+static void keep_ready(struct hte_worker *worker, struct hte_slice *slice)
+{
+    hte_ring_append(&worker->ready, &slice->link);
+    ++worker->n_ready;
+}
+
 static void retry(struct hte_worker *worker, struct hte_slice *slice)
 {
     slice->ready_at  = worker->now;
     slice->failed_at = worker->now;
-    hte_ring_append(&worker->ready, &slice->link);
-    ++worker->n_ready;
+    keep_ready(worker, slice);
     atomic_fetch_add_explicit(&worker->slices_retried, slice->units, memory_order_relaxed);
 }
 
@@ -109,8 +114,12 @@ static void lost(struct hte_worker *worker, struct hte_slice *slice, int error)
 
 void hte_slice_event(struct hte_worker *worker, struct hte_slice *slice, enum hte_slice_event event, int error)
 {
+    bool was_with_ucx            = hte_slice_is_with_ucx(&slice->state);
     enum hte_slice_action action = hte_slice_on(&slice->state, event, (int)slice->conn->rail);
 
+    if (was_with_ucx && !hte_slice_is_with_ucx(&slice->state)) {
+        worker->room += slice->units;
+    }
     if (action == HTE_SLICE_NOTHING || action == HTE_SLICE_ILLEGAL) {
         return;
     }
@@ -191,8 +200,7 @@ static unsigned choose_rail(struct hte_worker *worker, const struct hte_slice *s
 static void wait_for(struct hte_worker *worker, struct hte_slice *slice, uint64_t when)
 {
     slice->ready_at = when > worker->now ? when : worker->now + RETRY_SOON_NS;
-    hte_ring_append(&worker->ready, &slice->link);
-    ++worker->n_ready;
+    keep_ready(worker, slice);
 }
 
 /* The same rail of the peer; another one when all of ours failed with it. */
@@ -213,6 +221,7 @@ static void post(struct hte_worker *worker, struct hte_slice *slice)
     } else if (hte_conn_is_usable(conn, task->view)) {
         hte_slice_on(&slice->state, HTE_SLICE_POST, (int)rail);
         slice->posted_at = worker->now;
+        worker->room -= slice->units;
         account_begin(worker, rail, slice->length);
         atomic_fetch_add_explicit(&worker->posts, 1, memory_order_relaxed);
         atomic_fetch_add_explicit(&worker->slices_posted, slice->units, memory_order_relaxed);
@@ -277,8 +286,8 @@ unsigned hte_post_ready(struct hte_worker *worker)
         --worker->n_ready;
         if (is_unwanted(worker, slice->piece)) {
             drop(worker, slice, HTE_ERR_CANCELED);
-        } else if (worker->now < slice->ready_at) {
-            wait_for(worker, slice, slice->ready_at);
+        } else if (worker->now < slice->ready_at || worker->room <= 0) {
+            keep_ready(worker, slice);
         } else {
             posted += post_again(worker, slice);
         }
@@ -317,18 +326,26 @@ static uint64_t remote_left(struct hte_piece *piece, uint64_t remote)
     return buffer->length - (remote - buffer->addr);
 }
 
+/* In slices, for the next one to be cut. */
+static uint64_t room_of(const struct hte_worker *worker)
+{
+    uint64_t room = hte_worker_has_room(worker) ? (uint64_t)worker->room : 0;
+
+    return room < worker->spare ? room : worker->spare;
+}
+
 static void measure(struct hte_worker *worker, struct hte_piece *piece, struct hte_slice *slice)
 {
     const struct hte_settings *settings = &worker->engine->settings;
     uint64_t size                       = settings->slice_size;
 
     if (worker->n_rails == 1) {
-        size = hte_cut_run(size, settings->run_size, worker->room);
+        size = hte_cut_run(size, settings->run_size, room_of(worker));
     }
     slice->length = hte_cut(piece->state.left, size, settings->fragment_size,
                             piece->local_end - (uint64_t)slice->local, remote_left(piece, slice->remote));
     slice->units  = (uint32_t)hte_cut_units(slice->length, size, settings->slice_size, settings->fragment_size);
-    worker->room -= slice->units;
+    worker->spare -= slice->units;
 }
 
 static void cut(struct hte_worker *worker, struct hte_piece *piece)
@@ -396,9 +413,11 @@ static void begin(struct hte_task *task)
 
 static bool take(struct hte_worker *worker)
 {
+    uint64_t room = room_of(worker);
+
     if (hte_ring_is_empty(&worker->pieces)) {
-        hte_queue_take(&worker->engine->queue, worker->room < TAKE_MAX ? worker->room : TAKE_MAX,
-                       worker->room * worker->engine->settings.slice_size, &worker->pieces);
+        hte_queue_take(&worker->engine->queue, room < TAKE_MAX ? (unsigned)room : TAKE_MAX,
+                       room * worker->engine->settings.slice_size, &worker->pieces);
     }
     return !hte_ring_is_empty(&worker->pieces);
 }
@@ -408,7 +427,7 @@ unsigned hte_post_pieces(struct hte_worker *worker)
     struct hte_piece *piece;
     unsigned count = 0;
 
-    while (worker->room > 0 && count < worker->engine->settings.window && take(worker)) {
+    while (hte_worker_has_room(worker) && count < worker->engine->settings.window && take(worker)) {
         piece = HTE_OBJECT_OF(worker->pieces.next, struct hte_piece, link);
         if (is_unwanted(worker, piece)) {
             hte_ring_remove(&piece->link);

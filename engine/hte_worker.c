@@ -62,6 +62,13 @@ void hte_engine_wake(struct hte_engine *engine, uint64_t count)
     }
 }
 
+/* No slice exists. */
+static bool is_bare(const struct hte_worker *worker)
+{
+    return worker->spare == HTE_WINDOWS * worker->engine->settings.window;
+}
+
+/* Slices that wait for room need no clock: UCX's events make some. */
 static int sleep_ms(const struct hte_worker *worker)
 {
     uint64_t soonest = UINT64_MAX;
@@ -69,8 +76,10 @@ static int sleep_ms(const struct hte_worker *worker)
     struct hte_slice *slice;
 
     for (link = worker->ready.next; link != &worker->ready; link = link->next) {
-        slice   = HTE_OBJECT_OF(link, struct hte_slice, link);
-        soonest = slice->ready_at < soonest ? slice->ready_at : soonest;
+        slice = HTE_OBJECT_OF(link, struct hte_slice, link);
+        if (slice->ready_at < soonest && (slice->ready_at > worker->now || worker->room > 0)) {
+            soonest = slice->ready_at;
+        }
     }
     if (soonest != UINT64_MAX) {
         return soonest <= worker->now ? 0 : (int)((soonest - worker->now) / NS_PER_MS + 1);
@@ -78,7 +87,7 @@ static int sleep_ms(const struct hte_worker *worker)
     if (!hte_ring_is_empty(&worker->broken) || atomic_load(&worker->engine->is_stopping)) {
         return 10;
     }
-    return worker->room < worker->engine->settings.window ? 100 : 500;
+    return is_bare(worker) ? 500 : 100;
 }
 
 /* false: UCX has events to progress first */
@@ -107,8 +116,9 @@ static void fall_asleep(struct hte_worker *worker)
         fds[i] = (struct pollfd){.fd = worker->rail[i].event_fd, .events = POLLIN};
     }
     fds[worker->n_rails] = (struct pollfd){.fd = worker->wake_fd, .events = POLLIN};
-    atomic_store(&worker->rest, worker->room > 0 ? HTE_IDLE : HTE_FULL); /* before the queue is looked at */
-    if ((atomic_load(&worker->engine->queue.count) == 0 || worker->room == 0) && !atomic_load(&worker->has_orders)) {
+    atomic_store(&worker->rest, hte_worker_has_room(worker) ? HTE_IDLE : HTE_FULL); /* before the queue is looked at */
+    if ((atomic_load(&worker->engine->queue.count) == 0 || !hte_worker_has_room(worker)) &&
+        !atomic_load(&worker->has_orders)) {
         poll(fds, worker->n_rails + 1, sleep_ms(worker));
     }
     atomic_store(&worker->rest, HTE_AWAKE);
@@ -179,7 +189,7 @@ static unsigned progress(struct hte_worker *worker)
 /* Nothing more will be posted soon, or nothing can be until WRITEs are confirmed. */
 static bool is_dry(const struct hte_worker *worker)
 {
-    if (worker->room == 0) {
+    if (worker->spare == 0) {
         return worker->flushes_out == 0;
     }
     return hte_ring_is_empty(&worker->pieces);
@@ -196,7 +206,7 @@ static unsigned turn(struct hte_worker *worker)
     }
     done += worker->n_ready > 0 ? hte_post_ready(worker) : 0;
     done += hte_post_pieces(worker);
-    if (worker->room == 0 && atomic_load_explicit(&worker->engine->queue.count, memory_order_relaxed) > 0) {
+    if (!hte_worker_has_room(worker) && atomic_load_explicit(&worker->engine->queue.count, memory_order_relaxed) > 0) {
         hte_engine_wake(worker->engine, 8 * worker->engine->n_workers);
     }
     hte_conns_flush(worker, is_dry(worker));
@@ -216,7 +226,7 @@ static bool is_over(const struct hte_worker *worker)
     if (atomic_load(&worker->engine->is_stopping) && worker->now > worker->stop_at + GOODBYE_NS) {
         return true;
     }
-    return atomic_load(&worker->engine->is_stopping) && worker->room == worker->engine->settings.window &&
+    return atomic_load(&worker->engine->is_stopping) && is_bare(worker) &&
            hte_ring_is_empty(&worker->pieces) && atomic_load(&worker->engine->queue.count) == 0 &&
            hte_conns_are_idle(worker);
 }
@@ -234,16 +244,19 @@ static void say_goodbye(struct hte_worker *worker)
     }
 }
 
+/* Polls for poll_us from the first turn that found nothing: a turn full of work may itself take longer than that. */
 static void *run(void *arg)
 {
     struct hte_worker *worker = arg;
-    uint64_t busy_at          = 0;
     uint64_t poll_ns          = worker->engine->settings.poll_us * 1000;
+    uint64_t idle_at          = UINT64_MAX;
 
     while (!is_over(worker)) {
         if (turn(worker) > 0) {
-            busy_at = worker->now;
-        } else if (worker->now - busy_at >= poll_ns) {
+            idle_at = UINT64_MAX;
+        } else if (idle_at > worker->now) {
+            idle_at = worker->now;
+        } else if (worker->now - idle_at >= poll_ns) {
             fall_asleep(worker);
         }
     }
@@ -280,16 +293,17 @@ static int open_rail(struct hte_worker *worker, unsigned index)
 
 static int make_slices(struct hte_worker *worker)
 {
-    uint64_t i, window = worker->engine->settings.window;
+    uint64_t i, count = HTE_WINDOWS * worker->engine->settings.window;
 
-    worker->slices = calloc(window, sizeof(*worker->slices));
+    worker->slices = calloc(count, sizeof(*worker->slices));
     if (worker->slices == NULL) {
-        return hte_fail(HTE_ERR_MEMORY, "no memory for %llu slices", (unsigned long long)window);
+        return hte_fail(HTE_ERR_MEMORY, "no memory for %llu slices", (unsigned long long)count);
     }
-    for (i = 0; i < window; ++i) {
+    for (i = 0; i < count; ++i) {
         hte_ring_append(&worker->free, &worker->slices[i].link);
     }
-    worker->room = (unsigned)window;
+    worker->room  = (int64_t)worker->engine->settings.window;
+    worker->spare = count;
     return HTE_OK;
 }
 

@@ -61,6 +61,14 @@ struct hte_warm {
     struct hte_view     *view;    /* reference */
 };
 
+/*
+ * The window bounds what UCX has of a thread, as in a plain loop of ucp_put_nbx(): a WRITE whose local memory UCX has let go of
+ * makes room for the next. Else the window would have to be larger than all that transports keep on the way; TCP's
+ * sockets alone take more than 128 slices, and run dry then, again and again. What waits for its
+ * confirmation is bounded too, with what is posted or to be posted again, by so many windows.
+ */
+#define HTE_WINDOWS 4
+
 /* AWAKE, asleep with room for more slices, asleep with a full window. */
 enum hte_rest { HTE_AWAKE, HTE_IDLE, HTE_FULL };
 
@@ -76,9 +84,10 @@ struct hte_worker {
     _Atomic bool           has_orders;  /* cancel, close, warm, stop: look at them */
     struct hte_worker_rail rail[HTE_RAILS_MAX];
 
-    struct hte_slice      *slices;      /* settings.window of them */
+    struct hte_slice      *slices;      /* HTE_WINDOWS * settings.window of them */
     struct hte_link_ring   free, ready; /* slices; ready ones wait for their turn to be posted again */
-    unsigned               room;        /* of the window, in slices; > 0: `free` is not empty */
+    int64_t                room;        /* slices that UCX may still be given; retries may make it negative */
+    uint64_t               spare;       /* slices that may still be cut; > 0: `free` is not empty */
     unsigned               n_ready;
     struct hte_link_ring   pieces;      /* taken, not cut to the end */
     struct hte_link_ring   dirty;       /* connections with WRITEs that no flush covers yet */
@@ -104,6 +113,12 @@ void hte_worker_wake(struct hte_worker *worker);
 void hte_worker_order(struct hte_worker *worker); /* has_orders, and wake */
 
 uint64_t hte_now(void);
+
+/* Whether it could cut and post a slice now. */
+static inline bool hte_worker_has_room(const struct hte_worker *worker)
+{
+    return worker->room > 0 && worker->spare > 0;
+}
 
 /* ---- slices: hte_post.c ---- */
 

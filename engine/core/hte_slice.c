@@ -26,9 +26,14 @@ static enum hte_slice_action fail(struct hte_slice_state *slice, int rail)
     return enter(slice, HTE_SLICE_READY, HTE_SLICE_RETRY);
 }
 
-static bool is_with_ucx(const struct hte_slice_state *slice)
+bool hte_slice_is_with_ucx(const struct hte_slice_state *slice)
 {
-    return slice->step == HTE_SLICE_POSTED || slice->step == HTE_SLICE_SENT || slice->step == HTE_SLICE_SEEN;
+    return slice->step == HTE_SLICE_POSTED || slice->step == HTE_SLICE_SEEN;
+}
+
+static bool is_out(const struct hte_slice_state *slice)
+{
+    return hte_slice_is_with_ucx(slice) || slice->step == HTE_SLICE_SENT;
 }
 
 enum hte_slice_action hte_slice_on(struct hte_slice_state *slice, enum hte_slice_event event, int rail)
@@ -56,12 +61,12 @@ enum hte_slice_action hte_slice_on(struct hte_slice_state *slice, enum hte_slice
         }
         break;
     case HTE_SLICE_FAIL:
-        if (is_with_ucx(slice)) {
+        if (is_out(slice)) {
             return fail(slice, rail);
         }
         break;
     case HTE_SLICE_EXPIRE:
-        if (is_with_ucx(slice)) {
+        if (is_out(slice)) {
             return enter(slice, HTE_SLICE_OVER, HTE_SLICE_GIVE_UP);
         }
         break;

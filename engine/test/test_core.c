@@ -130,6 +130,7 @@ static void check_edges(bool is_write, const struct edge *edges, size_t count)
             assert_int_equal(hte_slice_on(&slice, (enum hte_slice_event)event, 3),
                              edge == NULL ? HTE_SLICE_ILLEGAL : edge->action);
             assert_int_equal(slice.step, edge == NULL ? (unsigned)step : edge->to);
+            assert_int_equal(hte_slice_is_with_ucx(&slice), slice.step == HTE_SLICE_POSTED || slice.step == HTE_SLICE_SEEN);
         }
     }
 }

@@ -368,6 +368,52 @@ static void test_restarted_target(void **state)
     close_fixture(&f);
 }
 
+static uint64_t posts_of(const struct fixture *f)
+{
+    struct hte_counters counters = {.size = sizeof(counters)};
+
+    OK(hte_counters(f->engine, &counters));
+    return counters.posts;
+}
+
+/* A WRITE that UCX has sent makes room for the next, before the target has it; four windows of them, and no more. */
+static void test_window(void **state)
+{
+    static const struct hte_option options[] = {{"UCX_TLS", "tcp,self"}, {"threads", "1"}, {"window", "1"}};
+    struct hte_request requests[6];
+    struct hte_batch_status all;
+    hte_batch_t batch;
+    struct fixture f;
+    uint64_t before;
+    unsigned i;
+
+    (void)state;
+    if (getenv("UCX_TLS") != NULL) {
+        skip();
+    }
+    open_with(&f, options, 3, &(const struct target_buffer){.length = SIZE}, 1);
+    for (i = 0; i < 6; ++i) {
+        requests[i] = request(&f, HTE_WRITE, i * 128, i * 128, 100);
+    }
+    transfer_ok(&f, requests, 1);
+    target_pause(&f.target);
+    before = posts_of(&f);
+    OK(hte_batch_alloc(f.engine, 6, &batch));
+    OK(hte_batch_submit(f.engine, batch, requests, 6));
+    for (i = 0; i < 1000 && posts_of(&f) - before < 4; ++i) {
+        usleep(1000);
+    }
+    usleep(50000);
+    assert_int_equal(posts_of(&f) - before, 4);
+    target_resume(&f.target);
+    OK(hte_batch_wait(f.engine, batch, PATIENCE, &all));
+    assert_int_equal(all.code, HTE_COMPLETED);
+    assert_int_equal(posts_of(&f) - before, 6);
+    OK(hte_batch_free(f.engine, batch));
+    target_stop(&f.target);
+    close_fixture(&f);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -382,6 +428,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_destroy_while_paused),
         cmocka_unit_test(test_two_targets_in_turn),
         cmocka_unit_test(test_restarted_target),
+        cmocka_unit_test(test_window),
     };
 
     target_main(argc, argv);
