@@ -17,7 +17,7 @@
 #define TICK_NS         (10 * NS_PER_MS)
 #define SWEEP_NS        (500 * NS_PER_MS)
 #define GOODBYE_NS      (500 * NS_PER_MS) /* for polite closing of connections at the end */
-#define PROGRESS_AT_ONCE 32
+#define PROGRESS_AT_ONCE 4
 
 uint64_t hte_now(void)
 {
@@ -206,8 +206,9 @@ static unsigned turn(struct hte_worker *worker)
     }
     done += worker->n_ready > 0 ? hte_post_ready(worker) : 0;
     done += hte_post_pieces(worker);
-    if (!hte_worker_has_room(worker) && atomic_load_explicit(&worker->engine->queue.count, memory_order_relaxed) > 0) {
-        hte_engine_wake(worker->engine, 8 * worker->engine->n_workers);
+    if (!hte_worker_has_room(worker) && worker->engine->n_workers > 1 &&
+        atomic_load_explicit(&worker->engine->queue.count, memory_order_relaxed) > 0) {
+        hte_engine_wake(worker->engine, 8 * worker->engine->n_workers); /* others may have some */
     }
     hte_conns_flush(worker, is_dry(worker));
     done += progress(worker);
