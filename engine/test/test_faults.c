@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What goes wrong while requests are under way: each ends, each ending is told, nothing hangs. */
+#define _GNU_SOURCE /* RUSAGE_THREAD */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -414,6 +416,52 @@ static void test_window(void **state)
     close_fixture(&f);
 }
 
+/* How often threads other than this one went to sleep. */
+static long sleeps_of_others(void)
+{
+    struct rusage all, mine;
+
+    getrusage(RUSAGE_SELF, &all);
+    getrusage(RUSAGE_THREAD, &mine);
+    return all.ru_nvcsw - mine.ru_nvcsw;
+}
+
+/* A thread that could post nothing is not woken by what is submitted. */
+static void test_full_window_sleeps(void **state)
+{
+    static const struct hte_option options[] = {{"UCX_TLS", "tcp,self"}, {"threads", "1"}, {"window", "1"}};
+    struct hte_batch_status all;
+    struct hte_request r;
+    struct fixture f;
+    hte_batch_t batch;
+    long before;
+    int i;
+
+    (void)state;
+    if (getenv("UCX_TLS") != NULL) {
+        skip();
+    }
+    open_with(&f, options, 3, &buffer, 1);
+    r = request(&f, HTE_READ, 0, 0, 100);
+    transfer_ok(&f, &r, 1);
+    target_pause(&f.target);
+    OK(hte_batch_alloc(f.engine, 1001, &batch));
+    OK(hte_batch_submit(f.engine, batch, &r, 1));
+    usleep(100000); /* asleep */
+    before = sleeps_of_others();
+    for (i = 0; i < 1000; ++i) {
+        OK(hte_batch_submit(f.engine, batch, &r, 1));
+        usleep(100); /* time to wake, poll and fall asleep */
+    }
+    assert_in_range(sleeps_of_others() - before, 0, 100);
+    target_resume(&f.target);
+    OK(hte_batch_wait(f.engine, batch, PATIENCE, &all));
+    assert_int_equal(all.code, HTE_COMPLETED);
+    OK(hte_batch_free(f.engine, batch));
+    target_stop(&f.target);
+    close_fixture(&f);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -429,6 +477,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_two_targets_in_turn),
         cmocka_unit_test(test_restarted_target),
         cmocka_unit_test(test_window),
+        cmocka_unit_test(test_full_window_sleeps),
     };
 
     target_main(argc, argv);
