@@ -103,6 +103,8 @@ libuct_ha_la_SOURCES = \
 	%D%/uct_ha_exposed.c \
 	%D%/uct_ha_exposed.h \
 	%D%/uct_ha_failover.c \
+	%D%/uct_ha_fence.c \
+	%D%/uct_ha_fence.h \
 	%D%/uct_ha_failover.h \
 	%D%/uct_ha_iface_setup.c \
 	%D%/uct_ha_iface.c \

@@ -4,6 +4,7 @@
 #include "uct_ha_amo.h"
 #include "uct_ha_ctl.h"
 #include "uct_ha_failover.h"
+#include "uct_ha_fence.h"
 #include "uct_ha_iface.h"
 #include "uct_ha_ledger.h"
 #include "uct_ha_random.h"
@@ -317,8 +318,7 @@ void uct_ha_lane_park(struct uct_ha_conn *conn, int slot, uint64_t until)
     struct uct_ha_lane  *lane  = conn->lane[slot];
 
     if (!lane->fenced) {
-        (void)ha_rc_fence(lane->rc);
-        __atomic_store_n(&lane->fenced, 1, __ATOMIC_RELAXED);
+        uct_ha_fence_begin_locked(lane);
     }
     conn->lane[slot] = NULL;
     iface->lanes[lane->id % iface->lanes_len] = NULL;

@@ -118,7 +118,7 @@ struct uct_ha_rx_ring {
 
 /* A lane: the queue pair of one generation. Made anew for each generation. */
 struct uct_ha_lane {
-    struct uct_ha_job   job;     /* its end, on the job thread */
+    struct uct_ha_job   job;     /* its fence, then its end */
     struct uct_ha_iface *iface;
     struct uct_ha_conn *conn;    /* NULL once parked */
     struct ha_rc       *rc;
@@ -150,6 +150,7 @@ struct uct_ha_lane {
 
     /* control part */
     uint8_t             fenced;   /* nothing is posted any more; atomic, progress reads it */
+    uint8_t             fencing;  /* a job stops it: must not be destroyed */
     uint8_t             fence_fails; /* modify(ERR) was refused so often; 0 = the device has stopped it */
     uint8_t             settled;
     uint8_t             connected;/* was READY: the peer may have posted on it */

@@ -3,6 +3,7 @@
 
 #include "uct_ha_amo.h"
 #include "uct_ha_failover.h"
+#include "uct_ha_fence.h"
 #include "uct_ha_job.h"
 #include "uct_ha_proof.h"
 #include "uct_ha_room.h"
@@ -217,7 +218,7 @@ static void reap_parked_locked(struct uct_ha_iface *iface, uint64_t now)
     struct uct_ha_lane **link, *lane;
 
     for (link = &iface->ctl.parked; (lane = *link) != NULL;) {
-        if (lane->busy || lane->park_until > now) {
+        if (lane->busy || lane->fencing || lane->park_until > now) {
             link = &lane->parked;
         } else {
             *link = lane->parked;
@@ -450,6 +451,9 @@ void uct_ha_ctl_close(struct uct_ha_iface *iface)
     ucs_list_for_each_safe(conn, next_conn, &ctl->conns, list) {
         uct_ha_conn_destroy(conn);
     }
+    pthread_mutex_unlock(&ctl->lock);
+    uct_ha_fence_cancel(iface);
+    pthread_mutex_lock(&ctl->lock);
     reap_parked_locked(iface, UINT64_MAX);
     pthread_mutex_unlock(&ctl->lock);
     uct_ha_job_cancel(UCT_HA_JOB_DESTROY, iface, destroy_lane);

@@ -7,6 +7,7 @@
  */
 
 #include "uct_ha_ctl.h"
+#include "uct_ha_fence.h"
 #include "uct_ha_proof.h"
 #include "uct_ha_stats.h"
 
@@ -30,7 +31,7 @@
 
 static int must_fence(const struct uct_ha_lane *lane)
 {
-    return lane->fenced && uct_ha_lane_may_run(lane) && lane->fence_fails < UCT_HA_FENCE_TRIES;
+    return lane->fenced && !lane->fencing && uct_ha_lane_may_run(lane) && lane->fence_fails < UCT_HA_FENCE_TRIES;
 }
 
 static uint64_t settle_due(const struct uct_ha_lane *lane)
@@ -40,23 +41,6 @@ static uint64_t settle_due(const struct uct_ha_lane *lane)
         return UINT64_MAX;
     }
     return (lane->read_at != 0 ? lane->read_at : lane->fence_at) + SETTLE_NS;
-}
-
-/* Until it is stopped it may execute what the peer has sent: no number that it tells
- * is a proof, and no marker may be posted on it. */
-static void fence_again(struct uct_ha_lane *lane, uint64_t now)
-{
-    int status = ha_rc_fence(lane->rc);
-
-    lane->fence_at = now;
-    if (status == 0) {
-        lane->fence_fails = 0;
-    } else if (++lane->fence_fails == UCT_HA_FENCE_TRIES) {
-        ucs_error("ha_rc: %s does not stop queue pair 0x%x: %s; what it has executed cannot be proved",
-                  ha_rail_name(lane->iface->rail[lane->slot]), ha_rc_qpn(lane->rc),
-                  strerror(-status));
-    }
-    uct_ha_ctl_attention_locked(lane->conn); /* it drains now, or never */
 }
 
 /* Two equal reads, apart: no packet is being executed any more. One that the
@@ -70,7 +54,7 @@ static void check_settle(struct uct_ha_lane *lane, uint64_t now)
         return;
     }
     if (must_fence(lane)) {
-        fence_again(lane, now);
+        uct_ha_fence_begin_locked(lane);
         return;
     }
     ready = !lane->connected || uct_ha_lane_may_run(lane);

@@ -2,6 +2,7 @@
 #include "uct_ha_failover.h"
 
 #include "uct_ha_ctl.h"
+#include "uct_ha_fence.h"
 #include "uct_ha_job.h"
 #include "uct_ha_ledger.h"
 #include "uct_ha_stats.h"
@@ -213,9 +214,7 @@ static void fence_lane(struct step *step, int slot)
     if (lane == NULL || lane->fenced) {
         return;
     }
-    lane->fence_fails = ha_rc_fence(lane->rc) != 0; /* then the timer asks again */
-    __atomic_store_n(&lane->fenced, 1, __ATOMIC_RELAXED);
-    lane->fence_at = step->now;
+    uct_ha_fence_begin_locked(lane);
     cause = ctl->cause == HA_CAUSE_PEER ? conn->pair.view[slot].cause : ctl->cause;
     hold  = uct_ha_peer_rail_failed(conn->peer, slot, cause, lane->born, step->now);
     if (hold > 0) {

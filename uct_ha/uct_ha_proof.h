@@ -16,22 +16,23 @@
  * that has been told. May test a device, see uct_ha_selftest.h. */
 ucs_status_t uct_ha_proof_choose(struct uct_ha_iface *iface);
 
-/* The device has refused to stop the queue pair, and did not stop it by itself: it may
- * still execute what the peer sends, and send what is posted. */
+/* The device has not stopped the queue pair yet, or has refused to, and did not stop it by
+ * itself: it may still execute what the peer sends, and send what is posted. */
 static inline int uct_ha_lane_may_run(const struct uct_ha_lane *lane)
 {
-    return lane->fence_fails > 0 && lane->connected &&
+    return (lane->fencing || lane->fence_fails > 0) && lane->connected &&
            !__atomic_load_n(&lane->flushed, __ATOMIC_ACQUIRE);
 }
 
-/* May the proof of a fenced lane be read? Not while the device may still run it,
- * until that is given up: then there is none. A count is complete only when its
+/* May the proof of a fenced lane be read? Not while the device may still run it, or a job
+ * may still connect it, until that is given up: then there is none. A count is complete only when its
  * last receive has been polled, and that is progress's business. */
 static inline int uct_ha_proof_is_ready(const struct uct_ha_lane *lane)
 {
-    return !lane->connected || lane->fence_fails == UCT_HA_FENCE_TRIES ||
-           (lane->proof == HA_PROOF_PSN && lane->fence_fails == 0) ||
-           __atomic_load_n(&lane->flushed, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&lane->flushed, __ATOMIC_ACQUIRE) ||
+           (!lane->fencing &&
+            (!lane->connected || lane->fence_fails == UCT_HA_FENCE_TRIES ||
+             (lane->proof == HA_PROOF_PSN && lane->fence_fails == 0)));
 }
 
 /* Fills kind, word and count of a fact about a fenced lane: NONE when the
