@@ -117,6 +117,8 @@ libuct_ha_la_SOURCES = \
 	%D%/uct_ha_md.h \
 	%D%/uct_ha_late.c \
 	%D%/uct_ha_late.h \
+	%D%/uct_ha_look.c \
+	%D%/uct_ha_look.h \
 	%D%/uct_ha_mem.c \
 	%D%/uct_ha_mem.h \
 	%D%/uct_ha_opts.c \

@@ -161,7 +161,7 @@ struct uct_ha_lane {
     uint32_t            last_read;
     uint32_t            sign;     /* of life: what the data part had done at the last heartbeat */
     uint32_t            look_psn; /* expected at the last look, when the rail was silent */
-    uint8_t             looked;
+    uint64_t            look_at;
     uint64_t            born, fence_at, read_at, park_until;
     struct uct_ha_lane *parked;   /* next in iface->ctl.parked */
 };

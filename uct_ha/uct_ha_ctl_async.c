@@ -36,7 +36,7 @@ static int must_fence(const struct uct_ha_lane *lane)
 
 static uint64_t settle_due(const struct uct_ha_lane *lane)
 {
-    if (lane == NULL || !lane->fenced ||
+    if (lane == NULL || !lane->fenced || lane->fencing ||
         (!must_fence(lane) && (lane->settled || !uct_ha_proof_is_ready(lane)))) {
         return UINT64_MAX;
     }

@@ -82,7 +82,7 @@ static void connect_run(struct uct_ha_job *super)
 
 static void drop_job(struct uct_ha_job *super)
 {
-    free(super); /* both kinds of job begin with it */
+    free(super); /* these kinds of job begin with it */
 }
 
 void uct_ha_failover_cancel_jobs(struct uct_ha_iface *iface)
@@ -91,6 +91,7 @@ void uct_ha_failover_cancel_jobs(struct uct_ha_iface *iface)
 
     uct_ha_job_cancel(UCT_HA_JOB_RESOLVE, iface, drop_job);
     uct_ha_job_cancel(UCT_HA_JOB_CONNECT, iface, drop_job);
+    uct_ha_job_cancel(UCT_HA_JOB_LOOK, iface, drop_job);
     pthread_mutex_lock(&iface->ctl.lock);
     for (lane = iface->ctl.parked; lane != NULL; lane = lane->parked) {
         lane->busy = 0;

@@ -33,6 +33,9 @@ static void fence_run(struct uct_ha_job *job)
         take_refusal(lane, status);
     }
     if (lane->conn != NULL) {
+        if (__atomic_load_n(&lane->flushed, __ATOMIC_ACQUIRE)) {
+            uct_ha_ctl_settle_locked(lane, HA_CTX_ASYNC); /* progress has seen that, too early */
+        }
         uct_ha_ctl_attention_locked(lane->conn); /* it drains now, or never */
         uct_ha_ctl_flush_locked(iface);
     } else {

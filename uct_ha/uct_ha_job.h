@@ -10,8 +10,8 @@
  *    neighbour, which takes a second when it is dead. With many peers behind a silent
  *    rail that is many seconds: the other rail must not queue behind them, nor lanes
  *    behind handles, which are tried for ever;
- *  - any command may take a minute when the card hangs: to stop a queue pair, above all,
- *    which is what one does then;
+ *  - any command may take a minute when the card hangs: to stop a queue pair or to ask how
+ *    far it is, above all, which is what one does then;
  *  - destroying a queue pair waits until the device has let go of its packets,
  *    which on Soft-RoCE over a dead net device was seen to take 50 s.
  *
@@ -20,7 +20,8 @@
  */
 
 enum uct_ha_job_kind {
-    UCT_HA_JOB_RESOLVE, UCT_HA_JOB_CONNECT, UCT_HA_JOB_FENCE, UCT_HA_JOB_DESTROY, UCT_HA_JOB_KINDS
+    UCT_HA_JOB_RESOLVE, UCT_HA_JOB_CONNECT, UCT_HA_JOB_FENCE, UCT_HA_JOB_LOOK, UCT_HA_JOB_DESTROY,
+    UCT_HA_JOB_KINDS
 };
 
 struct uct_ha_job {

@@ -3,6 +3,7 @@
 
 #include "uct_ha_ctl.h"
 #include "uct_ha_iface.h"
+#include "uct_ha_look.h"
 #include "uct_ha_stats.h"
 
 #include <stdlib.h>
@@ -10,7 +11,6 @@
 
 #define STEADY_ANSWERS 2
 #define QUESTIONS      3 /* one may be lost */
-#define PSN_READS      4 /* at most, per rail and round */
 
 /* A peer without connections is kept so long after its last word, for what it may still
  * ask: did its good-bye arrive, is its connection gone here as well? */
@@ -309,32 +309,19 @@ int uct_ha_peer_ask(struct uct_ha_peer *peer, uint64_t now)
     return 0;
 }
 
-/* Packets may arrive although no message is complete: the device knows. Asked only
- * when the rail is about to be suspected. */
-static int packets_flow(struct uct_ha_peer *peer, int slot)
+/* Pings are missing: look early enough for the answers to be there, and to be compared, when
+ * it would be suspected. */
+static void look_after(struct uct_ha_peer *peer, int slot, unsigned limit)
 {
-    struct uct_ha_conn *conn;
-    struct uct_ha_lane *lane;
-    unsigned            asked = 0;
-    uint32_t            psn;
-    int                 flow = 0;
+    struct uct_ha_peer_rail *rail = &peer->rail[slot];
 
-    ucs_list_for_each(conn, &peer->conns, peer_link) {
-        lane = conn->lane[slot];
-        if (lane == NULL || lane->fenced || !lane->connected ||
-            conn->pair.lane[slot].act != conn->pair.epoch) {
-            continue;
-        }
-        if (ha_rc_expected_psn(lane->rc, &psn) == 0) {
-            flow          |= lane->looked && psn != lane->look_psn;
-            lane->look_psn = psn;
-            lane->looked   = 1;
-        }
-        if (++asked == PSN_READS) {
-            break;
-        }
+    if (rail->missed + 1 >= limit && rail->flows) {
+        rail->missed = limit - 1;
     }
-    return flow;
+    rail->flows = 0;
+    if (rail->missed + 2 >= limit) {
+        uct_ha_look_begin_locked(peer, slot);
+    }
 }
 
 int uct_ha_peer_heartbeat(struct uct_ha_peer *peer, uint64_t now, int *suspect)
@@ -357,9 +344,7 @@ int uct_ha_peer_heartbeat(struct uct_ha_peer *peer, uint64_t now, int *suspect)
             rail->missed++;
             rail->answered = 0;
             UCT_HA_STATS_ADD(heartbeats_missed, 1);
-            if (rail->missed + 1 >= limit && packets_flow(peer, s)) {
-                rail->missed = limit - 1;
-            }
+            look_after(peer, s, limit);
         }
         if (rail->fresh_at == 0) {
             rail->fresh_at = now + iface->ctl.fresh_ns;

@@ -29,6 +29,8 @@ struct uct_ha_peer_rail {
     uint8_t           used;     /* a packet of the peer has come by it */
     uint8_t           peer_up;  /* the peer says that its port is up */
     uint8_t           bad;      /* silent: not used for new lanes until it answers */
+    uint8_t           looking;  /* a job asks whether packets arrive */
+    uint8_t           flows;    /* ... they did, at the last look */
     uint8_t           waiting;  /* a ping is out */
     unsigned          missed;   /* pings in a row without an answer */
     unsigned          answered; /* ... and with one */

@@ -25,14 +25,14 @@ static inline int uct_ha_lane_may_run(const struct uct_ha_lane *lane)
 }
 
 /* May the proof of a fenced lane be read? Not while the device may still run it, or a job
- * may still connect it, until that is given up: then there is none. A count is complete only when its
+ * connect it, until that is given up: then there is none; nor while the device is still at it. A count is complete only when its
  * last receive has been polled, and that is progress's business. */
 static inline int uct_ha_proof_is_ready(const struct uct_ha_lane *lane)
 {
-    return __atomic_load_n(&lane->flushed, __ATOMIC_ACQUIRE) ||
-           (!lane->fencing &&
-            (!lane->connected || lane->fence_fails == UCT_HA_FENCE_TRIES ||
-             (lane->proof == HA_PROOF_PSN && lane->fence_fails == 0)));
+    return !lane->fencing &&
+           (!lane->connected || lane->fence_fails == UCT_HA_FENCE_TRIES ||
+            (lane->proof == HA_PROOF_PSN && lane->fence_fails == 0) ||
+            __atomic_load_n(&lane->flushed, __ATOMIC_ACQUIRE));
 }
 
 /* Fills kind, word and count of a fact about a fenced lane: NONE when the

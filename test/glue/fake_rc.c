@@ -120,10 +120,24 @@ int ha_rc_connect(struct ha_rc *rc, const struct ha_rc_path *path)
     return status;
 }
 
+/* The card takes its time. */
+static void hang(const struct ha_rail *rail)
+{
+    unsigned ms;
+
+    pthread_mutex_lock(&fake.lock);
+    ms = rail->knob[FAKE_HANG_MS];
+    pthread_mutex_unlock(&fake.lock);
+    if (ms > 0) {
+        usleep(ms * 1000);
+    }
+}
+
 int ha_rc_fence(struct ha_rc *rc)
 {
     int status;
 
+    hang(rc->rail);
     pthread_mutex_lock(&fake.lock);
     status = rc->state == FAKE_ERR ? 0 : fake_refuses(FAKE_CALL_RC_FENCE, rc->rail);
     if (status == 0) {
@@ -159,6 +173,7 @@ int ha_rc_expected_psn(struct ha_rc *rc, uint32_t *psn)
 {
     int status;
 
+    hang(rc->rail);
     pthread_mutex_lock(&fake.lock);
     status = fake_refuses(FAKE_CALL_EXPECTED_PSN, rc->rail);
     *psn   = told_psn(rc);

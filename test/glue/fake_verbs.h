@@ -63,6 +63,7 @@ enum fake_knob {
     FAKE_STALL,         /* network steps that do nothing for this rail */
     FAKE_PSN,           /* enum fake_psn: what the device says of its responder */
     FAKE_BLOCK_MS,      /* connecting and address look-up take this long */
+    FAKE_HANG_MS,       /* so do commands about a queue pair: to stop it, to ask how far it is */
     FAKE_KNOBS
 };
 void fake_set(int rail, enum fake_knob knob, unsigned value);

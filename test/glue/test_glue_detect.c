@@ -55,6 +55,37 @@ static void test_stuck_lane(void **state)
     redundant_check();
 }
 
+/* A card hangs, and so does who gives it a command: on the other rail heartbeats are
+ * answered all the same. When it has done what it was told, everything goes on. */
+static void test_card_that_hangs(void **state)
+{
+    struct uct_ha_stats before;
+
+    (void)state;
+    world_open(316, "HEARTBEAT=10ms DEAD_PEER=600ms");
+    ep_open(0, 0);
+    ep_open(1, 0);
+    am_exchange(0, 20);
+    wait_standbys(2);
+    pump_ms(200);
+    fake_set(A0, FAKE_HANG_MS, 1500);
+    fake_set(A0, FAKE_LOSE_CTL, 1000);
+    fake_set(A0, FAKE_STALL, 1000);
+    fake_set(B0, FAKE_STALL, 1000);
+    before = stats();
+    am_post(0, 0, 4);
+    pump_ms(1200);
+    assert_true(stats().ctl_rx - before.ctl_rx > 60);
+    assert_true(fake_counts().fences > 0); /* the other side's: this one hangs */
+    assert_int_equal(stats().failovers, 0);
+    fake_set(A0, FAKE_HANG_MS, 0);
+    fake_set(A0, FAKE_STALL, 0);
+    fake_set(B0, FAKE_STALL, 0);
+    pump_until(am_all_here() && stats().failovers == 2);
+    assert_int_equal(stats().ep_errors, 0);
+    am_exchange(0, 20);
+}
+
 /* A long operation may take longer than the RTO. */
 static void test_long_operation(void **state)
 {
@@ -163,6 +194,7 @@ int glue_detect(void)
     const struct CMUnitTest tests[] = {
         GLUE_TEST(test_stuck_lane),
         GLUE_TEST(test_stuck_lane_is_left_once),
+        GLUE_TEST(test_card_that_hangs),
         GLUE_TEST(test_long_operation),
         GLUE_TEST(test_rail_that_only_carries_puts),
         GLUE_TEST(test_check_without_heartbeats),
