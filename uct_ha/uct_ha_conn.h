@@ -152,7 +152,7 @@ struct uct_ha_lane {
     uint8_t             fenced;   /* nothing is posted any more; atomic, progress reads it */
     uint8_t             fencing;  /* a job stops it: must not be destroyed */
     uint8_t             fence_fails; /* modify(ERR) was refused so often; 0 = the device has stopped it */
-    uint8_t             settled;
+    uint8_t             settled;  /* atomic, too */
     uint8_t             connected;/* was READY: the peer may have posted on it */
     uint8_t             drained;
     uint8_t             busy;     /* a job works on it: must not be destroyed */

@@ -91,7 +91,7 @@ void uct_ha_ctl_settle_locked(struct uct_ha_lane *lane, enum ha_context ctx)
     }
     uct_ha_proof_read(lane, &event);
     uct_ha_proof_tell(lane, &event);
-    lane->settled = 1;
+    __atomic_store_n(&lane->settled, 1, __ATOMIC_RELAXED); /* progress reads it */
     uct_ha_ctl_event_locked(lane->conn, &event, ctx);
 }
 

@@ -99,7 +99,7 @@ static void recv_failed(struct uct_ha_lane *lane, const struct ha_wc *wc)
             return; /* the flushes of the other receives follow */
         }
     }
-    if (lane->flushed && lane->settled) {
+    if (lane->flushed && __atomic_load_n(&lane->settled, __ATOMIC_RELAXED)) {
         return;
     }
     __atomic_store_n(&lane->flushed, 1, __ATOMIC_RELEASE); /* the async handler looks at it */
