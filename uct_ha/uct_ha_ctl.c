@@ -282,6 +282,7 @@ static void configure(struct uct_ha_iface *iface)
     ctl->pair_config = (struct ha_pair_config) {
         .connect_timeout = nsec(config->connect_timeout),
         .deadline        = nsec(config->dead_peer),
+        .linger          = nsec(config->dead_peer),
         .standby_delay   = SEC, /* when the first rail is silent at the start */
         .cooldown        = 20 * MSEC,
         .drain_timeout   = SEC,

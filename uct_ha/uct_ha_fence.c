@@ -18,6 +18,18 @@ static void take_refusal(struct uct_ha_lane *lane, int status)
     }
 }
 
+/* It can drain and be settled now. */
+static void tell(struct uct_ha_lane *lane)
+{
+    struct uct_ha_conn *conn = lane->conn;
+
+    if (__atomic_load_n(&lane->flushed, __ATOMIC_ACQUIRE)) {
+        uct_ha_ctl_settle_locked(lane, HA_CTX_ASYNC); /* progress has seen that, too early */
+    }
+    uct_ha_ctl_attention_locked(conn);
+    uct_ha_ctl_flush_locked(lane->iface);
+}
+
 static void fence_run(struct uct_ha_job *job)
 {
     struct uct_ha_lane  *lane  = ucs_container_of(job, struct uct_ha_lane, job);
@@ -32,14 +44,10 @@ static void fence_run(struct uct_ha_job *job)
     } else if (lane->fence_fails < UCT_HA_FENCE_TRIES) {
         take_refusal(lane, status);
     }
-    if (lane->conn != NULL) {
-        if (__atomic_load_n(&lane->flushed, __ATOMIC_ACQUIRE)) {
-            uct_ha_ctl_settle_locked(lane, HA_CTX_ASYNC); /* progress has seen that, too early */
-        }
-        uct_ha_ctl_attention_locked(lane->conn); /* it drains now, or never */
-        uct_ha_ctl_flush_locked(iface);
-    } else {
+    if (lane->conn == NULL) {
         lane->park_until = ucs_max(lane->park_until, lane->fence_at + FLUSH_NS);
+    } else if (!iface->ctl.leaving) { /* else nothing new is begun */
+        tell(lane);
     }
     pthread_mutex_unlock(&iface->ctl.lock);
 }

@@ -30,7 +30,7 @@ struct side {
 };
 
 static const struct ha_pair_config config = {
-    .connect_timeout = 1ull << 40, .deadline = 1ull << 40, .drain_timeout = 1, .rtx_min = 1, .rtx_max = 1
+    .connect_timeout = 1ull << 40, .deadline = 1ull << 40, .linger = 1ull << 40, .drain_timeout = 1, .rtx_min = 1, .rtx_max = 1
 };
 
 /* ---- a glue that does at once what the core asks for ------------------------------ */

@@ -309,7 +309,7 @@ unsigned model_pack(struct model_world *w, uint8_t *buf)
 void model_unpack(struct model_world *w, const uint8_t *buf)
 {
     static const struct ha_pair_config cfg = {
-        .connect_timeout = MODEL_LATER, .deadline = MODEL_LATER, .drain_timeout = MODEL_LATER,
+        .connect_timeout = MODEL_LATER, .deadline = MODEL_LATER, .linger = MODEL_LATER, .drain_timeout = MODEL_LATER,
         .rtx_min = 1, .rtx_max = 1
     };
     uint8_t bytes[MODEL_BYTES_MAX];

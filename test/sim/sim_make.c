@@ -52,6 +52,7 @@ static void make_sides(struct sim_pair *p)
     int impatient             = ((unsigned)w->seed + p->number) % 2; /* but not with a peer that answers */
     struct ha_pair_config cfg = {
         .connect_timeout = patience + patience / 2, .deadline = impatient ? 50 * SIM_MS : patience,
+        .linger          = patience, /* faults may cut both rails for longer than the short deadline */
         .standby_delay   = 5 * SIM_MS, .cooldown = sim_below(w, 3) * SIM_MS,
         .drain_timeout   = 50 * SIM_MS, .rtx_min = SIM_MS, .rtx_max = 16 * SIM_MS,
         .failback        = sim_chance(w, 50) ? 0 : SIM_MS / 2 + sim_below(w, 20 * (uint32_t)SIM_MS)

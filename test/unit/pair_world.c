@@ -6,7 +6,7 @@
 #include "core/ha_packet.h"
 
 const struct ha_pair_config config = {
-    .connect_timeout = 100000, .deadline = 50000, .standby_delay = 2000, .cooldown = 3000,
+    .connect_timeout = 100000, .deadline = 50000, .linger = 50000, .standby_delay = 2000, .cooldown = 3000,
     .drain_timeout = 4000, .rtx_min = 1000, .rtx_max = 8000
 };
 

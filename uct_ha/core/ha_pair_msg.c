@@ -179,7 +179,7 @@ void ha_pair_after(struct ha_pair *pair, const struct ha_before *before, int ans
     ha_pair_keep_deadline(pair, before->tx_slot != HA_NO_SLOT, after.tx_slot != HA_NO_SLOT, now);
     ha_pair_keep_failback(pair, now);
     if (ha_pair_both_closing(pair) && pair->linger_at == 0)
-        pair->linger_at = now + pair->cfg.deadline;
+        pair->linger_at = now + pair->cfg.linger;
     pair->dirty = (uint8_t)ha_pair_is_dirty(pair, now);
     if ((changed || answer) && pair->started && !pair->gone_told) {
         ha_emit(out, HA_ACT_SEND, HA_NO_SLOT, 0, 0);
