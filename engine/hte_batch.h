@@ -26,6 +26,7 @@ struct hte_engine;
 struct hte_segment;
 struct hte_view;
 struct hte_task;
+struct hte_worker;
 
 struct hte_piece {
     struct hte_link_ring   link; /* in the queue, or in its thread's list */
@@ -122,19 +123,32 @@ void hte_task_piece_final(struct hte_task *task, const struct hte_piece_state *p
 
 #define HTE_PRIORITIES 3
 
+/* Pieces of one priority for one target. In the order of submission; lines take turns, so that a target that takes nothing any
+ * more stops nobody but those behind it in its own. */
+struct hte_line {
+    struct hte_link_ring link;   /* queue's waiting, while it has pieces */
+    struct hte_link_ring pieces;
+    struct hte_segment  *segment; /* that it is part of; NULL: HTE_SEGMENT_LOCAL */
+};
+
 struct hte_queue {
     pthread_mutex_t      lock;
-    struct hte_link_ring waiting[HTE_PRIORITIES]; /* pieces; guarded by lock */
-    _Atomic uint64_t     count;
+    struct hte_link_ring waiting[HTE_PRIORITIES]; /* lines; they and their pieces are guarded by lock */
+    struct hte_line      local[HTE_PRIORITIES];
+    _Atomic uint64_t     count;  /* pieces */
+    _Atomic uint64_t     pushes; /* changes when pieces come */
 };
+
+void hte_lines_init(struct hte_line *lines, struct hte_segment *segment); /* HTE_PRIORITIES of them */
 
 void hte_queue_init(struct hte_queue *queue);
 void hte_queue_cleanup(struct hte_queue *queue);
-/* Moves all pieces of `pieces` to the end. */
-void hte_queue_push(struct hte_queue *queue, unsigned priority, struct hte_link_ring *pieces, uint64_t count);
-/* Takes at most max pieces, and no more once they have `bytes`, of the highest priority that has some; appends them to
- * `taken`. More than a thread can post soon would wait there while other threads idle. */
-void hte_queue_take(struct hte_queue *queue, unsigned max, uint64_t bytes, struct hte_link_ring *taken);
+/* Moves all pieces of `pieces`, which are for one target, to the end of its line. Whether that was empty. */
+bool hte_queue_push(struct hte_queue *queue, unsigned priority, struct hte_segment *segment, struct hte_link_ring *pieces,
+                    uint64_t count);
+/* Takes at most max pieces that the worker has room for, of the highest priority that has some; appends them to `taken`, and notes
+ * the pushes in worker->seen. More than a thread can post soon would wait there while other threads idle. */
+void hte_queue_take(struct hte_queue *queue, struct hte_worker *worker, unsigned max, struct hte_link_ring *taken);
 /* Takes those that were canceled, however many. */
 void hte_queue_take_canceled(struct hte_queue *queue, struct hte_link_ring *taken);
 

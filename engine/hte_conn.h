@@ -61,6 +61,7 @@ struct hte_conn {
     uint32_t             uncovered;  /* slices of WRITEs that no flush covers */
     uint64_t             seq;        /* of the last slice posted */
     struct hte_flush     flush[HTE_FLUSHES_MAX];
+    unsigned             flushes_out;
     _Atomic bool         is_warm;    /* something went through it since it was opened */
     _Atomic uint32_t     strikes;    /* breakdowns in a row */
     uint64_t             retry_at;   /* not opened before */
@@ -87,7 +88,7 @@ void hte_conn_strike(struct hte_conn *conn);
 void hte_keys_put(struct hte_keys *keys);
 
 /* Parts of the thread's loop. */
-void hte_conns_flush(struct hte_worker *worker, bool is_dry);
+void hte_conns_flush(struct hte_worker *worker);
 void hte_conns_mend(struct hte_worker *worker);
 void hte_conns_expire(struct hte_worker *worker, uint64_t timeout);
 void hte_conns_sweep(struct hte_worker *worker); /* connections of closed segments, or gone processes */

@@ -40,7 +40,7 @@ static void on_flush(void *request, ucs_status_t status, void *arg)
     struct hte_conn *conn   = flush->conn;
 
     flush->is_out = false;
-    --conn->worker->flushes_out;
+    --conn->flushes_out;
     --conn->pending;
     if (request != NULL) {
         ucp_request_free(request);
@@ -82,7 +82,7 @@ static void post_flush(struct hte_conn *conn)
     flush->seq      = conn->seq;
     conn->uncovered = 0;
     hte_ring_remove(&conn->dirty_link);
-    ++conn->worker->flushes_out;
+    ++conn->flushes_out;
     ++conn->pending;
     atomic_fetch_add_explicit(&conn->worker->flushes, 1, memory_order_relaxed);
     request = ucp_ep_flush_nbx(conn->ep, &param);
@@ -91,7 +91,18 @@ static void post_flush(struct hte_conn *conn)
     }
 }
 
-void hte_conns_flush(struct hte_worker *worker, bool is_dry)
+/* Nothing more will be posted soon, or nothing can be until WRITEs are confirmed. */
+static bool is_dry(struct hte_worker *worker, const struct hte_conn *conn)
+{
+    const struct hte_flow *flow = hte_flow_of(worker, conn->segment);
+
+    if (hte_flow_spare(worker, flow) == 0) {
+        return conn->flushes_out == 0;
+    }
+    return !flow->is_stalled && hte_ring_is_empty(&worker->active);
+}
+
+void hte_conns_flush(struct hte_worker *worker)
 {
     struct hte_link_ring *link, *next;
     struct hte_conn *conn;
@@ -102,7 +113,7 @@ void hte_conns_flush(struct hte_worker *worker, bool is_dry)
         if (conn->step != HTE_CONN_UP) {
             conn->uncovered = 0;
             hte_ring_remove(&conn->dirty_link);
-        } else if (is_dry || conn->uncovered * FLUSH_SHARE >= worker->engine->settings.window) {
+        } else if (is_dry(worker, conn) || conn->uncovered * FLUSH_SHARE >= worker->engine->settings.window) {
             post_flush(conn);
         }
     }

@@ -107,7 +107,8 @@ static void init(struct hte_engine *engine)
 
 static int open_tables(struct hte_engine *engine)
 {
-    int error = hte_segments_init(&engine->segments, (uint32_t)engine->settings.segments_max);
+    int error = hte_segments_init(&engine->segments, (uint32_t)engine->settings.segments_max,
+                                  (unsigned)engine->settings.threads);
 
     if (error == HTE_OK) {
         error = hte_batches_init(&engine->batches, (uint32_t)engine->settings.batches_max);

@@ -49,7 +49,8 @@ struct hte_engine {
 int hte_enter(struct hte_engine *engine);
 void hte_leave(struct hte_engine *engine);
 
-/* Wakes threads that sleep, for `count` new pieces. */
-void hte_engine_wake(struct hte_engine *engine, uint64_t count);
+/* Wakes threads that sleep, for `count` new pieces. is_new: also those that found no room for what the queue had, unless they have
+ * seen it as it is now. */
+void hte_engine_wake(struct hte_engine *engine, uint64_t count, bool is_new);
 
 #endif

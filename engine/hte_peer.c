@@ -5,14 +5,16 @@
 #include <string.h>
 
 #include "hte_error.h"
+#include "hte_flow.h"
 #include "hte_view.h"
 
 /* A handle is generation * 65536 + slot + 1; slot + 1 keeps 0 for HTE_SEGMENT_LOCAL. */
 #define SLOT_BITS 16
 #define GEN_MASK  0x7fffu
 
-int hte_segments_init(struct hte_segments *segments, uint32_t count)
+int hte_segments_init(struct hte_segments *segments, uint32_t count, unsigned threads)
 {
+    segments->threads = threads;
     segments->slots = calloc(count, sizeof(*segments->slots));
     if (segments->slots == NULL) {
         return hte_fail(HTE_ERR_MEMORY, "no memory for %u segments", count);
@@ -63,6 +65,7 @@ void hte_segment_put(struct hte_segment *segment)
         hte_view_put(segment->view);
         pthread_mutex_destroy(&segment->lock);
         pthread_mutex_destroy(&segment->fetch_lock);
+        free(segment->flows);
         free(segment);
     }
 }
@@ -142,10 +145,26 @@ static bool open_again(struct hte_segments *segments, const char *name, hte_segm
     return false;
 }
 
+static struct hte_segment *create(unsigned threads)
+{
+    struct hte_segment *segment = calloc(1, sizeof(*segment));
+
+    if (segment == NULL) {
+        return NULL;
+    }
+    segment->flows = hte_flows_create(threads);
+    if (segment->flows == NULL) {
+        free(segment);
+        return NULL;
+    }
+    hte_lines_init(segment->lines, segment);
+    return segment;
+}
+
 /* With the lock held. */
 static int add(struct hte_segments *segments, const char *name, struct hte_view *view, hte_segment_t *id)
 {
-    struct hte_segment *segment = calloc(1, sizeof(*segment));
+    struct hte_segment *segment = create(segments->threads);
     uint32_t slot;
 
     if (segment == NULL) {
@@ -153,6 +172,7 @@ static int add(struct hte_segments *segments, const char *name, struct hte_view 
     }
     slot = hte_table_add(&segments->table, segment);
     if (slot == HTE_TABLE_NONE) {
+        free(segment->flows);
         free(segment);
         return hte_fail(HTE_ERR_LIMIT, "%u segments are open: close some, or raise option segments_max",
                         segments->table.count);

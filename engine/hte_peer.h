@@ -18,6 +18,7 @@
 #include "core/hte_table.h"
 #include "engine/include/hte.h"
 #include "engine/meta/hte_meta.h"
+#include "hte_batch.h"
 #include "hte_list.h"
 
 struct hte_view {
@@ -43,16 +44,19 @@ struct hte_segment {
     _Atomic uint64_t refresh_after; /* no order is taken before */
     struct hte_view *view;
     uint64_t         notify_after; /* of the notification thread: no try before */
+    struct hte_flow *flows;        /* per worker thread, each of its thread only */
+    struct hte_line  lines[HTE_PRIORITIES]; /* what waits in the queue */
 };
 
 struct hte_segments {
     pthread_mutex_t    lock; /* guards table, opens */
     struct hte_table   table;
     struct hte_slot   *slots;
+    unsigned           threads;
     _Atomic uint64_t   serial;
 };
 
-int hte_segments_init(struct hte_segments *segments, uint32_t count);
+int hte_segments_init(struct hte_segments *segments, uint32_t count, unsigned threads);
 void hte_segments_cleanup(struct hte_segments *segments);
 
 /* A reference for the caller, or NULL. */

@@ -9,13 +9,12 @@
 
 #define RETRY_SOON_NS 1000000ull /* a connection is being torn down */
 #define REFRESH_NS    1000000000ull /* the last try waits so long for the target's descriptor */
-#define TAKE_MAX      32
 
 /* ---- the end of a slice or piece ---- */
 
-static void piece_over(struct hte_piece *piece)
+static void piece_over(struct hte_worker *worker, struct hte_piece *piece)
 {
-    hte_ring_remove(&piece->link);
+    hte_flow_remove(worker, piece);
     hte_task_piece_final(piece->task, &piece->state);
 }
 
@@ -34,10 +33,27 @@ static int code_of(int error)
     }
 }
 
-static void slice_free(struct hte_worker *worker, struct hte_slice *slice)
+static struct hte_flow *flow_of(struct hte_worker *worker, const struct hte_slice *slice)
 {
-    hte_ring_append(&worker->free, &slice->link);
-    worker->spare += slice->units;
+    return hte_flow_of(worker, slice->piece->task->segment);
+}
+
+static void with_ucx(struct hte_worker *worker, const struct hte_slice *slice)
+{
+    worker->with_ucx += slice->units;
+    flow_of(worker, slice)->with_ucx += slice->units;
+}
+
+static void without_ucx(struct hte_worker *worker, const struct hte_slice *slice)
+{
+    worker->with_ucx -= slice->units;
+    flow_of(worker, slice)->with_ucx -= slice->units;
+    worker->is_sated = false;
+}
+
+bool hte_slice_has_window(struct hte_worker *worker, const struct hte_slice *slice)
+{
+    return hte_flow_window(worker, flow_of(worker, slice)) > 0;
 }
 
 static void account_begin(struct hte_worker *worker, unsigned rail, uint64_t length)
@@ -80,9 +96,9 @@ static void completed(struct hte_worker *worker, struct hte_slice *slice)
     slice->conn->is_warm = true;
     atomic_fetch_add_explicit(&task->transferred, slice->length, memory_order_relaxed);
     atomic_fetch_add_explicit(&task->batch->transferred, slice->length, memory_order_relaxed);
-    slice_free(worker, slice);
+    hte_flow_put_slice(worker, flow_of(worker, slice), slice);
     if (hte_piece_slice_done(&piece->state, slice->length)) {
-        piece_over(piece);
+        piece_over(worker, piece);
     }
 }
 
@@ -104,11 +120,11 @@ static void lost(struct hte_worker *worker, struct hte_slice *slice, int error)
 {
     struct hte_piece *piece = slice->piece;
 
-    slice_free(worker, slice);
+    hte_flow_put_slice(worker, flow_of(worker, slice), slice);
     if (hte_piece_slice_lost(&piece->state, code_of(error), error)) {
-        piece_over(piece);
+        piece_over(worker, piece);
     } else if (!hte_piece_can_cut(&piece->state)) {
-        hte_ring_remove(&piece->link); /* its last slice ends it */
+        hte_flow_remove(worker, piece); /* its last slice ends it */
     }
 }
 
@@ -118,7 +134,7 @@ void hte_slice_event(struct hte_worker *worker, struct hte_slice *slice, enum ht
     enum hte_slice_action action = hte_slice_on(&slice->state, event, (int)slice->conn->rail);
 
     if (was_with_ucx && !hte_slice_is_with_ucx(&slice->state)) {
-        worker->room += slice->units;
+        without_ucx(worker, slice);
     }
     if (action == HTE_SLICE_NOTHING || action == HTE_SLICE_ILLEGAL) {
         return;
@@ -221,7 +237,7 @@ static void post(struct hte_worker *worker, struct hte_slice *slice)
     } else if (hte_conn_is_usable(conn, task->view)) {
         hte_slice_on(&slice->state, HTE_SLICE_POST, (int)rail);
         slice->posted_at = worker->now;
-        worker->room -= slice->units;
+        with_ucx(worker, slice);
         account_begin(worker, rail, slice->length);
         atomic_fetch_add_explicit(&worker->posts, 1, memory_order_relaxed);
         atomic_fetch_add_explicit(&worker->slices_posted, slice->units, memory_order_relaxed);
@@ -286,7 +302,7 @@ unsigned hte_post_ready(struct hte_worker *worker)
         --worker->n_ready;
         if (is_unwanted(worker, slice->piece)) {
             drop(worker, slice, HTE_ERR_CANCELED);
-        } else if (worker->now < slice->ready_at || worker->room <= 0) {
+        } else if (worker->now < slice->ready_at || !hte_slice_has_window(worker, slice)) {
             keep_ready(worker, slice);
         } else {
             posted += post_again(worker, slice);
@@ -326,40 +342,33 @@ static uint64_t remote_left(struct hte_piece *piece, uint64_t remote)
     return buffer->length - (remote - buffer->addr);
 }
 
-/* In slices, for the next one to be cut. */
-static uint64_t room_of(const struct hte_worker *worker)
-{
-    uint64_t room = hte_worker_has_room(worker) ? (uint64_t)worker->room : 0;
-
-    return room < worker->spare ? room : worker->spare;
-}
-
-static void measure(struct hte_worker *worker, struct hte_piece *piece, struct hte_slice *slice)
+static void measure(struct hte_worker *worker, struct hte_flow *flow, struct hte_piece *piece, struct hte_slice *slice)
 {
     const struct hte_settings *settings = &worker->engine->settings;
     uint64_t size                       = settings->slice_size;
 
     if (worker->n_rails == 1) {
-        size = hte_cut_run(size, settings->run_size, room_of(worker));
+        size = hte_cut_run(size, settings->run_size, hte_flow_room(worker, flow));
     }
     slice->length = hte_cut(piece->state.left, size, settings->fragment_size,
                             piece->local_end - (uint64_t)slice->local, remote_left(piece, slice->remote));
     slice->units  = (uint32_t)hte_cut_units(slice->length, size, settings->slice_size, settings->fragment_size);
-    worker->spare -= slice->units;
+    worker->out += slice->units;
+    flow->out += slice->units;
 }
 
 static void cut(struct hte_worker *worker, struct hte_piece *piece)
 {
     const struct hte_settings *settings = &worker->engine->settings;
     struct hte_task *task               = piece->task;
-    struct hte_slice *slice             = HTE_OBJECT_OF(worker->free.next, struct hte_slice, link);
+    struct hte_flow *flow               = hte_flow_of(worker, task->segment);
+    struct hte_slice *slice             = hte_flow_take_slice(worker, flow);
 
-    hte_ring_remove(&slice->link);
     find_borders(worker->engine, piece);
     slice->piece      = piece;
     slice->local      = task->local + piece->offset;
     slice->remote     = task->remote + piece->offset;
-    measure(worker, piece, slice);
+    measure(worker, flow, piece, slice);
     slice->buffer     = piece->buffer;
     slice->preferred  = piece->preferred;
     slice->available  = piece->available;
@@ -370,7 +379,7 @@ static void cut(struct hte_worker *worker, struct hte_piece *piece)
     hte_piece_cut(&piece->state, slice->length);
     piece->offset += slice->length;
     if (!hte_piece_can_cut(&piece->state)) {
-        hte_ring_remove(&piece->link); /* its last slice ends it */
+        hte_flow_remove(worker, piece); /* its last slice ends it */
     }
     post(worker, slice);
 }
@@ -398,7 +407,7 @@ static void copy(struct hte_worker *worker, struct hte_piece *piece)
     atomic_fetch_add_explicit(&task->transferred, length, memory_order_relaxed);
     atomic_fetch_add_explicit(&task->batch->transferred, length, memory_order_relaxed);
     if (hte_piece_slice_done(&piece->state, length)) {
-        piece_over(piece);
+        piece_over(worker, piece);
     }
 }
 
@@ -411,15 +420,12 @@ static void begin(struct hte_task *task)
     }
 }
 
-static bool take(struct hte_worker *worker)
+static void stop(struct hte_worker *worker, struct hte_piece *piece)
 {
-    uint64_t room = room_of(worker);
-
-    if (hte_ring_is_empty(&worker->pieces)) {
-        hte_queue_take(&worker->engine->queue, room < TAKE_MAX ? (unsigned)room : TAKE_MAX,
-                       room * worker->engine->settings.slice_size, &worker->pieces);
+    hte_flow_remove(worker, piece);
+    if (hte_piece_stop(&piece->state, HTE_CANCELED, HTE_ERR_CANCELED)) {
+        piece_over(worker, piece);
     }
-    return !hte_ring_is_empty(&worker->pieces);
 }
 
 unsigned hte_post_pieces(struct hte_worker *worker)
@@ -427,13 +433,10 @@ unsigned hte_post_pieces(struct hte_worker *worker)
     struct hte_piece *piece;
     unsigned count = 0;
 
-    while (hte_worker_has_room(worker) && count < worker->engine->settings.window && take(worker)) {
-        piece = HTE_OBJECT_OF(worker->pieces.next, struct hte_piece, link);
+    hte_flows_resume(worker);
+    while (count < worker->engine->settings.window && (piece = hte_flows_next(worker)) != NULL) {
         if (is_unwanted(worker, piece)) {
-            hte_ring_remove(&piece->link);
-            if (hte_piece_stop(&piece->state, HTE_CANCELED, HTE_ERR_CANCELED)) {
-                piece_over(piece);
-            }
+            stop(worker, piece);
             continue;
         }
         begin(piece->task);
@@ -447,21 +450,38 @@ unsigned hte_post_pieces(struct hte_worker *worker)
     return count;
 }
 
-void hte_post_cancel(struct hte_worker *worker)
+static void stop_unwanted(struct hte_worker *worker, struct hte_link_ring *pieces)
 {
     struct hte_link_ring *link, *next;
     struct hte_piece *piece;
 
-    hte_queue_take_canceled(&worker->engine->queue, &worker->pieces);
-    for (link = worker->pieces.next; link != &worker->pieces; link = next) {
+    for (link = pieces->next; link != pieces; link = next) {
         next  = link->next;
         piece = HTE_OBJECT_OF(link, struct hte_piece, link);
         if (is_unwanted(worker, piece)) {
-            hte_ring_remove(&piece->link);
-            if (hte_piece_stop(&piece->state, HTE_CANCELED, HTE_ERR_CANCELED)) {
-                piece_over(piece);
-            }
+            stop(worker, piece);
         }
     }
+}
+
+static void stop_unwanted_of(struct hte_worker *worker, struct hte_link_ring *flows)
+{
+    struct hte_link_ring *link, *next;
+
+    for (link = flows->next; link != flows; link = next) {
+        next = link->next;
+        stop_unwanted(worker, &HTE_OBJECT_OF(link, struct hte_flow, link)->pieces);
+    }
+}
+
+void hte_post_cancel(struct hte_worker *worker)
+{
+    struct hte_link_ring canceled;
+
+    hte_ring_init(&canceled);
+    hte_queue_take_canceled(&worker->engine->queue, &canceled);
+    stop_unwanted(worker, &canceled);
+    stop_unwanted_of(worker, &worker->active);
+    stop_unwanted_of(worker, &worker->stalled);
     hte_post_ready(worker);
 }

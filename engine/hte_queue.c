@@ -1,5 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "hte_batch.h"
+#include "hte_engine.h"
+#include "hte_peer.h"
+#include "hte_worker.h"
+
+void hte_lines_init(struct hte_line *lines, struct hte_segment *segment)
+{
+    unsigned i;
+
+    for (i = 0; i < HTE_PRIORITIES; ++i) {
+        hte_ring_init(&lines[i].link);
+        hte_ring_init(&lines[i].pieces);
+        lines[i].segment = segment;
+    }
+}
 
 void hte_queue_init(struct hte_queue *queue)
 {
@@ -9,7 +22,9 @@ void hte_queue_init(struct hte_queue *queue)
     for (i = 0; i < HTE_PRIORITIES; ++i) {
         hte_ring_init(&queue->waiting[i]);
     }
+    hte_lines_init(queue->local, NULL);
     atomic_init(&queue->count, 0);
+    atomic_init(&queue->pushes, 0);
 }
 
 void hte_queue_cleanup(struct hte_queue *queue)
@@ -17,45 +32,103 @@ void hte_queue_cleanup(struct hte_queue *queue)
     pthread_mutex_destroy(&queue->lock);
 }
 
-void hte_queue_push(struct hte_queue *queue, unsigned priority, struct hte_link_ring *pieces, uint64_t count)
+bool hte_queue_push(struct hte_queue *queue, unsigned priority, struct hte_segment *segment, struct hte_link_ring *pieces,
+                    uint64_t count)
 {
-    struct hte_link_ring *head = &queue->waiting[priority];
+    struct hte_line *line      = segment == NULL ? &queue->local[priority] : &segment->lines[priority];
+    struct hte_link_ring *head = &line->pieces;
+    bool was_empty;
 
-    if (hte_ring_is_empty(pieces)) {
-        return;
-    }
     pthread_mutex_lock(&queue->lock);
+    was_empty = hte_ring_is_empty(head);
+    if (was_empty) {
+        hte_ring_append(&queue->waiting[priority], &line->link);
+    }
     pieces->next->prev = head->prev;
     head->prev->next   = pieces->next;
     pieces->prev->next = head;
     head->prev         = pieces->prev;
     atomic_fetch_add(&queue->count, count);
+    atomic_fetch_add(&queue->pushes, 1);
     pthread_mutex_unlock(&queue->lock);
     hte_ring_init(pieces);
+    return was_empty;
 }
 
-void hte_queue_take(struct hte_queue *queue, unsigned max, uint64_t bytes, struct hte_link_ring *taken)
+/* Returns how many. Behind the others it goes with what is left of it. */
+static unsigned take_of(struct hte_queue *queue, unsigned priority, struct hte_line *line, unsigned max, uint64_t bytes,
+                        struct hte_link_ring *taken)
 {
-    struct hte_link_ring *head, *link;
-    unsigned i, count = 0;
-    uint64_t length   = 0;
+    struct hte_link_ring *link;
+    unsigned count  = 0;
+    uint64_t length = 0;
 
-    if (atomic_load(&queue->count) == 0) {
-        return;
+    while (count < max && length < bytes && !hte_ring_is_empty(&line->pieces)) {
+        link = line->pieces.next;
+        length += HTE_OBJECT_OF(link, struct hte_piece, link)->state.left;
+        hte_ring_remove(link);
+        hte_ring_append(taken, link);
+        ++count;
     }
+    if (count > 0) {
+        hte_ring_remove(&line->link);
+    }
+    if (count > 0 && !hte_ring_is_empty(&line->pieces)) {
+        hte_ring_append(&queue->waiting[priority], &line->link);
+    }
+    return count;
+}
+
+static unsigned take_priority(struct hte_queue *queue, struct hte_worker *worker, unsigned priority, unsigned max,
+                              struct hte_link_ring *taken)
+{
+    struct hte_link_ring *head = &queue->waiting[priority], *link, *next, *last = head->prev;
+    struct hte_line *line;
+    unsigned count = 0;
+    uint64_t room;
+    bool is_last = hte_ring_is_empty(head);
+
+    for (link = head->next; !is_last && count < max; link = next) {
+        next    = link->next;
+        is_last = link == last;
+        line    = HTE_OBJECT_OF(link, struct hte_line, link);
+        room    = hte_flow_room(worker, hte_flow_of(worker, line->segment));
+        count += take_of(queue, priority, line, room < max - count ? (unsigned)room : max - count,
+                         room * worker->engine->settings.slice_size, taken);
+    }
+    return count;
+}
+
+void hte_queue_take(struct hte_queue *queue, struct hte_worker *worker, unsigned max, struct hte_link_ring *taken)
+{
+    unsigned i, count = 0;
+
     pthread_mutex_lock(&queue->lock);
     for (i = 0; i < HTE_PRIORITIES && count == 0; ++i) {
-        head = &queue->waiting[i];
-        while (count < max && length < bytes && !hte_ring_is_empty(head)) {
-            link = head->next;
-            length += HTE_OBJECT_OF(link, struct hte_piece, link)->state.left;
+        count = take_priority(queue, worker, i, max, taken);
+    }
+    atomic_store(&worker->seen, atomic_load(&queue->pushes));
+    atomic_fetch_sub(&queue->count, count);
+    pthread_mutex_unlock(&queue->lock);
+}
+
+static uint64_t take_canceled_of(struct hte_line *line, struct hte_link_ring *taken)
+{
+    struct hte_link_ring *link, *next;
+    uint64_t count = 0;
+
+    for (link = line->pieces.next; link != &line->pieces; link = next) {
+        next = link->next;
+        if (atomic_load(&HTE_OBJECT_OF(link, struct hte_piece, link)->task->is_canceled)) {
             hte_ring_remove(link);
             hte_ring_append(taken, link);
             ++count;
         }
     }
-    atomic_fetch_sub(&queue->count, count);
-    pthread_mutex_unlock(&queue->lock);
+    if (hte_ring_is_empty(&line->pieces)) {
+        hte_ring_remove(&line->link);
+    }
+    return count;
 }
 
 void hte_queue_take_canceled(struct hte_queue *queue, struct hte_link_ring *taken)
@@ -68,11 +141,7 @@ void hte_queue_take_canceled(struct hte_queue *queue, struct hte_link_ring *take
         head = &queue->waiting[i];
         for (link = head->next; link != head; link = next) {
             next = link->next;
-            if (atomic_load(&HTE_OBJECT_OF(link, struct hte_piece, link)->task->is_canceled)) {
-                hte_ring_remove(link);
-                hte_ring_append(taken, link);
-                atomic_fetch_sub(&queue->count, 1);
-            }
+            atomic_fetch_sub(&queue->count, take_canceled_of(HTE_OBJECT_OF(link, struct hte_line, link), taken));
         }
     }
     pthread_mutex_unlock(&queue->lock);

@@ -221,6 +221,30 @@ static struct hte_piece *divide(struct hte_engine *engine, struct hte_task *task
     return extra;
 }
 
+/* Takes the pieces of neighbouring requests to the same target from the front of `pieces`. Whether the target had none in the queue. */
+static bool push_run(struct submission *submission, size_t *index, struct hte_link_ring *pieces)
+{
+    struct hte_task *task       = &submission->batch->tasks[submission->first + *index];
+    struct hte_segment *segment = task->segment;
+    struct hte_link_ring run    = *pieces, *rest = pieces;
+    uint64_t count              = 0;
+
+    for (; *index < submission->count && task->segment == segment; ++*index, ++task) {
+        count += atomic_load(&task->pieces);
+    }
+    if (*index < submission->count) {
+        rest             = &task->first.link;
+        run.prev         = rest->prev;
+        pieces->next     = rest;
+        rest->prev       = pieces;
+    } else {
+        hte_ring_init(pieces);
+    }
+    run.next->prev = &run;
+    run.prev->next = &run;
+    return hte_queue_push(&submission->engine->queue, submission->batch->priority, segment, &run, count);
+}
+
 /* Nothing can fail from here on. With the batch's submit lock held. */
 static void enqueue(struct submission *submission, struct hte_block *block, uint64_t n_pieces)
 {
@@ -228,6 +252,7 @@ static void enqueue(struct submission *submission, struct hte_block *block, uint
     struct hte_batch *batch   = submission->batch;
     struct hte_piece *extra   = block == NULL ? NULL : block->pieces;
     struct hte_link_ring pieces;
+    bool is_new = false;
     size_t i;
 
     hte_ring_init(&pieces);
@@ -246,8 +271,10 @@ static void enqueue(struct submission *submission, struct hte_block *block, uint
     atomic_fetch_add(&batch->unfinished, (uint32_t)submission->count);
     atomic_fetch_add(&batch->submitted, (uint32_t)submission->count);
     atomic_fetch_add_explicit(&engine->requests, submission->count, memory_order_relaxed);
-    hte_queue_push(&engine->queue, batch->priority, &pieces, n_pieces);
-    hte_engine_wake(engine, n_pieces);
+    for (i = 0; i < submission->count;) {
+        is_new |= push_run(submission, &i, &pieces);
+    }
+    hte_engine_wake(engine, n_pieces, is_new);
 }
 
 static int allocate_block(struct submission *submission, struct hte_block **block, uint64_t *n_pieces)

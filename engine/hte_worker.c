@@ -43,21 +43,31 @@ void hte_worker_order(struct hte_worker *worker)
     hte_worker_wake(worker);
 }
 
-/* A thread that sleeps on a full window is left alone: it could take nothing, and wakes when UCX has news for it. */
-void hte_engine_wake(struct hte_engine *engine, uint64_t count)
+static bool rouse(struct hte_worker *worker, int32_t rest)
+{
+    bool is_mine = atomic_compare_exchange_strong(&worker->rest, &rest, HTE_AWAKE);
+
+    if (is_mine) {
+        hte_worker_wake(worker);
+    }
+    return is_mine;
+}
+
+/* A thread that has seen, and found no room, is left alone: it wakes when UCX has news for it. */
+void hte_engine_wake(struct hte_engine *engine, uint64_t count, bool is_new)
 {
     unsigned i, awake = 0;
     uint64_t wanted = 1 + count / 8;
-    int32_t idle;
 
     for (i = 0; i < engine->n_workers; ++i) {
         awake += atomic_load(&engine->workers[i].rest) == HTE_AWAKE;
     }
     for (i = 0; i < engine->n_workers && awake < wanted; ++i) {
-        idle = HTE_IDLE;
-        if (atomic_compare_exchange_strong(&engine->workers[i].rest, &idle, HTE_AWAKE)) {
-            hte_worker_wake(&engine->workers[i]);
-            ++awake;
+        awake += rouse(&engine->workers[i], HTE_IDLE);
+    }
+    for (i = 0; i < engine->n_workers && awake < wanted && is_new; ++i) {
+        if (atomic_load(&engine->workers[i].seen) != atomic_load(&engine->queue.pushes)) {
+            awake += rouse(&engine->workers[i], HTE_FULL);
         }
     }
 }
@@ -65,11 +75,11 @@ void hte_engine_wake(struct hte_engine *engine, uint64_t count)
 /* No slice exists. */
 static bool is_bare(const struct hte_worker *worker)
 {
-    return worker->spare == HTE_WINDOWS * worker->engine->settings.window;
+    return worker->out == 0;
 }
 
 /* Slices that wait for room need no clock: UCX's events make some. */
-static int sleep_ms(const struct hte_worker *worker)
+static int sleep_ms(struct hte_worker *worker)
 {
     uint64_t soonest = UINT64_MAX;
     struct hte_link_ring *link;
@@ -77,7 +87,7 @@ static int sleep_ms(const struct hte_worker *worker)
 
     for (link = worker->ready.next; link != &worker->ready; link = link->next) {
         slice = HTE_OBJECT_OF(link, struct hte_slice, link);
-        if (slice->ready_at < soonest && (slice->ready_at > worker->now || worker->room > 0)) {
+        if (slice->ready_at < soonest && (slice->ready_at > worker->now || hte_slice_has_window(worker, slice))) {
             soonest = slice->ready_at;
         }
     }
@@ -103,10 +113,19 @@ static bool arm(struct hte_worker *worker)
     return true;
 }
 
+/* Nothing in the queue that it has not seen, and found no room for. */
+static bool has_seen_all(const struct hte_worker *worker)
+{
+    const struct hte_queue *queue = &worker->engine->queue;
+
+    return atomic_load(&queue->count) == 0 || (worker->is_sated && atomic_load(&queue->pushes) == worker->seen);
+}
+
 static void fall_asleep(struct hte_worker *worker)
 {
     struct pollfd fds[HTE_RAILS_MAX + 1];
     uint64_t drained;
+    bool is_full;
     unsigned i;
 
     if (!arm(worker)) {
@@ -116,9 +135,9 @@ static void fall_asleep(struct hte_worker *worker)
         fds[i] = (struct pollfd){.fd = worker->rail[i].event_fd, .events = POLLIN};
     }
     fds[worker->n_rails] = (struct pollfd){.fd = worker->wake_fd, .events = POLLIN};
-    atomic_store(&worker->rest, hte_worker_has_room(worker) ? HTE_IDLE : HTE_FULL); /* before the queue is looked at */
-    if ((atomic_load(&worker->engine->queue.count) == 0 || !hte_worker_has_room(worker)) &&
-        !atomic_load(&worker->has_orders)) {
+    is_full = worker->is_sated || !hte_ring_is_empty(&worker->stalled);
+    atomic_store(&worker->rest, is_full ? HTE_FULL : HTE_IDLE); /* before the queue is looked at */
+    if (has_seen_all(worker) && !atomic_load(&worker->has_orders)) {
         poll(fds, worker->n_rails + 1, sleep_ms(worker));
     }
     atomic_store(&worker->rest, HTE_AWAKE);
@@ -186,15 +205,6 @@ static unsigned progress(struct hte_worker *worker)
     return count;
 }
 
-/* Nothing more will be posted soon, or nothing can be until WRITEs are confirmed. */
-static bool is_dry(const struct hte_worker *worker)
-{
-    if (worker->spare == 0) {
-        return worker->flushes_out == 0;
-    }
-    return hte_ring_is_empty(&worker->pieces);
-}
-
 static unsigned turn(struct hte_worker *worker)
 {
     unsigned done = 0;
@@ -206,11 +216,11 @@ static unsigned turn(struct hte_worker *worker)
     }
     done += worker->n_ready > 0 ? hte_post_ready(worker) : 0;
     done += hte_post_pieces(worker);
-    if (!hte_worker_has_room(worker) && worker->engine->n_workers > 1 &&
+    if (worker->is_sated && worker->engine->n_workers > 1 &&
         atomic_load_explicit(&worker->engine->queue.count, memory_order_relaxed) > 0) {
-        hte_engine_wake(worker->engine, 8 * worker->engine->n_workers); /* others may have some */
+        hte_engine_wake(worker->engine, 8 * worker->engine->n_workers, true); /* others may have room */
     }
-    hte_conns_flush(worker, is_dry(worker));
+    hte_conns_flush(worker);
     done += progress(worker);
     if (!hte_ring_is_empty(&worker->broken)) {
         hte_conns_mend(worker);
@@ -228,8 +238,8 @@ static bool is_over(const struct hte_worker *worker)
         return true;
     }
     return atomic_load(&worker->engine->is_stopping) && is_bare(worker) &&
-           hte_ring_is_empty(&worker->pieces) && atomic_load(&worker->engine->queue.count) == 0 &&
-           hte_conns_are_idle(worker);
+           hte_ring_is_empty(&worker->active) && hte_ring_is_empty(&worker->stalled) &&
+           atomic_load(&worker->engine->queue.count) == 0 && hte_conns_are_idle(worker);
 }
 
 static void say_goodbye(struct hte_worker *worker)
@@ -294,7 +304,7 @@ static int open_rail(struct hte_worker *worker, unsigned index)
 
 static int make_slices(struct hte_worker *worker)
 {
-    uint64_t i, count = HTE_WINDOWS * worker->engine->settings.window;
+    uint64_t i, count = 2 * HTE_WINDOWS * worker->engine->settings.window;
 
     worker->slices = calloc(count, sizeof(*worker->slices));
     if (worker->slices == NULL) {
@@ -303,8 +313,6 @@ static int make_slices(struct hte_worker *worker)
     for (i = 0; i < count; ++i) {
         hte_ring_append(&worker->free, &worker->slices[i].link);
     }
-    worker->room  = (int64_t)worker->engine->settings.window;
-    worker->spare = count;
     return HTE_OK;
 }
 
@@ -319,7 +327,9 @@ int hte_worker_open(struct hte_worker *worker, struct hte_engine *engine, unsign
     worker->random += worker->random == 0;
     hte_ring_init(&worker->free);
     hte_ring_init(&worker->ready);
-    hte_ring_init(&worker->pieces);
+    hte_ring_init(&worker->active);
+    hte_ring_init(&worker->stalled);
+    hte_flow_init(&worker->local);
     hte_ring_init(&worker->dirty);
     hte_ring_init(&worker->broken);
     hte_ring_init(&worker->conns);

@@ -20,6 +20,7 @@ libhte_core_la_SOURCES = \
 	%D%/core/hte_rail_state.c \
 	%D%/core/hte_rail_state.h \
 	%D%/core/hte_slice.c \
+	%D%/core/hte_share.h \
 	%D%/core/hte_slice.h \
 	%D%/core/hte_table.h
 
@@ -34,6 +35,8 @@ libhte_la_SOURCES = \
 	%D%/hte_engine.h \
 	%D%/hte_error.c \
 	%D%/hte_error.h \
+	%D%/hte_flow.c \
+	%D%/hte_flow.h \
 	%D%/hte_list.h \
 	%D%/hte_memory.c \
 	%D%/hte_notify.c \
@@ -84,7 +87,7 @@ EXTRA_DIST += %D%/test/test_bench.sh
 
 if HAVE_CMOCKA
 hte_tests = %D%/test/test_core %D%/test/test_devices %D%/test/test_engine %D%/test/test_faults \
-	%D%/test/test_life %D%/test/test_doors
+	%D%/test/test_life %D%/test/test_shares %D%/test/test_doors
 check_PROGRAMS += $(hte_tests)
 TESTS          += $(hte_tests)
 
@@ -109,6 +112,10 @@ hte_fixture = %D%/test/fixture.c %D%/test/fixture.h %D%/test/target.c %D%/test/t
 %C%_test_test_life_SOURCES  = %D%/test/test_life.c $(hte_fixture)
 %C%_test_test_life_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 %C%_test_test_life_LDADD    = libhte.la $(CMOCKA_LIBS) -lpthread
+
+%C%_test_test_shares_SOURCES  = %D%/test/test_shares.c $(hte_fixture)
+%C%_test_test_shares_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+%C%_test_test_shares_LDADD    = libhte.la $(CMOCKA_LIBS) -lpthread
 
 # replaces functions of UCP by its own: see there
 %C%_test_test_doors_SOURCES  = %D%/test/test_doors.c %D%/test/doors.c %D%/test/doors.h $(hte_fixture)
