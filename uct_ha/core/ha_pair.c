@@ -153,7 +153,7 @@ void ha_pair_fail(struct ha_pair *pair, unsigned why, uint64_t now, struct ha_ou
     pair->flags   |= HA_PAIR_FAILED;
     pair->fail     = (uint8_t)why;
     pair->drain_at = now + pair->cfg.drain_timeout;
-    pair->deadline = now + pair->cfg.deadline; /* the peer is told until then */
+    pair->deadline = now + pair->cfg.linger; /* the peer is told until then */
     for (int slot = 0; slot < HA_SLOTS; slot++)
         ha_lane_fence(pair, slot, HA_CAUSE_CLOSE, out);
 }

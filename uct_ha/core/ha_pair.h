@@ -163,7 +163,7 @@ struct ha_pair_config {
     uint64_t deadline;        /* ns without a lane until the endpoint fails; HA_PATIENCE times as long while the peer answers */
     uint64_t standby_delay;   /* ns after which slot 1 does not wait for slot 0 */
     uint64_t cooldown;        /* ns between closing a lane and rebuilding it */
-    uint64_t linger;          /* ns that a side stays to answer when both have let go, if it hears nothing more */
+    uint64_t linger;          /* ns that a side which hears nothing stays: to answer when both have let go, to tell that it has failed */
     uint64_t drain_timeout;   /* ns that a failing endpoint waits for its queue pairs */
     uint64_t rtx_min, rtx_max; /* ns, retransmission of records */
     uint64_t failback;        /* ns that the preferred lane must have been ready before work goes
