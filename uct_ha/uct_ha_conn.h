@@ -143,6 +143,7 @@ struct uct_ha_lane {
     struct uct_ha_held *held;    /* ring of rx_depth */
     uint8_t             closing; /* close_k is known: tell when rx_done reaches it */
     uint8_t             marker;  /* drain marker posted */
+    uint8_t             drained; /* ... and come back, or not needed */
     uint8_t             flushed; /* a flushed receive was polled: no more messages come */
     uint32_t            close_k;
     uint8_t             rejects;  /* `rejected` says which operation, and why */
@@ -154,7 +155,6 @@ struct uct_ha_lane {
     uint8_t             fence_fails; /* modify(ERR) was refused so often; 0 = the device has stopped it */
     uint8_t             settled;  /* atomic, too */
     uint8_t             connected;/* was READY: the peer may have posted on it */
-    uint8_t             drained;
     uint8_t             busy;     /* a job works on it: must not be destroyed */
     uint8_t             reads;    /* the latest PSN read since the fence succeeded */
     uint8_t             read_fails;

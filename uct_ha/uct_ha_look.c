@@ -68,8 +68,8 @@ void uct_ha_look_begin_locked(struct uct_ha_peer *peer, int slot)
     }
     ucs_list_for_each(conn, &peer->conns, peer_link) {
         lane = conn->lane[slot];
-        if (job->count < LANES && lane != NULL && !lane->fenced && !lane->busy && lane->connected &&
-            conn->pair.lane[slot].act == conn->pair.epoch) {
+        if (job->count < LANES && lane != NULL && !uct_ha_lane_is_fenced(lane) && !lane->busy &&
+            lane->connected && conn->pair.lane[slot].act == conn->pair.epoch) {
             lane->busy = 1;
             job->lane[job->count++] = lane;
         }
