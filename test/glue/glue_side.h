@@ -25,7 +25,7 @@
 #define AM_ID      5
 #define AM_SLOTS   128
 #define AM_SLOT    1024
-#define PATIENCE_S 30 /* only a hang takes so long */
+#define PATIENCE_S 60 /* only a hang takes so long */
 
 enum { A0, A1, B0, B1 }; /* rails as the fake counts them */
 

@@ -27,15 +27,16 @@ static void open_many(void)
 
 static void test_hundreds_fail_over_at_once(void **state)
 {
-    uint64_t start, in_switch;
+    uint64_t start, opening, failing_over, in_switch;
 
     (void)state;
     world_open_small(90, SOFT_ROCE_CQE, "RX_QUEUE_LEN=128 DEAD_PEER=20s CONNECT_TIMEOUT=60s "
                      "HEARTBEAT=500ms TIMEOUT=18 RTO=5s RTO_MAX=5s");
     start = now_ns();
     open_many();
+    opening = now_ns() - start;
     print_message("%u connections on both sides in %.1f s, receive buffers %.0f KiB each\n", MANY,
-                  (double)(now_ns() - start) / 1e9, (double)stats().rx_bytes / 1024 / (2 * MANY));
+                  (double)opening / 1e9, (double)stats().rx_bytes / 1024 / (2 * MANY));
     assert_int_equal(stats().rx_bytes, 2ull * MANY * 2 * BUFFERS * SEG_SIZE);
 
     for (int i = 0; i < MANY; i++) {
@@ -47,8 +48,11 @@ static void test_hundreds_fail_over_at_once(void **state)
     pump_until(am_all_here());
     flush_all();
     pump_until(stats().failovers >= 2 * MANY);
-    print_message("all failed over in %.2f s\n", (double)(now_ns() - start) / 1e9);
-    assert_true(now_ns() - start < 10000000000ull);
+    failing_over = now_ns() - start;
+    print_message("all failed over in %.2f s\n", (double)failing_over / 1e9);
+    /* Both are nothing but work of this machine: on a slow or busy one, or under TSan, both take
+     * longer. Usual are 0.7 (plain) to 2 times. */
+    assert_true(failing_over < 5 * opening);
     assert_int_equal(fake_counts().mr_regs_in_switch, in_switch);
     assert_int_equal(stats().rx_bytes, 2ull * MANY * 2 * BUFFERS * SEG_SIZE);
     assert_int_equal(stats().ep_errors, 0);
