@@ -261,6 +261,12 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
      "Prefer InfiniBand rails to RoCE ones where UCX finds both equally good.",
      IFACE_FIELD(prefer_ib), UCS_CONFIG_TYPE_BOOL},
 
+    {"SPREAD", "n",
+     "Divide the peers of a process among rails that UCX finds equally good, by chance;\n"
+     "n: the first of them carries them all, the others only large messages and standbys.\n"
+     "Give the same to all processes.",
+     IFACE_FIELD(spread), UCS_CONFIG_TYPE_BOOL},
+
     {"CONTROL", "auto",
      "What carries connection set-up, heartbeats and failover messages: ud datagrams\n"
      "on the rails themselves, tcp over another network, or auto: ud, and tcp where a\n"

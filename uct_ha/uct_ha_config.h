@@ -93,6 +93,7 @@ struct uct_ha_iface_config {
     char *zones;              /* ZONES: see topo/ha_zone.h; UCX's, valid while opening */
     int   allow_unknown_zone;
     int   prefer_ib;
+    int   spread;
 
     unsigned control;       /* enum uct_ha_control */
     char    *tcp_interface; /* net device of the TCP carrier, "" = choose */

@@ -173,7 +173,7 @@ static ucs_status_t query(uct_iface_h tl_iface, uct_iface_attr_t *attr)
     attr->bandwidth.dedicated = 0;
     attr->latency             = ucs_linear_func_make(limits->latency, 1e-9);
     attr->overhead            = 75e-9;
-    attr->priority            = 10 + (iface->match.prefer_ib && addr.link_layer == HA_LINK_IB);
+    attr->priority            = ha_match_priority(&iface->match, addr.link_layer, iface->cookie);
     return UCS_OK;
 }
 

@@ -180,6 +180,7 @@ static void take_zones(struct uct_ha_iface *iface)
     iface->config.zones             = NULL;
     iface->match.allow_unknown_zone = iface->config.allow_unknown_zone;
     iface->match.prefer_ib          = iface->config.prefer_ib;
+    iface->match.spread             = iface->config.spread;
 }
 
 static void choose_places(struct uct_ha_iface *iface)

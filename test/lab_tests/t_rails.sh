@@ -179,10 +179,38 @@ three_rails() {
     guest both 'rdma link delete rxe_c'
 }
 
+# The first rail of all is UCX's choice among equals; with SPREAD it is either, by chance, and
+# both sides make the same choice.
+chosen() { # the rail of the first lane, as each host says
+    grep -ohE 'ep_cfg\[[0-9]+\]:.*\(ha_rc/rxe_[ab]:1' "$job_log" | grep -oE 'rxe_[ab]' | sort -u | paste -sd' '
+}
+
+spread() {
+    local said="UCX_LOG_LEVEL=info" seen="" tries=0
+    job "rails alike" "$said" "$said"
+    if ((job_status == 0)) && [[ $(chosen) == rxe_a ]]; then
+        ok "of equal rails the first one is taken"
+    else
+        not_ok "of equal rails the first one is taken" "status $job_status, '$(chosen)'"
+    fi
+    while ((tries < 16)) && [[ $seen != *rxe_a* || $seen != *rxe_b* ]]; do
+        tries=$((tries + 1))
+        job "spread $tries" "$said UCX_HA_RC_SPREAD=y" "$said UCX_HA_RC_SPREAD=y"
+        ((job_status == 0)) && [[ $(chosen) == rxe_[ab] ]] || break
+        seen+=" $(chosen)"
+    done
+    if ((job_status == 0)) && [[ $seen == *rxe_a* && $seen == *rxe_b* ]]; then
+        ok "SPREAD=y takes either of two equal rails" "$seen"
+    else
+        not_ok "SPREAD=y takes either of two equal rails" "status $job_status, seen '$seen'"
+    fi
+}
+
 planted
 dead_at_start
 different_numbers
 zones
 separate_fabrics
 three_rails
+spread
 finish

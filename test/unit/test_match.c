@@ -90,12 +90,80 @@ static void test_address_families_never_meet(void **state)
     assert_int_equal(match(lost, lost, defaults), HA_MATCH_NETWORK);
 }
 
+/* ---- priorities --------------------------------------------------------------------------- */
+
+static uint64_t draw(void)
+{
+    static uint64_t state = 20261122;
+
+    state = state * 6364136223846793005ull + 1442695040888963407ull;
+    return state >> 33;
+}
+
+static unsigned priority(int prefer_ib, int spread, uint8_t link_layer)
+{
+    struct ha_match_opts opts = { .prefer_ib = prefer_ib, .spread = spread };
+
+    return ha_match_priority(&opts, link_layer, draw());
+}
+
+/* One side that prefers InfiniBand is enough, whatever the draws. */
+static void test_infiniband_before_chance(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 10000; i++) {
+        unsigned spread = draw() & 1;
+        unsigned ib     = priority(1, spread, HA_LINK_IB) + priority(0, spread, HA_LINK_IB);
+        unsigned roce   = priority(1, spread, HA_LINK_ETHERNET) + priority(0, spread, HA_LINK_ETHERNET);
+
+        assert_true(ib > roce);
+        assert_in_range(ib, 1, 255); /* UCX adds both sides' in a byte */
+    }
+    assert_int_equal(priority(1, 0, HA_LINK_ETHERNET), priority(0, 0, HA_LINK_IB));
+}
+
+/* Of the rails of two processes, each on a fabric of its own, UCX takes the first with the
+ * largest sum: how many of 10000 pairs of processes take each? */
+static void count_choices(unsigned rails, int spread, unsigned *count)
+{
+    for (unsigned pair = 0; pair < 10000; pair++) {
+        unsigned best = 0, chosen = 0;
+
+        for (unsigned i = 0; i < rails; i++) {
+            unsigned sum = priority(1, spread, HA_LINK_IB) + priority(1, spread, HA_LINK_IB);
+
+            if (sum > best) {
+                best   = sum;
+                chosen = i;
+            }
+        }
+        count[chosen]++;
+    }
+}
+
+static void test_peers_are_spread(void **state)
+{
+    (void)state;
+    for (unsigned rails = 1; rails <= 8; rails++) {
+        unsigned count[8] = { 0 }, first[8] = { 0 };
+
+        count_choices(rails, 1, count);
+        count_choices(rails, 0, first);
+        for (unsigned i = 0; i < rails; i++) { /* ties go to the first ones */
+            assert_in_range(count[i], 10000 / rails * 7 / 10, 10000 / rails * 13 / 10);
+        }
+        assert_int_equal(first[0], 10000);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_zones_before_networks),
         cmocka_unit_test(test_a_remedy_for_each_reason),
         cmocka_unit_test(test_address_families_never_meet),
+        cmocka_unit_test(test_infiniband_before_chance),
+        cmocka_unit_test(test_peers_are_spread),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,6 +66,23 @@ enum ha_match ha_match_rails(const struct ha_match_rail *a, const struct ha_matc
     return network_allows(a, b) ? HA_MATCH_NETWORK : HA_MATCH_OTHER_NETWORK;
 }
 
+#define PRIORITY      10 /* above UCX's software transports */
+#define PRIORITY_DRAW 15 /* at most; below half of what InfiniBand gets, as two draws are added */
+#define PRIORITY_IB   32
+
+uint8_t ha_match_priority(const struct ha_match_opts *opts, uint8_t link_layer, uint64_t draw)
+{
+    unsigned priority = PRIORITY;
+
+    if (opts->prefer_ib && link_layer == HA_LINK_IB) {
+        priority += PRIORITY_IB;
+    }
+    if (opts->spread) {
+        priority += draw & PRIORITY_DRAW;
+    }
+    return (uint8_t)priority;
+}
+
 const char *ha_match_text(enum ha_match match)
 {
     switch (match) {

@@ -23,7 +23,8 @@ struct ha_match_rail {
 
 struct ha_match_opts {
     int allow_unknown_zone; /* rails of which one has no zone may talk */
-    int prefer_ib;          /* InfiniBand before RoCE: the priority that UCX is told */
+    int prefer_ib;          /* InfiniBand before RoCE, and */
+    int spread;             /* equals by chance: both by the priority that UCX is told */
 };
 
 enum ha_match {
@@ -46,6 +47,11 @@ enum ha_match ha_match_rails(const struct ha_match_rail *a, const struct ha_matc
 
 /* Of one IP network, by addresses and prefix lengths alone. */
 int ha_same_network(const struct ha_rail_addr *a, const struct ha_rail_addr *b);
+
+/* What decides where UCX finds several rails equally good: it takes the pair of rails with the largest
+ * sum of both sides' priorities, so both see the same winner, and each pair of interfaces may see another
+ * one. draw: any bits, drawn once by each interface. At most 127 (UCX adds two in 8 bits). */
+uint8_t ha_match_priority(const struct ha_match_opts *opts, uint8_t link_layer, uint64_t draw);
 
 /* "the same zone", "another link layer"... constant. */
 const char *ha_match_text(enum ha_match match);
