@@ -92,6 +92,7 @@ static void test_credits(void **state)
     ep_open(0, 0);
     ep_open(1, 0);
     am_exchange(0, 3);
+    wait_standbys(2); /* they have receives of their own */
     few = stats().rx_bytes;
     assert_in_range(send_to_deaf_ears(), 4, 8);
     assert_int_equal(stats().rx_bytes, few);
@@ -114,6 +115,7 @@ static void test_credits_without_memory(void **state)
     ep_open(0, 0);
     ep_open(1, 0);
     am_exchange(0, 3);
+    wait_standbys(2); /* they have receives of their own */
     few = stats().rx_bytes;
     am_post(0, 0, 1000);
     pump_until(am_all_here());
