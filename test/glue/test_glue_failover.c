@@ -265,9 +265,9 @@ static void test_rail_without_answers(void **state)
 static void test_rail_that_answers_late(void **state)
 {
     (void)state;
-    redundant_open(58, "HEARTBEAT=50ms");
-    fake_set(A0, FAKE_CTL_DELAY_US, 70000);
-    pump_ms(1000);
+    redundant_open(58, "HEARTBEAT=150ms");
+    fake_set(A0, FAKE_CTL_DELAY_US, 200000);
+    pump_ms(2000);
     assert_int_equal(stats().failovers, 0);
     post_some();
     redundant_check();
