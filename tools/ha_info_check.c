@@ -8,6 +8,7 @@
 #include "topo/ha_match.h"
 #include "uct_ha/uct_ha_config.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -86,6 +87,22 @@ static void check_rails(const struct info *info, struct list *list)
     }
 }
 
+static void check_open(const struct info *info, int i, struct list *list)
+{
+    int                  error   = -info->rail[i].error;
+    struct info_finding *finding = add(list, INFO_PROBLEM, "cannot-open", info->topo[i].name);
+
+    if (error == ENOKEY) {
+        say(finding, "no partition key at the index that UCX_HA_RC_PKEY_INDEX names");
+        advise(finding, "choose an entry that every rail has (/sys/class/infiniband/*/ports/*/pkeys), or unset it");
+        return;
+    }
+    say(finding, "cannot be opened: %s", strerror(error));
+    advise(finding, "%s", info->config.gid_index >= 0 ?
+           "set UCX_HA_RC_GID_INDEX=-1, or to an index that every rail has (ibv_devinfo -v)" :
+           "look at dmesg and at the rights of /dev/infiniband/uverbs*");
+}
+
 static void check_rail(const struct info *info, int i, struct list *list)
 {
     const struct info_rail *rail = &info->rail[i];
@@ -93,11 +110,7 @@ static void check_rail(const struct info *info, int i, struct list *list)
     struct info_finding    *finding;
 
     if (rail->error != 0) {
-        finding = add(list, INFO_PROBLEM, "cannot-open", name);
-        say(finding, "cannot be opened: %s", strerror(-rail->error));
-        advise(finding, "%s", info->config.gid_index >= 0 ?
-               "set UCX_HA_RC_GID_INDEX=-1, or to an index that every rail has (ibv_devinfo -v)" :
-               "look at dmesg and at the rights of /dev/infiniband/uverbs*");
+        check_open(info, i, list);
         return;
     }
     if (!rail->facts.active) {
@@ -206,6 +219,20 @@ static void check_apm(const struct info *info, int i, struct list *list)
     }
 }
 
+/* Two limited members of a partition do not reach each other. */
+static void check_partition(const struct info *info, int i, struct list *list)
+{
+    unsigned             pkey = info->rail[i].addr.pkey;
+    struct info_finding *finding;
+
+    if (info->rail[i].error == 0 && pkey != 0 && (pkey & HA_PKEY_FULL) == 0) {
+        finding = add(list, INFO_NOTE, "limited-member", info->topo[i].name);
+        say(finding, "partition key 0x%04x is that of a limited member: it reaches full members only", pkey);
+        advise(finding, "for jobs among such hosts make them full members in the subnet manager, or choose another "
+               "entry by UCX_HA_RC_PKEY_INDEX");
+    }
+}
+
 /* What a job on this rail could prove after a failover, and how. */
 static void check_proof(const struct info *info, int i, struct list *list)
 {
@@ -296,6 +323,7 @@ int info_check(const struct info *info, struct info_finding *findings, int max)
             check_pair(info, i, &list);
             check_subnets(info, i, &list);
             check_apm(info, i, &list);
+            check_partition(info, i, &list);
             check_proof(info, i, &list);
             check_timers(info, i, &list);
         }

@@ -94,6 +94,7 @@ static void print_open_rail(const struct info_rail *rail, FILE *out)
     string_field(out, "gid", info_gid_text(rail->addr.gid, gid));
     string_field(out, "gid_type", ha_gid_kind_name(rail->facts.gid_kind));
     fprintf(out, "\"gid_index\":%d,\"prefix_len\":%u,", rail->facts.gid_index, rail->addr.prefix_len);
+    fprintf(out, "\"pkey\":\"0x%04x\",", rail->addr.pkey);
     string_field(out, "zone", rail->zone);
     string_field(out, "firmware", rail->facts.firmware);
     string_field(out, "apm", !rail->facts.apm_capable ? "none" : rail->facts.apm_armed == 1 ? "armed" : "capable");

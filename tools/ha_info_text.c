@@ -90,7 +90,8 @@ static void print_rail(const struct info *info, int i, FILE *out)
     } else {
         fprintf(out, "  address    none");
     }
-    fprintf(out, ", LID %u, zone %s\n", rail->addr.lid, rail->zone[0] != '\0' ? rail->zone : "none");
+    fprintf(out, ", LID %u, partition key 0x%04x, zone %s\n", rail->addr.lid, rail->addr.pkey,
+            rail->zone[0] != '\0' ? rail->zone : "none");
     print_place(&info->topo[i], out);
     print_budget(rail, out);
     if (rail->window_ns == HA_WINDOW_FOREVER) {

@@ -47,6 +47,7 @@ void uct_ha_addr_pack_rail(const struct uct_ha_rail_where *where, struct uct_ha_
     put16(packed->lid, where->addr.lid);
     memcpy(packed->gid, where->addr.gid, sizeof(packed->gid));
     put32(packed->zone, where->zone);
+    put16(packed->pkey, where->addr.pkey);
 }
 
 static int mtu_is_valid(unsigned mtu)
@@ -68,7 +69,8 @@ int uct_ha_addr_unpack_rail(const struct uct_ha_packed_rail *packed, struct uct_
     where->addr.lid        = get16(packed->lid);
     where->place           = packed->place;
     memcpy(where->addr.gid, packed->gid, sizeof(packed->gid));
-    where->zone = get32(packed->zone);
+    where->zone      = get32(packed->zone);
+    where->addr.pkey = get16(packed->pkey);
     return 0;
 }
 

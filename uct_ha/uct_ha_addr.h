@@ -15,14 +15,14 @@
 #include "topo/ha_match.h"
 #include "verbs/ha_rail.h"
 
-#define UCT_HA_ADDR_VERSION 3 /* of its control packets, too: both change together */
+#define UCT_HA_ADDR_VERSION 4
 
 /* Place of a rail among the two of its pair, in the order of their names. It
  * tells the two apart where a link-local GID does not say which network it
  * belongs to. */
 #define UCT_HA_PLACE_ALONE HA_PLACE_ALONE
 
-struct uct_ha_packed_rail { /* 28 bytes */
+struct uct_ha_packed_rail { /* 30 bytes */
     uint8_t version;
     uint8_t link_layer;
     uint8_t prefix_len;
@@ -31,9 +31,10 @@ struct uct_ha_packed_rail { /* 28 bytes */
     uint8_t lid[2];
     uint8_t gid[16];
     uint8_t zone[4]; /* hash of its name, 0 = none */
+    uint8_t pkey[2]; /* 0 = unknown */
 };
 
-struct uct_ha_packed_iface { /* 53 bytes */
+struct uct_ha_packed_iface { /* 55 bytes */
     uint8_t version;
     uint8_t slots;
     uint8_t cookie[8];

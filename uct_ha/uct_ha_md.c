@@ -126,6 +126,7 @@ static ucs_status_t status_of_errno(int ret)
     case ENODEV:
     case ENOENT:
     case EADDRNOTAVAIL:
+    case ENOKEY:
         return UCS_ERR_NO_DEVICE;
     case ENOMEM:
         return UCS_ERR_NO_MEMORY;
@@ -153,6 +154,10 @@ static ucs_status_t open_rail(const char *name, const struct uct_ha_md_config *c
     } else if (ret == -EADDRNOTAVAIL) {
         ucs_diag("ha: rail %s has no usable GID. Give its network interface an address",
                  name);
+    } else if (ret == -ENOKEY) {
+        ucs_error("UCX_" UCT_HA_CONFIG_PREFIX "PKEY_INDEX=%u: rail %s has no partition key there. "
+                  "Choose another index, or ask for one in the subnet manager",
+                  config->pkey_index, name);
     } else {
         ucs_diag("ha: cannot open rail %s: %s", name, strerror(-ret));
     }

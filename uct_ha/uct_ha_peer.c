@@ -160,6 +160,7 @@ void uct_ha_peer_set_rail(struct uct_ha_peer *peer, int slot,
 {
     struct uct_ha_peer_rail *rail = &peer->rail[slot];
     ha_zone_t                zone;
+    uint16_t                 pkey;
 
     if (slot >= peer->iface->slots || where->addr.mtu == 0) {
         return; /* nothing is known of that rail yet: keep what we had */
@@ -167,10 +168,16 @@ void uct_ha_peer_set_rail(struct uct_ha_peer *peer, int slot,
     if (rail->known && !same_path(&rail->where, where)) {
         uct_ha_peer_resolve_anew(peer, slot);
     }
-    zone             = rail->where.zone;
-    rail->where      = *where;
-    rail->where.zone = where->zone != 0 ? where->zone : zone; /* control packets have none */
-    rail->ud_qpn     = ud_qpn;
+    zone         = rail->where.zone;
+    pkey         = rail->where.addr.pkey;
+    rail->where  = *where;
+    rail->ud_qpn = ud_qpn;
+    if (where->zone == 0) { /* control packets have neither */
+        rail->where.zone = zone;
+    }
+    if (where->addr.pkey == 0) {
+        rail->where.addr.pkey = pkey;
+    }
     judge(peer, slot);
 }
 

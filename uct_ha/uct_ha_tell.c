@@ -76,7 +76,8 @@ static int is_news(const struct uct_ha_rail_where *own, const struct uct_ha_rail
         hash = (hash ^ peer->addr.gid[i]) * 1099511628211ull;
     }
     hash = (hash ^ own->addr.lid ^ (uint64_t)peer->addr.lid << 16 ^ (uint64_t)peer->zone << 32) *
-           1099511628211ull | 1;
+           1099511628211ull;
+    hash = (hash ^ own->addr.pkey ^ (uint64_t)peer->addr.pkey << 16) * 1099511628211ull | 1;
     for (int i = 0; i < TOLD_MAX; i++) {
         free_slot = 0;
         if (__atomic_compare_exchange_n(&told[i], &free_slot, hash, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
@@ -95,6 +96,7 @@ static const char *addr_text(const struct ha_rail_addr *addr, char *buf, size_t 
     static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
     char                 ip[INET6_ADDRSTRLEN];
     uint8_t              subnet[16] = { 0 };
+    size_t               length;
 
     if (addr->mtu == 0) {
         snprintf(buf, size, "no address yet");
@@ -107,13 +109,17 @@ static const char *addr_text(const struct ha_rail_addr *addr, char *buf, size_t 
     } else {
         snprintf(buf, size, "%s/%d", inet_ntop(AF_INET6, addr->gid, ip, sizeof(ip)), addr->prefix_len);
     }
+    if (addr->pkey != 0 && addr->pkey != (HA_PKEY_FULL | HA_PKEY_PARTITION)) { /* not the default one */
+        length = strlen(buf);
+        snprintf(buf + length, size - length, ", partition key 0x%04x", addr->pkey);
+    }
     return buf;
 }
 
 void uct_ha_tell_unreachable(const struct uct_ha_iface *iface, const struct uct_ha_rail_where *own,
                              const struct uct_ha_rail_where *peer, enum ha_match match)
 {
-    char own_text[80], peer_text[80];
+    char own_text[112], peer_text[112];
 
     if (!ucs_log_is_enabled(UCS_LOG_LEVEL_DIAG) || !is_news(own, peer, match)) {
         return;

@@ -60,7 +60,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         fuzz_expect(uct_ha_addr_match(&a, &b, &opts) == uct_ha_addr_match(&b, &a, &opts),
                     "one side can talk to the other, but not the other way round");
-        fuzz_expect(uct_ha_addr_match(&a, &a, &opts) || (!allow && a.zone == 0),
+        fuzz_expect(uct_ha_addr_match(&a, &a, &opts) || (!allow && a.zone == 0) ||
+                    (a.addr.pkey != 0 && (a.addr.pkey & HA_PKEY_FULL) == 0),
                     "a rail cannot talk to one like it");
         fuzz_expect(a.zone == 0 || b.zone == 0 || a.zone == b.zone ||
                     !uct_ha_addr_match(&a, &b, &opts), "rails of different zones match");

@@ -47,6 +47,13 @@ void fake_change_mac(int index)
     pthread_mutex_unlock(&fake.lock);
 }
 
+void fake_partition(int index, uint16_t pkey)
+{
+    pthread_mutex_lock(&fake.lock);
+    fake.rail[index].addr.pkey = pkey;
+    pthread_mutex_unlock(&fake.lock);
+}
+
 struct ha_rail_limits *fake_limits(int rail)
 {
     return &fake.rail[rail].limits;

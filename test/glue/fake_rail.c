@@ -170,7 +170,6 @@ int fake_rail_add(const char *name, unsigned net, unsigned host)
     rail->addr.link_layer = HA_LINK_ETHERNET;
     rail->addr.prefix_len = 120;
     rail->addr.mtu        = 1024;
-    rail->addr.port       = 1;
     rail->limits = (struct ha_rail_limits) {
         .max_qp = 4096, .max_qp_wr = 16384, .max_sge = FAKE_SGE_MAX,
         .max_cqe = fake.max_cqe, .max_rd_init = 16, .max_rd_resp = 16, .max_msg_size = 1u << 31,

@@ -42,6 +42,7 @@ void fake_port_silently(int rail, int up);
 void fake_readdress(int rail, unsigned host);
 void fake_move_gid(int rail);
 void fake_change_mac(int rail);
+void fake_partition(int rail, uint16_t pkey); /* nobody is told, and the network does not mind */
 
 /* The next datagram port on this rail gets this number: a new process may well have
  * the numbers of the one before. */

@@ -76,6 +76,38 @@ static void test_standby_in_another_zone(void **state)
     assert_int_equal(world.side[0].errors + world.side[1].errors, 0);
 }
 
+/* Side 0 is in other partitions than side 1: none is reachable, or only the first rails. */
+static void test_other_partition(void **state)
+{
+    (void)state;
+    world_open(305, "");
+    side_close(0);
+    fake_partition(A0, 0x8001);
+    fake_partition(A1, 0x8001);
+    fake_partition(B0, 0x8002);
+    side_close(1);
+    side_open(0, "");
+    side_open(1, "");
+    assert_false(reachable(0));
+    assert_false(reachable(1));
+    side_close(0);
+    fake_partition(A0, 0x0002); /* a limited member, of a full one */
+    fake_partition(B1, 0x8003);
+    side_close(1);
+    side_open(0, "");
+    side_open(1, "");
+    assert_true(reachable(0));
+    assert_true(reachable(1));
+    ep_open(0, 0);
+    ep_open(1, 0);
+    am_exchange(0, 100);
+    flush_all();
+    pump_ms(500);
+    assert_int_equal(stats().pairs, 2);
+    assert_int_equal(stats().standbys, 0);
+    assert_int_equal(world.side[0].errors + world.side[1].errors, 0);
+}
+
 static char     said[512];
 static unsigned times_said;
 
@@ -138,6 +170,7 @@ int glue_zones(void)
         GLUE_TEST(test_unknown_zone),
         GLUE_TEST(test_accepting_side_believes_the_zones_it_is_told),
         GLUE_TEST(test_standby_in_another_zone),
+        GLUE_TEST(test_other_partition),
         GLUE_TEST(test_says_why_it_is_not_reachable),
     };
 

@@ -136,6 +136,7 @@ int md_setup(void **state)
     unsetenv("UCX_HA_RC_RAILS");
     unsetenv("UCX_HA_RC_ENABLE_BACKUP");
     unsetenv("UCX_HA_RC_SL");
+    unsetenv("UCX_HA_RC_PKEY_INDEX");
     unsetenv("UCX_HA_RC_PATH_MTU");
     setenv("UCX_HA_RC_RCACHE", "n", 1);
     return 0;

@@ -48,8 +48,9 @@ static void test_rail_round_trip(void **state)
     struct uct_ha_packed_rail packed;
 
     (void)state;
-    in.addr.lid = 0xbeef;
-    in.zone     = 0x89abcdef;
+    in.addr.lid  = 0xbeef;
+    in.addr.pkey = 0x8123;
+    in.zone      = 0x89abcdef;
     uct_ha_addr_pack_rail(&in, &packed);
     assert_int_equal(uct_ha_addr_unpack_rail(&packed, &out), 0);
     assert_memory_equal(in.addr.gid, out.addr.gid, sizeof(in.addr.gid));
@@ -59,6 +60,8 @@ static void test_rail_round_trip(void **state)
     assert_int_equal(out.place, 1);
     assert_true(out.zone == 0x89abcdef);
     assert_int_equal(packed.zone[0], 0x89);
+    assert_int_equal(out.addr.pkey, 0x8123);
+    assert_int_equal(packed.pkey[0], 0x81);
 }
 
 static void test_iface_round_trip(void **state)

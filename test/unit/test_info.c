@@ -207,6 +207,15 @@ static void test_proof(void **state)
     expect("proof-count:a:1", 0);
 }
 
+static void test_limited_member(void **state)
+{
+    (void)state;
+    info.rail[0].addr.pkey = 0x8001;
+    expect("", 0);
+    info.rail[0].addr.pkey = 0x0001;
+    expect("limited-member:a:1", 0);
+}
+
 static void test_apm(void **state)
 {
     (void)state;
@@ -287,6 +296,7 @@ int main(void)
         TEST(test_subnets),
         TEST(test_subnets_of_any_length),
         TEST(test_apm),
+        TEST(test_limited_member),
         TEST(test_proof),
         TEST(test_timers),
         TEST(test_retries),

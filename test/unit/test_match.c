@@ -76,6 +76,27 @@ static void test_a_remedy_for_each_reason(void **state)
     assert_non_null(strstr(ha_match_remedy(HA_MATCH_OTHER_NETWORK), "UCX_HA_RC_GID_INDEX"));
 }
 
+static enum ha_match match_keys(uint16_t a, uint16_t b)
+{
+    struct ha_match_rail one = ib(1, 1, 5), other = ib(1, 2, 5);
+
+    one.addr.pkey   = a;
+    other.addr.pkey = b;
+    return match(one, other, defaults);
+}
+
+static void test_partitions(void **state)
+{
+    (void)state;
+    assert_int_equal(match_keys(0xffff, 0xffff), HA_MATCH_ZONE);
+    assert_int_equal(match_keys(0xffff, 0x7fff), HA_MATCH_ZONE); /* one full member is enough */
+    assert_int_equal(match_keys(0x7fff, 0x7fff), HA_MATCH_OTHER_PARTITION);
+    assert_int_equal(match_keys(0x8001, 0xffff), HA_MATCH_OTHER_PARTITION); /* though of one zone */
+    assert_int_equal(match_keys(0x8001, 0), HA_MATCH_ZONE); /* unknown */
+    assert_int_equal(match_keys(0, 0x0001), HA_MATCH_ZONE);
+    assert_non_null(strstr(ha_match_remedy(HA_MATCH_OTHER_PARTITION), "UCX_HA_RC_PKEY_INDEX"));
+}
+
 /* A rail that lost its IPv4 address for a moment has a link-local one. */
 static void test_address_families_never_meet(void **state)
 {
@@ -162,6 +183,7 @@ int main(void)
         cmocka_unit_test(test_zones_before_networks),
         cmocka_unit_test(test_a_remedy_for_each_reason),
         cmocka_unit_test(test_address_families_never_meet),
+        cmocka_unit_test(test_partitions),
         cmocka_unit_test(test_infiniband_before_chance),
         cmocka_unit_test(test_peers_are_spread),
     };

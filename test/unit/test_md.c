@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <ucs/debug/log_def.h>
+
 static void test_no_device_is_no_domain(void **state)
 {
     uct_md_resource_desc_t found[HA_RAILS_MAX];
@@ -175,6 +177,33 @@ static void test_standby_that_does_not_open(void **state)
     assert_int_equal(open_md("b:1", &md), UCS_ERR_NO_DEVICE);
 }
 
+static char last_error[256];
+
+static ucs_log_func_rc_t keep_error(const char *file, unsigned line, const char *function,
+                                    ucs_log_level_t level, const ucs_log_component_config_t *config,
+                                    const char *message, va_list args)
+{
+    (void)file, (void)line, (void)function, (void)config;
+    if (level == UCS_LOG_LEVEL_ERROR) {
+        vsnprintf(last_error, sizeof(last_error), message, args);
+    }
+    return UCS_LOG_FUNC_RC_STOP;
+}
+
+static void test_partition_key_that_is_not_there(void **state)
+{
+    uct_md_h md;
+
+    (void)state;
+    add_rail("a:1");
+    setenv("UCX_HA_RC_PKEY_INDEX", "3", 1);
+    rails[0].open_error = -ENOKEY;
+    ucs_log_push_handler(keep_error);
+    assert_int_equal(open_md("a:1", &md), UCS_ERR_NO_DEVICE);
+    ucs_log_pop_handler();
+    assert_non_null(strstr(last_error, "UCX_HA_RC_PKEY_INDEX=3: rail a:1 has no partition key there"));
+}
+
 static void test_options_reach_the_rail(void **state)
 {
     uct_md_h md;
@@ -230,6 +259,7 @@ int main(void)
         cmocka_unit_test_setup(test_bad_groups_give_no_domain, md_setup),
         cmocka_unit_test_setup(test_backup_switched_off, md_setup),
         cmocka_unit_test_setup(test_standby_that_does_not_open, md_setup),
+        cmocka_unit_test_setup(test_partition_key_that_is_not_there, md_setup),
         cmocka_unit_test_setup(test_options_reach_the_rail, md_setup),
         cmocka_unit_test_setup(test_attributes, md_setup)
     };

@@ -48,11 +48,21 @@ static int network_allows(const struct ha_match_rail *a, const struct ha_match_r
     return same_place(a, b);
 }
 
+/* As InfiniBand has it: the partition must be the same and one of the two a full member.
+ * Packets of another one are dropped without a word. */
+static int partitions_meet(uint16_t a, uint16_t b)
+{
+    return a == 0 || b == 0 || (((a ^ b) & HA_PKEY_PARTITION) == 0 && ((a | b) & HA_PKEY_FULL) != 0);
+}
+
 enum ha_match ha_match_rails(const struct ha_match_rail *a, const struct ha_match_rail *b,
                              const struct ha_match_opts *opts)
 {
     if (a->addr.mtu != 0 && b->addr.mtu != 0 && a->addr.link_layer != b->addr.link_layer) {
         return HA_MATCH_OTHER_LINK;
+    }
+    if (!partitions_meet(a->addr.pkey, b->addr.pkey)) {
+        return HA_MATCH_OTHER_PARTITION;
     }
     if (families_differ(a, b)) {
         return HA_MATCH_OTHER_NETWORK;
@@ -92,6 +102,7 @@ const char *ha_match_text(enum ha_match match)
     case HA_MATCH_OTHER_ZONE:    return "another zone";
     case HA_MATCH_UNKNOWN_ZONE:  return "no zone on one side";
     case HA_MATCH_OTHER_NETWORK: return "another network";
+    case HA_MATCH_OTHER_PARTITION: return "another partition, or no full member of it";
     }
     return "?";
 }
@@ -111,6 +122,9 @@ const char *ha_match_remedy(enum ha_match match)
     case HA_MATCH_OTHER_NETWORK:
         return "give both addresses of one IP subnet (IPv4 or IPv6, not one of each), choose GIDs of one by "
                "UCX_HA_RC_GID_INDEX, or, RoCE alone, say by one zone in UCX_HA_RC_ZONES that a router joins them";
+    case HA_MATCH_OTHER_PARTITION:
+        return "choose by UCX_HA_RC_PKEY_INDEX on each host the entry of one partition (ha_info shows its key), "
+               "with one host a full member (0x8000 is set in its key)";
     }
     return "";
 }

@@ -36,9 +36,10 @@ enum ha_match {
     HA_MATCH_OTHER_ZONE,
     HA_MATCH_UNKNOWN_ZONE, /* one has no zone, and that is not allowed */
     HA_MATCH_OTHER_NETWORK,
+    HA_MATCH_OTHER_PARTITION, /* or the same one, and neither is a full member */
 };
 
-/* Same link layer, always. Then zones: the same zone is enough, two different ones
+/* Same link layer and partition, always. Then zones: the same zone is enough, two different ones
  * never match. Where one is unknown and that is allowed, the network decides: IP
  * networks must be equal where both are known, InfiniBand subnet prefixes must be
  * equal, and else the place. */

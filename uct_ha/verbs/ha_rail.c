@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "ha_rail_priv.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -209,6 +210,18 @@ static int fill_limits(struct ha_rail *rail, int numa_node)
     return 0;
 }
 
+/* 0: the table is shorter, the entry is empty, or the driver does not say. */
+static uint16_t query_pkey(const struct ha_rail *rail)
+{
+    __be16 pkey = 0;
+
+    if (ibv_query_pkey(rail->ctx, rail->port, (int)rail->opts.pkey_index, &pkey) != 0 ||
+        (be16toh(pkey) & HA_PKEY_PARTITION) == 0) {
+        return 0;
+    }
+    return be16toh(pkey);
+}
+
 int ha_rail_refresh(struct ha_rail *rail)
 {
     struct ha_rail_addr  addr = {0}, present;
@@ -221,7 +234,7 @@ int ha_rail_refresh(struct ha_rail *rail)
         return -ENODEV;
     }
     addr.link_layer = (uint8_t)link_layer_of(&port);
-    addr.port       = rail->port;
+    addr.pkey       = query_pkey(rail);
     addr.lid        = port.lid;
     addr.mtu        = (uint16_t)mtu_bytes(port.active_mtu);
     if (rail->opts.mtu != 0 && rail->opts.mtu < addr.mtu) {
@@ -277,6 +290,8 @@ static int construct(struct ha_rail *rail)
         status = status < 0 ? status : 0;
         if (status == 0 && rail->opts.gid_index >= 0 && rail->gid_index < 0) {
             status = -EADDRNOTAVAIL;
+        } else if (status == 0 && rail->opts.pkey_index > 0 && rail->up && rail->addr.pkey == 0) {
+            status = -ENOKEY; /* its queue pairs would fail, or reach nobody */
         }
     }
     if (status != 0) {

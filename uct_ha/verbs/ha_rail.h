@@ -26,6 +26,11 @@
 struct ha_rail;
 struct ha_mr;
 
+/* Of a partition key: which partition, and whether this port may talk to all its members (else
+ * only to those that may). */
+#define HA_PKEY_PARTITION 0x7fffu
+#define HA_PKEY_FULL      0x8000u
+
 /* What a peer must know to send to this rail; 24 bytes on the wire. */
 struct ha_rail_addr {
     uint8_t  gid[16];    /* zero on InfiniBand without global routing */
@@ -33,8 +38,7 @@ struct ha_rail_addr {
     uint8_t  link_layer; /* enum ha_link_layer */
     uint8_t  prefix_len; /* of the GID's IPv4/IPv6 network, 0 = unknown (link-local) */
     uint16_t mtu;        /* active path MTU in bytes */
-    uint8_t  port;       /* own port number; informative */
-    uint8_t  reserved;
+    uint16_t pkey;       /* partition key at the chosen index, 0 = unknown */
 };
 
 /* Which atomics that the card executes are atomic to each other. */
@@ -103,7 +107,7 @@ struct ha_rail_event {
 int ha_rail_list(char (*names)[HA_RAIL_NAME_MAX], int max);
 
 /* -ENODEV: no such device or port; -EADDRNOTAVAIL: no usable GID at the
- * requested index; else what the device answered. `opts` of the first opener
+ * requested index; -ENOKEY: the port is ACTIVE and has no partition key there; else what the device answered. `opts` of the first opener
  * win. A rail whose port is down opens: it may come up later. */
 int  ha_rail_open(const char *name, const struct ha_rail_opts *opts,
                   struct ha_rail **rail_p);
