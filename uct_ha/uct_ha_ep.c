@@ -23,7 +23,7 @@ static void tell_single(const struct uct_ha_iface *iface, const struct uct_ha_pe
     }
     ucs_warn("ha_rc: no failover with peer %016lx: %s", (unsigned long)where->cookie,
              where->slots < HA_SLOTS ? "it has a single rail" :
-             "its second rail and ours are in different networks, zones or link layers; "
+             "its second rail and ours are in different networks, zones, partitions or link layers; "
              "see UCX_HA_RC_RAILS and UCX_HA_RC_ZONES");
 }
 
