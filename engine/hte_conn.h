@@ -54,6 +54,7 @@ struct hte_conn {
     char                 remote_device[64];
     _Atomic int32_t      step;       /* enum hte_conn_step; written by the thread only */
     ucp_ep_h             ep;
+    void                *closing;    /* UCX's request to close ep, while it has one */
     bool                 is_unguarded; /* error mode NONE */
     struct hte_keys     *keys;
     struct hte_link_ring posted;     /* slices, in order of seq */
@@ -93,7 +94,7 @@ void hte_conns_mend(struct hte_worker *worker);
 void hte_conns_expire(struct hte_worker *worker, uint64_t timeout);
 void hte_conns_sweep(struct hte_worker *worker); /* connections of closed segments, or gone processes */
 void hte_conns_break_all(struct hte_worker *worker, int error);
-void hte_conns_release_keys(struct hte_worker *worker); /* UCX's worker is about to be destroyed */
+void hte_conns_release(struct hte_worker *worker); /* UCX's worker is about to be destroyed: keys, requests to close */
 void hte_conns_abandon(struct hte_worker *worker); /* UCX's worker is gone, and its requests with it */
 bool hte_conns_are_idle(const struct hte_worker *worker); /* UCX has no request of ours */
 void hte_conns_close(struct hte_worker *worker);   /* politely; nothing may be posted */

@@ -376,7 +376,7 @@ void hte_worker_close(struct hte_worker *worker)
     if (worker->engine == NULL) {
         return; /* never opened */
     }
-    hte_conns_release_keys(worker);
+    hte_conns_release(worker);
     for (i = 0; i < worker->n_rails; ++i) {
         if (worker->rail[i].address != NULL) {
             ucp_worker_release_address(worker->rail[i].ucp, worker->rail[i].address);

@@ -273,6 +273,48 @@ static void test_destroy_under_calls(void **state)
     free(f.memory);
 }
 
+/* ---- a peer that will never answer ---- */
+
+/* Plain shared memory does not notice that a peer is dead, and UCX keeps what it was told to do: a request, its flush, the
+ * close of the connection. Destroying ends all the same. */
+static void destroy_with_dead_peer(int opcode, void (*strike)(struct target *))
+{
+    static const struct hte_option options[] = {{"UCX_TLS", "sm,self"}, {"shutdown_timeout_ms", "100"}};
+    static const struct target_buffer buffer = {.length = SIZE};
+    struct hte_batch_status status;
+    struct hte_request r;
+    struct fixture f;
+    hte_batch_t batch;
+
+    open_with(&f, options, 2, &buffer, 1);
+    r = request(&f, opcode, 0, 0, M);
+    OK(hte_segment_warm(f.engine, f.segment, PATIENCE));
+    strike(&f.target);
+    OK(hte_batch_alloc(f.engine, 1, &batch));
+    OK(hte_batch_submit(f.engine, batch, &r, 1));
+    (void)hte_batch_wait(f.engine, batch, 300, &status);
+    hte_destroy(f.engine);
+    if (strike != target_kill) {
+        target_kill(&f.target);
+    }
+    free(f.memory);
+}
+
+static void test_destroy_with_dead_peer(void **state)
+{
+    static void (*const strikes[])(struct target *) = {target_pause, target_kill};
+    unsigned i;
+
+    (void)state;
+    if (getenv("UCX_TLS") != NULL) {
+        skip(); /* it would override the option */
+    }
+    for (i = 0; i < sizeof(strikes) / sizeof(strikes[0]); ++i) {
+        destroy_with_dead_peer(HTE_WRITE, strikes[i]);
+        destroy_with_dead_peer(HTE_READ, strikes[i]);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -281,6 +323,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_eventfd_of_another),
         cmocka_unit_test(test_bad_eventfd),
         cmocka_unit_test(test_destroy_under_calls),
+        cmocka_unit_test(test_destroy_with_dead_peer),
     };
 
     target_main(argc, argv);
