@@ -97,7 +97,7 @@ static int start_workers(struct hte_engine *engine)
     return error;
 }
 
-/* What does not fail, so that destroy() may be called from here on. */
+/* What does not fail, so that end() may be called from here on. */
 static void init(struct hte_engine *engine)
 {
     hte_regions_init(&engine->regions);
@@ -202,7 +202,8 @@ static void free_batches(struct hte_engine *engine)
     free(batches);
 }
 
-static void destroy(struct hte_engine *engine)
+/* All but the engine itself: what hte_enter() looks at stays. */
+static void end(struct hte_engine *engine)
 {
     struct hte_why why;
     unsigned i;
@@ -235,7 +236,7 @@ static void destroy(struct hte_engine *engine)
     hte_queue_cleanup(&engine->queue);
     pthread_mutex_destroy(&engine->publish_lock);
     hte_settings_cleanup(&engine->settings);
-    free(engine);
+    engine->is_ended = true;
 }
 
 static int check_config(const struct hte_config *config)
@@ -280,17 +281,25 @@ int hte_create(const struct hte_config *config, struct hte_engine **engine_p)
     init(engine);
     error = build(engine, config);
     if (error != HTE_OK) {
-        destroy(engine);
+        hte_destroy(engine);
         return error;
     }
     *engine_p = engine;
     return HTE_OK;
 }
 
+void hte_shutdown(struct hte_engine *engine)
+{
+    if (engine != NULL && !engine->is_ended) {
+        end(engine);
+    }
+}
+
 void hte_destroy(struct hte_engine *engine)
 {
     if (engine != NULL) {
-        destroy(engine);
+        hte_shutdown(engine);
+        free(engine);
     }
 }
 

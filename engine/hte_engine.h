@@ -38,6 +38,7 @@ struct hte_engine {
     pthread_mutex_t      publish_lock; /* one publication at a time; guards version */
     uint64_t             version;
     _Atomic bool         is_closing;  /* hte_destroy() has begun: calls are refused, long ones end soon */
+    bool                 is_ended;    /* hte_shutdown() is through: only hte_enter() may be called */
     _Atomic bool         is_stopping; /* the worker threads cancel everything and end */
     _Atomic uint32_t     calls;       /* threads inside a function of hte.h, but for the next */
     _Atomic uint32_t     waiters;     /* threads that sleep in hte_batch_wait() */

@@ -145,6 +145,14 @@ int hte_create(const struct hte_config *config, struct hte_engine **engine);
  */
 void hte_destroy(struct hte_engine *engine);
 
+/*
+ * hte_destroy() but for its last step, which makes the handle invalid: calls that begin after it are refused (CANCELED) as those
+ * that begin during it are. For programs whose threads cannot know that another one ends the engine: shut it down, see
+ * that every thread has heard of it, then hte_destroy(), which is short. From one thread, not from a callback; a second time, and NULL, are
+ * nothing. BLOCKS: as hte_destroy().
+ */
+void hte_shutdown(struct hte_engine *engine);
+
 /* Each option: key, default, and help. index counts from 0; HTE_ERR_INVALID_ARGUMENT when there are
  * no more. The strings are static. */
 struct hte_option_help {

@@ -273,6 +273,36 @@ static void test_destroy_under_calls(void **state)
     free(f.memory);
 }
 
+/* Calls may go on after hte_shutdown(): all are refused, and nothing that they look at is gone. */
+static void test_calls_after_shutdown(void **state)
+{
+    int (*const calls[])(struct fixture *) = {call_open, call_sync, call_send, call_warm, call_submit, call_wait, call_looks};
+    struct call looks = {.make = call_looks, .error = 1};
+    char name[HTE_NAME_MAX + 1];
+    pthread_t thread;
+    struct fixture f;
+    size_t i;
+
+    (void)state;
+    open_fixture(&f);
+    looks.f = &f;
+    assert_int_equal(pthread_create(&thread, NULL, make_call, &looks), 0);
+    usleep(10000);
+    hte_shutdown(f.engine);
+    pthread_join(thread, NULL);
+    assert_int_equal(looks.error, HTE_ERR_CANCELED);
+    for (i = 0; i < sizeof(calls) / sizeof(calls[0]); ++i) {
+        assert_int_equal(calls[i](&f), HTE_ERR_CANCELED);
+    }
+    assert_int_equal(hte_local_name(f.engine, name, sizeof(name)), HTE_ERR_CANCELED);
+    assert_int_equal(hte_memory_unregister(f.engine, f.memory), HTE_ERR_CANCELED);
+    assert_int_equal(hte_segment_close(f.engine, f.segment), HTE_ERR_CANCELED);
+    hte_shutdown(f.engine);
+    hte_shutdown(NULL);
+    target_stop(&f.target);
+    close_fixture(&f);
+}
+
 /* ---- a peer that will never answer ---- */
 
 /* Plain shared memory does not notice that a peer is dead, and UCX keeps what it was told to do: a request, its flush, the
@@ -323,6 +353,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_eventfd_of_another),
         cmocka_unit_test(test_bad_eventfd),
         cmocka_unit_test(test_destroy_under_calls),
+        cmocka_unit_test(test_calls_after_shutdown),
         cmocka_unit_test(test_destroy_with_dead_peer),
     };
 

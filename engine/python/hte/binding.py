@@ -90,6 +90,7 @@ _FUNCTIONS = {
 }
 _OTHERS = {
     "hte_destroy": ((c_void_p,), None),
+    "hte_shutdown": ((c_void_p,), None),
     "hte_notify_free": ((POINTER(Notification), c_size_t), None),
     "hte_error_string": ((c_int,), c_char_p),
     "hte_error_detail": ((), c_char_p),
@@ -124,6 +125,20 @@ def _declare(library):
 library = _declare(_load())
 libc = ctypes.CDLL(None)
 libc.free.argtypes, libc.free.restype = (c_void_p,), None
+
+
+class EngineHandle:
+    """A struct hte_engine *, as an argument of the library's functions.
+
+    Each call holds a reference to it, also between its look at the handle and its first step in the library. So the
+    engine, which Engine.close() shuts down, is freed when the last call has come back, and no earlier.
+    """
+
+    def __init__(self):
+        self._as_parameter_ = c_void_p()
+
+    def __del__(self):
+        library.hte_destroy(self._as_parameter_)
 
 
 def error(code, detail=None):

@@ -5,6 +5,7 @@ import collections
 import ctypes
 import json
 import mmap
+import threading
 
 from . import binding, values
 from .binding import check, library
@@ -173,10 +174,11 @@ class Engine:
         array = (binding.Option * len(pairs))(*pairs)
         config = binding.Config(size=ctypes.sizeof(binding.Config), metadata=_text(metadata), name=_text(name),
                                 bind_host=_text(bind_host), port=port, options=array, n_options=len(pairs))
-        handle = ctypes.c_void_p()
+        handle = binding.EngineHandle()
         self.handle = None
-        check(library.hte_create(ctypes.byref(config), ctypes.byref(handle)))
-        self.handle = handle.value
+        self._closing = threading.RLock()  # a signal handler may close what its own thread is closing
+        check(library.hte_create(ctypes.byref(config), ctypes.byref(handle._as_parameter_)))
+        self.handle = handle
         self._memories = {}  # by address: registered memory stays alive
 
     @staticmethod
@@ -261,11 +263,15 @@ class Engine:
             binding.libc.free(text)
 
     def close(self):
-        """Ends everything; waits for what is under way. Memory may be freed after it."""
-        if self.handle is not None:
-            library.hte_destroy(self.handle)
-            self.handle = None
-            self._memories.clear()
+        """Ends everything; waits for what is under way. Memory may be freed after it.
+
+        Other threads may be using the engine: calls that wait, and those that begin now, raise hte.Error.
+        """
+        with self._closing:
+            handle, self.handle = self.handle, None
+            if handle is not None:
+                library.hte_shutdown(handle)
+                self._memories.clear()
 
     def __enter__(self):
         return self

@@ -20,5 +20,6 @@ NAME_MAX = 255
 # enum hte_error, those that the binding itself looks at
 ERR_INVALID_ARGUMENT = -1
 ERR_TIMEOUT = -25
+ERR_CANCELED = -26
 
 STATUS_NAMES = ("WAITING", "PENDING", "INVALID", "CANCELED", "COMPLETED", "TIMEOUT", "FAILED")

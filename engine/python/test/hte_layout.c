@@ -65,6 +65,7 @@ static void print_values(void)
     VALUE(HTE_NAME_MAX);
     VALUE(HTE_ERR_INVALID_ARGUMENT);
     VALUE(HTE_ERR_TIMEOUT);
+    VALUE(HTE_ERR_CANCELED);
 }
 
 int main(void)

@@ -8,8 +8,10 @@ import json
 import os
 import select
 import subprocess
+import threading
 import time
 import unittest
+import unittest.mock
 
 import hte
 from hte import binding, values
@@ -139,6 +141,68 @@ class Ends(unittest.TestCase):
         self.refuses("nonsense", hte.Engine, name="127.0.0.1", nonsense="1")
         batch.free()
         self.refuses("handle", batch.status)
+
+
+class Close(unittest.TestCase):
+    def setUp(self):
+        self.engine = hte.Engine(name="127.0.0.1")
+        self.addCleanup(self.engine.close)
+
+    def in_thread(self, call):
+        """Calls it until it raises; returns the thread and the list where the error's code will be."""
+        def run():
+            try:
+                while True:
+                    call()
+            except hte.Error as error:
+                codes.append(error.code)
+        codes, thread = [], threading.Thread(target=run, daemon=True)
+        thread.start()
+        return thread, codes
+
+    def test_call_on_its_way(self):
+        """One that has seen the handle, but not yet entered the library, when close() ends the engine."""
+        on_its_way, go_on, destroyed = threading.Event(), threading.Event(), []
+        look, destroy = binding.library.hte_nic_load, binding.library.hte_destroy
+
+        def late(*arguments):
+            on_its_way.set()
+            go_on.wait(30)
+            self.assertFalse(destroyed)
+            return look(*arguments)
+
+        with unittest.mock.patch.object(binding.library, "hte_nic_load", late), \
+                unittest.mock.patch.object(binding.library, "hte_destroy",
+                                           lambda handle: (destroyed.append(1), destroy(handle))):
+            thread, codes = self.in_thread(self.engine.nic_load)
+            self.assertTrue(on_its_way.wait(30))
+            self.engine.close()
+            go_on.set()
+            thread.join(30)
+            self.assertEqual(codes, [values.ERR_CANCELED])
+            self.assertTrue(destroyed)
+
+    def test_under_calls(self):
+        with hte.Engine(name="127.0.0.1") as other:
+            segment = self.engine.open(other.name)
+            calls = [self.in_thread(call) for call in (
+                self.engine.nic_load, self.engine.notifications, self.engine.topology, segment.sync,
+                lambda: segment.warm(None), lambda: segment.notify("a"), lambda: self.engine.batch(1).free())]
+            time.sleep(0.05)
+            self.engine.close()
+            for thread, codes in calls:
+                thread.join(30)
+                self.assertFalse(thread.is_alive())
+                self.assertIn(codes, [[values.ERR_CANCELED], [values.ERR_INVALID_ARGUMENT]])
+
+    def test_twice_at_once(self):
+        threads = [threading.Thread(target=self.engine.close) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+        with self.assertRaises(hte.Error):
+            self.engine.nic_load()
 
 
 class Secrets(unittest.TestCase):
