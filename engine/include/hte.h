@@ -130,7 +130,8 @@ struct hte_config {
  * after `options`. Keys that begin with "UCX_" are handed to UCX for this engine's contexts only and come before
  * the environment's value; everything else about UCX is as its environment says. What a transport reads once per process holds for
  * all engines of the process: the options of ha_rc (UCX_HA_RC_...) are those of the first that opens it.
- * BLOCKS: for UCX to open devices; with a store up to its connect timeout (5 s).
+ * BLOCKS: for UCX to open devices; with a store for up to three exchanges with it, each at most option handshake_timeout_ms (5000), of
+ * etcd so long per endpoint that does not answer. (Resolving a name is the system's and comes on top, here and below.)
  * INVALID_ARGUMENT (names option and value), CONTEXT, DEVICE_NOT_FOUND, MALFORMED_JSON (topology
  * file), DNS, SOCKET, METADATA, EXISTS, MEMORY, NOT_IMPLEMENTED.
  */
@@ -189,7 +190,7 @@ struct hte_memory {
  * is touched by several threads first; its contents do not change.
  * The permission is a rule that libhte's peers obey, not one that the hardware enforces: UCX 1.13 registers everything for remote access,
  * later ones may do as told. Of HTE_PERM_LOCAL memory no key is made.
- * BLOCKS: to pin the memory; with a store, to publish.
+ * BLOCKS: to pin the memory; with a store, to publish: three exchanges at most, as in hte_create(), one of them to wait for another one's.
  * ZERO_LENGTH, OVERLAP, INVALID_ARGUMENT, NUMA, MEMORY, NOT_IMPLEMENTED (cuda), METADATA. On an error nothing is
  * registered.
  */
@@ -201,7 +202,7 @@ int hte_memory_register_batch(struct hte_engine *engine, const struct hte_memory
 /*
  * The reverse; addr is the start of what was registered. After it the memory may be freed: no operation of this
  * engine uses it any more. Peers' operations that are under way may still arrive, or fail at the peer: agree
- * with them first. BLOCKS: to unpin, and to publish.
+ * with them first. BLOCKS: to unpin, and to publish as above.
  * NOT_REGISTERED; MEMORY_BUSY while unfinished requests of this engine use it: wait for them or cancel. When it cannot be
  * published (METADATA) it is unregistered all the same.
  */

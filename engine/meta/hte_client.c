@@ -152,16 +152,19 @@ static int call(const struct hte_client_options *options, const char *host, uint
 {
     struct client client = { .options = options };
     uint8_t nonce[HTE_SESSION_NONCE_LEN];
+    int64_t now;
     int ret;
 
     if (getrandom(nonce, sizeof(nonce), 0) != (ssize_t)sizeof(nonce)) {
         return hte_why_set(why, HTE_ERR_SOCKET, "getrandom: %s", strerror(errno));
     }
-    ret = hte_net_connect(host, port, hte_net_now() + options->connect_ms, options->stop, &client.fd, why);
+    now             = hte_net_now();
+    client.deadline = now + options->call_ms;
+    ret             = hte_net_connect(host, port, now + (options->connect_ms < options->call_ms ? options->connect_ms :
+                                                         options->call_ms), options->stop, &client.fd, why);
     if (ret != 0) {
         return ret;
     }
-    client.deadline = hte_net_now() + options->call_ms;
     hte_session_init(&client.session, false, options->secret, nonce);
     hte_frame_init(&client.reader, HTE_SESSION_FRAME_MAX);
     ret = converse(&client, request, reply, why);

@@ -14,7 +14,7 @@ struct hte_client_options {
     const char *secret;     /* NULL = none */
     const char *from;       /* own name */
     unsigned    connect_ms;
-    unsigned    call_ms;    /* from connected to answered */
+    unsigned    call_ms;    /* connecting included */
     size_t      max_frame;
     const _Atomic bool *stop; /* calls end in CANCELED soon after it became true; NULL = never */
 };

@@ -13,7 +13,7 @@
 struct hte_http {
     CURL              *curl;
     struct curl_slist *headers;
-    unsigned           timeout_ms;
+    unsigned           connect_ms, answer_ms;
     size_t             max_body;
 };
 
@@ -29,7 +29,8 @@ static void init_curl(void)
     curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
-int hte_http_open(unsigned timeout_ms, size_t max_body, struct hte_http **http, struct hte_why *why)
+int hte_http_open(unsigned connect_ms, unsigned answer_ms, size_t max_body, struct hte_http **http,
+                  struct hte_why *why)
 {
     struct hte_http *made = calloc(1, sizeof(*made));
 
@@ -39,7 +40,8 @@ int hte_http_open(unsigned timeout_ms, size_t max_body, struct hte_http **http, 
         return hte_why_set(why, HTE_ERR_MEMORY, "no memory for an HTTP client");
     }
     made->headers    = curl_slist_append(NULL, "Content-Type: application/json");
-    made->timeout_ms = timeout_ms;
+    made->connect_ms = connect_ms;
+    made->answer_ms  = answer_ms;
     made->max_body   = max_body;
     *http            = made;
     return 0;
@@ -85,8 +87,8 @@ static void set_options(struct hte_http *http, const char *method, const char *u
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, answer);
     curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, error);
-    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)http->timeout_ms);
-    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, 2L * (long)http->timeout_ms);
+    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)http->connect_ms);
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)http->answer_ms);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_PROXY, "");
     curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);

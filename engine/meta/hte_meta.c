@@ -180,7 +180,8 @@ static int set_names(struct hte_meta *meta, const struct hte_meta_options *optio
 static int open_store(struct hte_meta *meta, const struct hte_meta_options *options, struct hte_why *why)
 {
     struct hte_store_options store = {
-        .timeout_ms = meta->client.connect_ms,
+        .connect_ms = meta->client.connect_ms,
+        .answer_ms  = meta->client.call_ms,
         .max_value  = meta->client.max_frame
     };
     int ret;

@@ -57,7 +57,7 @@ struct hte_meta_options {
     uint16_t    port;         /* 0 = the one in `name`, else one of HTE_META_PORT_FIRST..LAST that is free */
     const char *secret;       /* shared by the cluster, at least 16 characters; NULL = none asked and none shown */
     unsigned    connect_ms;   /* 0 = 5000 */
-    unsigned    call_ms;      /* from connected to answered; 0 = 60000 */
+    unsigned    call_ms;      /* for a peer or the store, connecting included; 0 = 60000 */
     unsigned    read_ms;      /* what the server grants a peer for one frame; 0 = 5000 */
     size_t      max_frame;    /* bytes of JSON in a frame; 0 = 1 MiB; at most 64 MiB */
     unsigned    max_peers;    /* connections that the server serves at once; 0 = 128 */

@@ -52,7 +52,7 @@ static int find_driver(const char *scheme, const struct hte_store_driver **drive
 int hte_store_open(const char *url, const struct hte_store_options *options, struct hte_store **store,
                    struct hte_why *why)
 {
-    struct hte_store_options used = { .timeout_ms = 0 };
+    struct hte_store_options used = { .answer_ms = 0 };
     const struct hte_store_driver *driver = NULL;
     struct hte_store *made;
     struct hte_url parts;
@@ -67,7 +67,9 @@ int hte_store_open(const char *url, const struct hte_store_options *options, str
     if (options != NULL) {
         used = *options;
     }
-    used.timeout_ms = used.timeout_ms != 0 ? used.timeout_ms : TIMEOUT_MS;
+    used.answer_ms  = used.answer_ms != 0 ? used.answer_ms : TIMEOUT_MS;
+    used.connect_ms = used.connect_ms != 0 ? used.connect_ms : TIMEOUT_MS;
+    used.connect_ms = used.connect_ms < used.answer_ms ? used.connect_ms : used.answer_ms;
     used.max_value  = used.max_value != 0 ? used.max_value : VALUE_MAX;
     if (used.max_value > HTE_STORE_VALUE_MAX) {
         return hte_why_set(why, HTE_ERR_INVALID_ARGUMENT, "a largest value of %zu bytes: at most %u are allowed",

@@ -11,9 +11,9 @@
  *
  * P2PHANDSHAKE is not a store: there the peers ask each other (hte_meta.h).
  *
- * Thread-safe: calls on one store take turns. Calls block, at most
- * about twice `timeout_ms` (one repeat on a fresh connection after the server
- * went away). A store keeps working when its server comes back.
+ * Thread-safe: calls on one store take turns. A call blocks for at most
+ * `answer_ms`, all in all (of etcd: per endpoint, until one answers). A store
+ * keeps working when its server comes back.
  */
 
 #include <stdbool.h>
@@ -27,7 +27,8 @@
 struct hte_store;
 
 struct hte_store_options {
-    unsigned timeout_ms; /* connect, and each request; 0 = 5000 */
+    unsigned connect_ms; /* of that, to connect; 0 = 5000 */
+    unsigned answer_ms;  /* for a call; 0 = 5000 */
     size_t   max_value;  /* bytes of text, both ways; 0 = 1 MiB */
 };
 

@@ -72,7 +72,7 @@ static int open_etcd(const struct hte_url *url, const struct hte_store_options *
     made->max_value = options->max_value;
     ret             = parse_endpoints(made, url, why);
     if (ret == 0) { /* base64 and etcd's own fields come on top */
-        ret = hte_http_open(options->timeout_ms, 2 * options->max_value + 65536, &made->http, why);
+        ret = hte_http_open(options->connect_ms, options->answer_ms, 2 * options->max_value + 65536, &made->http, why);
     }
     if (ret != 0) {
         free(made);

@@ -33,7 +33,7 @@ static int open_http(const struct hte_url *url, const struct hte_store_options *
     }
     snprintf(made->base, sizeof(made->base), "%s://%s%s?key=", url->scheme, url->place,
              url->path[0] != '\0' ? url->path : "/metadata");
-    ret = hte_http_open(options->timeout_ms, options->max_value, &made->http, why);
+    ret = hte_http_open(options->connect_ms, options->answer_ms, options->max_value, &made->http, why);
     if (ret != 0) {
         free(made);
         return ret;

@@ -21,7 +21,8 @@ struct state {
     uint16_t      port;
     int           database;
     char          user[256], password[1024];
-    unsigned      timeout_ms;
+    unsigned      connect_ms, answer_ms;
+    int64_t       deadline; /* of the call under way */
     size_t        max_value;
 };
 
@@ -59,7 +60,8 @@ static int open_redis(const struct hte_url *url, const struct hte_store_options 
         return ret;
     }
     made->port       = made->port != 0 ? made->port : 6379;
-    made->timeout_ms = options->timeout_ms;
+    made->connect_ms = options->connect_ms;
+    made->answer_ms  = options->answer_ms;
     made->max_value  = options->max_value;
     strcpy(made->user, url->user);
     strcpy(made->password, url->password);
@@ -89,11 +91,23 @@ static int complain(const struct state *state, struct hte_why *why, const char *
     return hte_why_set(why, HTE_ERR_METADATA, "redis %.200s port %u: %.100s", state->host, state->port, problem);
 }
 
+/* Of the call under way, at most so many ms; never 0, which would be no limit. */
+static struct timeval time_left(const struct state *state, unsigned most)
+{
+    int64_t left = state->deadline - hte_net_now();
+
+    left = left < 1 ? 1 : left < most ? left : most;
+    return (struct timeval){ .tv_sec = left / 1000, .tv_usec = left % 1000 * 1000 };
+}
+
 /* The server's answer, to be freed; NULL: the connection is gone, and closed. */
 static redisReply *ask(struct state *state, int argc, const char **argv, struct hte_why *why)
 {
-    redisReply *reply = redisCommandArgv(state->context, argc, argv, NULL);
+    redisReply *reply = NULL;
 
+    if (redisSetTimeout(state->context, time_left(state, state->answer_ms)) == REDIS_OK) {
+        reply = redisCommandArgv(state->context, argc, argv, NULL);
+    }
     if (reply == NULL) {
         complain(state, why, state->context->errstr);
         disconnect(state);
@@ -138,14 +152,12 @@ static int log_in(struct state *state, struct hte_why *why)
 
 static int connect_redis(struct state *state, struct hte_why *why)
 {
-    struct timeval timeout = { .tv_sec = state->timeout_ms / 1000, .tv_usec = state->timeout_ms % 1000 * 1000 };
     int ret;
 
-    state->context = redisConnectWithTimeout(state->host, state->port, timeout);
+    state->context = redisConnectWithTimeout(state->host, state->port, time_left(state, state->connect_ms));
     if (state->context == NULL || state->context->err != 0) {
         ret = complain(state, why, state->context != NULL ? state->context->errstr : "no memory");
     } else {
-        redisSetTimeout(state->context, timeout);
         redisEnableKeepAlive(state->context);
         ret = log_in(state, why);
     }
@@ -162,7 +174,8 @@ static redisReply *command(struct state *state, int argc, const char **argv, int
     bool fresh = state->context == NULL;
     redisReply *reply;
 
-    *ret = fresh ? connect_redis(state, why) : 0;
+    state->deadline = hte_net_now() + state->answer_ms;
+    *ret            = fresh ? connect_redis(state, why) : 0;
     if (*ret != 0) {
         return NULL;
     }

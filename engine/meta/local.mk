@@ -76,6 +76,7 @@ if HAVE_CMOCKA
 meta_tests = \
 	%D%/test/test_handshake \
 	%D%/test/test_parts \
+	%D%/test/test_patience \
 	%D%/test/test_stores
 check_PROGRAMS += $(meta_tests)
 TESTS          += $(meta_tests)
@@ -91,6 +92,10 @@ meta_test_libs     = libhte_meta.la $(CMOCKA_LIBS)
 %C%_test_test_parts_SOURCES  = %D%/test/test_parts.c %D%/test/sample.c %D%/test/meta_test.h
 %C%_test_test_parts_CPPFLAGS = $(meta_test_cppflags)
 %C%_test_test_parts_LDADD    = $(meta_test_libs)
+
+%C%_test_test_patience_SOURCES  = %D%/test/test_patience.c %D%/test/meta_test.h
+%C%_test_test_patience_CPPFLAGS = $(meta_test_cppflags)
+%C%_test_test_patience_LDADD    = $(meta_test_libs)
 
 %C%_test_test_stores_SOURCES  = \
 	%D%/test/test_stores.c \

@@ -140,7 +140,7 @@ static void show_log(const struct real_server *server)
 /* A listening socket is not yet an answer: etcd elects itself first. A put is one. */
 static bool answers(const struct real_server *server)
 {
-    struct hte_store_options options = { .timeout_ms = 1000 };
+    struct hte_store_options options = { .answer_ms = 1000 };
     struct hte_store *store = NULL;
     bool good = hte_store_open(server->url, &options, &store, NULL) == 0 &&
                 hte_store_put(store, "started", "yes", NULL) == 0;

@@ -36,7 +36,7 @@ static struct place *there(void **state)
 
 static struct hte_store *open_store(const struct place *place, size_t max_value)
 {
-    struct hte_store_options options = { .timeout_ms = 2000, .max_value = max_value };
+    struct hte_store_options options = { .answer_ms = 2000, .max_value = max_value };
     struct hte_store *store = NULL;
     struct hte_why why = { .text = "" };
 
