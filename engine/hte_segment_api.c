@@ -232,26 +232,52 @@ int hte_segment_warm(struct hte_engine *engine, hte_segment_t id, int timeout_ms
 
 /* ---- looking ---- */
 
+static void fill_buffer(struct hte_buffer *buffer, uint64_t addr, uint64_t length, int permission, const char *location)
+{
+    *buffer = (struct hte_buffer){.addr = addr, .length = length, .permission = permission};
+    snprintf(buffer->location, sizeof(buffer->location), "%s", location);
+}
+
+/* All that requests to HTE_SEGMENT_LOCAL may use. */
+static void list_own(struct hte_regions *regions, struct hte_buffer *buffers, size_t room, size_t *count)
+{
+    const struct hte_region *region;
+    size_t i;
+
+    pthread_rwlock_rdlock(&regions->lock);
+    *count = regions->count;
+    for (i = 0; i < *count && i < room; ++i) {
+        region = regions->list[i];
+        fill_buffer(&buffers[i], region->addr, region->length, region->permission, region->location);
+    }
+    pthread_rwlock_unlock(&regions->lock);
+}
+
 static int list_buffers(struct hte_engine *engine, hte_segment_t id, struct hte_buffer *buffers, size_t *count)
 {
+    const struct hte_desc_buffer *buffer;
     struct hte_segment *segment;
     struct hte_view *view;
     size_t i, room;
-    int error = count == NULL ? hte_fail(HTE_ERR_INVALID_ARGUMENT, "count is NULL") : find(engine, id, &segment);
+    int error;
 
+    if (count == NULL) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "count is NULL");
+    }
+    room = buffers == NULL ? 0 : *count;
+    if (id == HTE_SEGMENT_LOCAL) {
+        list_own(&engine->regions, buffers, room, count);
+        return HTE_OK;
+    }
+    error = find(engine, id, &segment);
     if (error != HTE_OK) {
         return error;
     }
-    room   = buffers == NULL ? 0 : *count;
     view   = hte_segment_view(segment);
     *count = view->descriptor->num_buffers;
     for (i = 0; i < *count && i < room; ++i) {
-        buffers[i] = (struct hte_buffer){
-            .addr       = view->descriptor->buffers[i].addr,
-            .length     = view->descriptor->buffers[i].length,
-            .permission = (int)view->descriptor->buffers[i].permission,
-        };
-        snprintf(buffers[i].location, sizeof(buffers[i].location), "%s", view->descriptor->buffers[i].location);
+        buffer = &view->descriptor->buffers[i];
+        fill_buffer(&buffers[i], buffer->addr, buffer->length, (int)buffer->permission, buffer->location);
     }
     hte_view_put(view);
     hte_segment_put(segment);

@@ -244,7 +244,7 @@ struct hte_buffer {
 };
 
 /* Buffers of a segment as of the last fetch, in order of address: at most *count of them are written to `buffers`
- * (NULL: none), and *count is set to how many there are. BAD_HANDLE. */
+ * (NULL: none), and *count is set to how many there are. HTE_SEGMENT_LOCAL: what is registered now, HTE_PERM_LOCAL too. BAD_HANDLE. */
 int hte_segment_buffers(struct hte_engine *engine, hte_segment_t segment, struct hte_buffer *buffers, size_t *count);
 
 /* ---- requests and batches ---- */

@@ -123,16 +123,21 @@ static void test_borders(void **state)
 
 static void test_local_segment(void **state)
 {
+    struct hte_buffer seen;
     struct hte_request r;
     struct fixture f;
     hte_segment_t own;
     char name[256];
+    size_t count = 1;
 
     (void)state;
     open_fixture(&f);
     OK(hte_local_name(f.engine, name, sizeof(name)));
     OK(hte_segment_open(f.engine, name, &own));
     assert_int_equal(own, HTE_SEGMENT_LOCAL);
+    OK(hte_segment_buffers(f.engine, own, &seen, &count));
+    assert_int_equal(count, 1);
+    assert_true(seen.addr == (uint64_t)f.memory && seen.length == SIZE && seen.permission == HTE_PERM_GLOBAL_RW);
     pattern_fill(f.memory, 0, M, 3);
     r = (struct hte_request){.opcode = HTE_WRITE, .target = HTE_SEGMENT_LOCAL, .local = f.memory,
                              .target_offset = (uint64_t)f.memory + 5 * M, .length = M};
@@ -382,7 +387,7 @@ static void test_bad_config(void **state)
 {
     static const struct hte_option bad[] = {
         {"threads", "0"}, {"threads", "x"}, {"threads", "-1"}, {"window", "1KK"}, {"no_such", "1"}, {"policy", "best"},
-        {"slice_size", "99999999999999999999"}, {"devices", "a,,b"}, {NULL, "1"}};
+        {"slice_size", "99999999999999999999"}, {"devices", "lo,,lo"}, {NULL, "1"}};
     struct hte_config config = {.size = sizeof(config), .name = "127.0.0.1", .n_options = 1};
     struct hte_engine *engine;
     struct hte_option_help help;

@@ -94,6 +94,7 @@ class Ends(unittest.TestCase):
         self.there.unregister(*more)
         self.peer.sync()
         self.assertEqual(len(self.peer.buffers()), 1)
+        self.assertEqual([b.addr for b in self.here.local.buffers()], [self.memory.addr])
 
     def test_notifications(self):
         self.run_batch(hte.write(self.peer, self.memory.addr, self.target.addr, 100), notify=("ready", "block 7"))
