@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "hte_topology.h"
 
-#include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,17 +138,34 @@ static int parse_location(struct hte_topology *topology, const struct hte_rails 
     return error;
 }
 
+static int load_json(const char *path, json_t **root)
+{
+    const char *text;
+    json_error_t error;
+    int line;
+    FILE *file = fopen(path, "re"); /* Jansson would not tell why it cannot be opened */
+
+    if (file == NULL) {
+        return hte_fail(HTE_ERR_MALFORMED_JSON, "topology file %s cannot be read: %s", path, strerror(errno));
+    }
+    *root = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
+    fclose(file);
+    if (json_is_object(*root)) {
+        return HTE_OK;
+    }
+    line = *root == NULL ? error.line : 1;
+    text = *root == NULL ? error.text : "not an object";
+    json_decref(*root);
+    return hte_fail(HTE_ERR_MALFORMED_JSON, "topology file %s, line %d: %s", path, line, text);
+}
+
 static int load(struct hte_topology *topology, const struct hte_rails *rails, const char *path)
 {
-    json_error_t parse_error;
-    json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &parse_error), *value;
+    json_t *root = NULL, *value;
     const char *name;
-    int error = HTE_OK;
+    int error = load_json(path, &root);
 
-    if (!json_is_object(root)) {
-        error = hte_fail(HTE_ERR_MALFORMED_JSON, "topology file %s, line %d: %s", path,
-                         root == NULL ? parse_error.line : 1, root == NULL ? parse_error.text : "not an object");
-        json_decref(root);
+    if (error != HTE_OK) {
         return error;
     }
     json_object_foreach(root, name, value) {
@@ -202,8 +219,8 @@ void hte_location_find(const void *addr, char *location, size_t size)
 
 int hte_location_check(const char *location)
 {
-    char *end;
-    long node;
+    const char *node = location + 4;
+    size_t digits;
 
     if (strcmp(location, "*") == 0) {
         return HTE_OK;
@@ -211,11 +228,14 @@ int hte_location_check(const char *location)
     if (strlen(location) < sizeof(((struct hte_location *)0)->name) && strncmp(location, "cuda:", 5) == 0) {
         return hte_fail(HTE_ERR_NOT_IMPLEMENTED, "location '%s': GPU memory is not supported yet", location);
     }
-    if (strncmp(location, "cpu:", 4) != 0 || !isdigit((unsigned char)location[4])) {
+    digits = strncmp(location, "cpu:", 4) == 0 ? strspn(node, "0123456789") : 0;
+    if (digits == 0 || node[digits] != '\0') {
         return hte_fail(HTE_ERR_INVALID_ARGUMENT, "location '%.70s' is none of cpu:N, cuda:N and *", location);
     }
-    node = strtol(location + 4, &end, 10);
-    if (*end != '\0' || node > 65535 || !has_node((int)node)) {
+    if (node[0] == '0' && digits > 1) { /* as text it is another location than the one of the topology */
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "location '%.70s': write N of cpu:N without leading zeros", location);
+    }
+    if (digits > 5 || !has_node(atoi(node))) {
         return hte_fail(HTE_ERR_NUMA, "location '%.70s': this machine has no such NUMA node", location);
     }
     return HTE_OK;

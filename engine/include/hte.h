@@ -178,7 +178,7 @@ enum hte_permission {
 struct hte_memory {
     void       *addr;
     size_t      length;
-    const char *location;   /* "cpu:N", "cuda:N", or "*" (also NULL): the NUMA node of the first page, where the system
+    const char *location;   /* "cpu:N" (N in decimal, no leading zeros), "cuda:N", or "*" (also NULL): the NUMA node of the first page, where the system
                              * tells (the page must have been touched, or be pinned by UCX), else no preference */
     int         permission; /* enum hte_permission */
 };

@@ -122,7 +122,10 @@ static void test_topology(void **state)
     assert_int_equal(hte_create(&config, &engine), HTE_ERR_MALFORMED_JSON);
     write_file(path, "{\"cpu:0\":[");
     assert_int_equal(hte_create(&config, &engine), HTE_ERR_MALFORMED_JSON);
+    assert_non_null(strstr(hte_error_detail(), "line 1"));
     unlink(path);
+    assert_int_equal(hte_create(&config, &engine), HTE_ERR_MALFORMED_JSON);
+    assert_non_null(strstr(hte_error_detail(), "cannot be read: No such file"));
 }
 
 /* Memory of no stated location is where its first page is. */
@@ -155,12 +158,43 @@ static void test_location_found(void **state)
     close_fixture(&f);
 }
 
+/* What is published as a location is one that the topology can know. */
+static void test_bad_locations(void **state)
+{
+    static const struct {
+        const char *location;
+        int         error;
+    } bad[] = {{"gpu", HTE_ERR_INVALID_ARGUMENT}, {"cpu:", HTE_ERR_INVALID_ARGUMENT}, {"cpu:-1", HTE_ERR_INVALID_ARGUMENT},
+               {"cpu:0x", HTE_ERR_INVALID_ARGUMENT}, {"cpu:00", HTE_ERR_INVALID_ARGUMENT},
+               {"cpu:60000", HTE_ERR_NUMA}, {"cpu:4294967296", HTE_ERR_NUMA} /* 0, were it cut to 32 bits */};
+    char zeros[300] = "cpu:";
+    struct hte_memory memory = {.addr = aligned_alloc(4096, M), .length = M};
+    struct hte_engine *engine;
+    size_t i;
+
+    (void)state;
+    create(&engine, NULL, 0);
+    for (i = 0; i < sizeof(bad) / sizeof(bad[0]); ++i) {
+        memory.location = bad[i].location;
+        assert_int_equal(hte_memory_register(engine, &memory), bad[i].error);
+        assert_non_null(strstr(hte_error_detail(), bad[i].location));
+    }
+    memset(zeros + 4, '0', sizeof(zeros) - 5);
+    memory.location = zeros;
+    assert_int_equal(hte_memory_register(engine, &memory), HTE_ERR_INVALID_ARGUMENT);
+    memory.location = "cpu:0";
+    OK(hte_memory_register(engine, &memory));
+    hte_destroy(engine);
+    free(memory.addr);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_two_devices),
         cmocka_unit_test(test_topology),
         cmocka_unit_test(test_location_found),
+        cmocka_unit_test(test_bad_locations),
     };
 
     target_main(argc, argv);
