@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hte_device.h"
 #include "hte_error.h"
 
 static int modify(ucp_config_t *config, const char *name, const char *value)
@@ -121,7 +122,8 @@ static int open_listed(struct hte_rails *rails, const struct hte_settings *setti
         if (item[0] == '\0') {
             error = hte_fail(HTE_ERR_INVALID_ARGUMENT, "option devices='%s' has an empty item", list);
         } else {
-            error = open_rail(rails, settings, item);
+            error = hte_device_check(item);
+            error = error == HTE_OK ? open_rail(rails, settings, item) : error;
         }
     }
     free(copy);

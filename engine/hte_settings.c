@@ -44,7 +44,7 @@ static const struct row rows[] = {
      .help = "choice among devices: random, round_robin or load (least predicted time)"},
     {.key = "devices", .offset = AT(devices), .value = "", .kind = KIND_TEXT,
      .help = "UCX devices that the engine chooses among slice by slice, as in mlx5_0:1,mlx5_1:1; devices joined by + are one "
-             "choice; rdma: all active RDMA ports; empty: one choice, whatever UCX takes (right for ha_rc)"},
+             "choice; one that this machine has not is an error; rdma: all active RDMA ports; empty: one choice, whatever UCX takes (right for ha_rc)"},
     {.key = "topology_file", .offset = AT(topology_file), .value = "", .kind = KIND_TEXT,
      .help = "JSON with preferred and available devices per location; empty: by NUMA node from sysfs"},
     NUMBER("rail_errors", AT(rail_errors), "5", 1, HTE_RAIL_ERRORS_MAX, "errors within rail_window_ms that pause a device"),

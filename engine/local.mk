@@ -31,6 +31,8 @@ libhte_la_SOURCES = \
 	%D%/hte_conn.c \
 	%D%/hte_conn.h \
 	%D%/hte_conn_life.c \
+	%D%/hte_device.c \
+	%D%/hte_device.h \
 	%D%/hte_engine.c \
 	%D%/hte_engine.h \
 	%D%/hte_error.c \

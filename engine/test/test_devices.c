@@ -128,6 +128,31 @@ static void test_topology(void **state)
     assert_non_null(strstr(hte_error_detail(), "cannot be read: No such file"));
 }
 
+/* UCX would warn, and do without the network. */
+static void test_unknown_devices(void **state)
+{
+    static const char *const unknown[] = {"eth99", "lo,eth99", "lo+eth99", "lo:1", "no_such:1", "lo,no_such:1", "lo+",
+                                          "..", "../net/lo", "lo/", ":1", ":"};
+    static const char *const known[]   = {"lo", "lo+lo", "all", "memory"};
+    struct hte_option option = {.key = "devices"};
+    struct hte_config config = {.size = sizeof(config), .name = "127.0.0.1", .options = &option, .n_options = 1};
+    struct hte_engine *engine;
+    size_t i;
+
+    (void)state;
+    for (i = 0; i < sizeof(unknown) / sizeof(unknown[0]); ++i) {
+        option.value = unknown[i];
+        assert_int_equal(hte_create(&config, &engine), HTE_ERR_DEVICE_NOT_FOUND);
+        assert_non_null(strstr(hte_error_detail(), "this machine has no '"));
+        assert_non_null(strstr(hte_error_detail(), "lo"));
+    }
+    for (i = 0; i < sizeof(known) / sizeof(known[0]) && has_tcp(); ++i) {
+        option.value = known[i];
+        OK(hte_create(&config, &engine));
+        hte_destroy(engine);
+    }
+}
+
 /* Memory of no stated location is where its first page is. */
 static void test_location_found(void **state)
 {
@@ -193,6 +218,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_two_devices),
         cmocka_unit_test(test_topology),
+        cmocka_unit_test(test_unknown_devices),
         cmocka_unit_test(test_location_found),
         cmocka_unit_test(test_bad_locations),
     };
