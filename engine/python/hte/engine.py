@@ -4,6 +4,7 @@
 import collections
 import ctypes
 import json
+import math
 import mmap
 import threading
 
@@ -21,14 +22,31 @@ BatchStatus = collections.namedtuple("BatchStatus", "code error transferred subm
 
 
 def _text(string):
-    return None if string is None else str(string).encode()
+    """As C has it, where a NUL would end it early."""
+    if string is None:
+        return None
+    text = str(string).encode()
+    if b"\0" in text:
+        raise ValueError("%r has a NUL character in it" % string)
+    return text
+
+
+def _port(port):
+    """ctypes would cut it to 16 bits."""
+    if not 0 <= port <= 65535:
+        raise ValueError("port %r is not in 0..65535" % port)
+    return port
 
 
 def _milliseconds(timeout):
-    """Seconds, None = for ever."""
-    if timeout is None:
+    """Seconds, None or infinity = for ever."""
+    if timeout is None or timeout == math.inf:
         return -1
-    return max(0, min(int(timeout * 1000), 2 ** 31 - 1))
+    if timeout != timeout:
+        raise ValueError("timeout is not a number")
+    if timeout < 0:
+        return 0
+    return int(min(timeout * 1000, 2 ** 31 - 1))
 
 
 def write(segment, local, remote, length):
@@ -129,7 +147,7 @@ class Batch:
         return BatchStatus(status.code, status.error, status.transferred, status.submitted, status.finished)
 
     def wait(self, timeout=None):
-        """Waits for `timeout` seconds, None = for ever. hte.Error when it is over, or when not all completed."""
+        """Waits for `timeout` seconds, None or infinity = for ever. hte.Error when it is over, or when not all completed."""
         status = binding.BatchStatus()
         check(library.hte_batch_wait(self._engine.handle, self.handle, _milliseconds(timeout), ctypes.byref(status)))
         if status.code != values.COMPLETED:
@@ -173,7 +191,7 @@ class Engine:
         pairs = [binding.Option(_text(key), _text(value)) for key, value in options.items()]
         array = (binding.Option * len(pairs))(*pairs)
         config = binding.Config(size=ctypes.sizeof(binding.Config), metadata=_text(metadata), name=_text(name),
-                                bind_host=_text(bind_host), port=port, options=array, n_options=len(pairs))
+                                bind_host=_text(bind_host), port=_port(port), options=array, n_options=len(pairs))
         handle = binding.EngineHandle()
         self.handle = None
         self._closing = threading.RLock()  # a signal handler may close what its own thread is closing

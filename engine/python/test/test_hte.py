@@ -143,6 +143,28 @@ class Ends(unittest.TestCase):
         batch.free()
         self.refuses("handle", batch.status)
 
+    def test_values_that_c_would_cut(self):
+        for port in (-1, 65536, 70000):
+            with self.assertRaisesRegex(ValueError, "port %d is not in 0..65535" % port):
+                hte.Engine(name="127.0.0.1", port=port)
+        for call in (lambda: hte.Engine(name="127.0.0.1\0x"), lambda: hte.Engine(name="127.0.0.1", secret="x" * 16 + "\0"),
+                     lambda: self.peer.notify("a\0b"), lambda: self.peer.notify("a", "b\0"),
+                     lambda: self.here.open(self.there.name + "\0"),
+                     lambda: self.here.register(bytearray(1), location="cpu:0\0")):
+            with self.assertRaisesRegex(ValueError, "NUL"):
+                call()
+
+    def test_timeouts(self):
+        with self.here.batch(4) as batch:
+            for timeout in (None, float("inf"), 1e300, 5):
+                batch.submit([hte.write(self.peer, self.memory.addr, self.target.addr, SIZE)])
+                batch.wait(timeout)
+            for timeout in (0, -1, float("-inf")):
+                batch.wait(timeout)  # all is final: it only looks
+            with self.assertRaisesRegex(ValueError, "not a number"):
+                batch.wait(float("nan"))
+        self.peer.warm(float("inf"))
+
 
 class Close(unittest.TestCase):
     def setUp(self):
