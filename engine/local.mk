@@ -76,6 +76,7 @@ libhte_la_LDFLAGS  = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined
 bin_PROGRAMS += %D%/bench/hte_bench
 %C%_bench_hte_bench_SOURCES = \
 	%D%/bench/bench_options.c \
+	%D%/bench/bench_pattern.c \
 	%D%/bench/bench_plain.c \
 	%D%/bench/bench_report.c \
 	%D%/bench/bench_run.c \
@@ -86,6 +87,12 @@ bin_PROGRAMS += %D%/bench/hte_bench
 
 TESTS      += %D%/test/test_bench.sh
 EXTRA_DIST += %D%/test/test_bench.sh
+
+# preloaded by test_bench.sh; -rpath makes libtool build a shared one
+check_LTLIBRARIES += %D%/test/liar.la
+%C%_test_liar_la_SOURCES = %D%/test/liar.c
+%C%_test_liar_la_LDFLAGS = -module -avoid-version -shared -rpath $(abs_top_builddir)
+%C%_test_liar_la_LIBADD  = -ldl
 
 if HAVE_CMOCKA
 hte_tests = %D%/test/test_core %D%/test/test_devices %D%/test/test_engine %D%/test/test_faults \

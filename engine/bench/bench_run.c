@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The timed part: threads that keep `depth` batches each under way, and the comparison of bytes. */
+/* The timed part: threads that keep `depth` batches each under way, and the comparison of bytes. With --check, all threads
+ * prepare a round of batches, are timed together as they move it, and compare it; so only the batches that were asked for are
+ * timed, and each is compared. */
 #include "hte_bench.h"
 
 #include <pthread.h>
@@ -9,33 +11,47 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SAMPLES_MAX  (1u << 20)
-#define VERIFY_BYTES (16ull << 20)
+#define SAMPLES_MAX    (1u << 20)
+#define SAMPLE_BYTES   (16ull << 20) /* compared afterwards, per thread, ... */
+#define SAMPLE_SECONDS 1.0           /* ... for at most so long in all */
+#define ROUND_BYTES    (32ull << 20)
+#define ROUND_REQUESTS 4096u
 
 struct flight {
     hte_batch_t batch;
     double      begin;
-    size_t      offset; /* of its first block in the thread's share */
     bool        is_out;
+};
+
+/* What the threads of a point have in common. */
+struct team {
+    pthread_barrier_t  barrier;
+    struct hte_engine *engine;
+    struct result     *result;
+    double             end;
+    bool               is_over; /* no further round */
+    double             begin, cpu; /* of what is being timed */
+    uint64_t           slices;
+    _Atomic uint64_t   progress;
 };
 
 struct thread {
     pthread_t              id;
     const struct options  *options;
     const struct point    *point;
+    struct team           *team;
     struct hte_engine     *engine;
     hte_segment_t          segment;
     unsigned               index;
     char                  *local;
     uint64_t               remote, share; /* this thread's part of the buffers */
+    uint64_t               length;        /* of a batch */
     struct hte_request    *requests;
     struct flight         *flights;
     float                 *samples;
     size_t                 n_samples, next;
     uint64_t               bytes, batches, failed;
     bool                   is_verified;
-    double                 end, finished;
-    _Atomic uint64_t      *progress;
 };
 
 static int opcode_of(const struct thread *t, uint64_t batch)
@@ -57,130 +73,231 @@ static void make_requests(struct thread *t, size_t offset, int opcode)
     }
 }
 
-static void launch(struct thread *t, struct flight *flight, uint64_t number)
+static hte_batch_t submit(struct thread *t, size_t offset, int opcode)
 {
-    uint64_t length = t->point->batch * t->point->block;
+    hte_batch_t batch;
 
-    if (t->next + length > t->share) {
-        t->next = 0;
-    }
-    flight->offset = t->next;
-    t->next += length;
-    make_requests(t, flight->offset, opcode_of(t, number));
-    flight->begin = now_seconds();
-    must(hte_batch_alloc(t->engine, t->point->batch, &flight->batch), "allocate a batch");
-    must(hte_batch_submit(t->engine, flight->batch, t->requests, t->point->batch), "submit");
-    flight->is_out = true;
+    make_requests(t, offset, opcode);
+    must(hte_batch_alloc(t->engine, t->point->batch, &batch), "allocate a batch");
+    must(hte_batch_submit(t->engine, batch, t->requests, t->point->batch), "submit");
+    return batch;
 }
 
-static void count_failures(struct thread *t, const struct flight *flight)
+static void count_failures(struct thread *t, hte_batch_t batch)
 {
     struct hte_status status;
     uint64_t i;
 
     for (i = 0; i < t->point->batch; ++i) {
-        must(hte_request_status(t->engine, flight->batch, i, &status), "status");
+        must(hte_request_status(t->engine, batch, i, &status), "status");
         t->failed += status.code != HTE_COMPLETED;
     }
 }
 
-static void land(struct thread *t, struct flight *flight)
+/* Bytes that were moved. */
+static uint64_t await(struct thread *t, hte_batch_t batch)
 {
     struct hte_batch_status status;
 
-    must(hte_batch_wait(t->engine, flight->batch, -1, &status), "wait");
+    must(hte_batch_wait(t->engine, batch, -1, &status), "wait");
+    if (status.code != HTE_COMPLETED) {
+        count_failures(t, batch);
+    }
+    must(hte_batch_free(t->engine, batch), "free a batch");
+    return status.transferred;
+}
+
+static void launch(struct thread *t, struct flight *flight, uint64_t number)
+{
+    if (t->next + t->length > t->share) {
+        t->next = 0;
+    }
+    flight->begin  = now_seconds();
+    flight->batch  = submit(t, t->next, opcode_of(t, number));
+    flight->is_out = true;
+    t->next += t->length;
+}
+
+static void land(struct thread *t, struct flight *flight)
+{
+    uint64_t bytes;
+
+    if (!flight->is_out) {
+        return;
+    }
+    bytes = await(t, flight->batch);
     if (t->n_samples < SAMPLES_MAX) {
         t->samples[t->n_samples++] = (float)((now_seconds() - flight->begin) * 1e6);
     }
-    if (status.code != HTE_COMPLETED) {
-        count_failures(t, flight);
-    }
-    must(hte_batch_free(t->engine, flight->batch), "free a batch");
-    t->bytes += status.transferred;
+    t->bytes += bytes;
     ++t->batches;
     flight->is_out = false;
-    atomic_fetch_add_explicit(t->progress, status.transferred, memory_order_relaxed);
+    atomic_fetch_add_explicit(&t->team->progress, bytes, memory_order_relaxed);
 }
 
-static void fill(struct thread *t, size_t offset, size_t length, uint64_t seed)
+static void land_all(struct thread *t)
 {
-    uint64_t *words = (uint64_t *)(t->local + offset), i;
+    uint64_t i;
 
-    for (i = 0; i < length / 8; ++i) {
-        words[i] = (seed + i) * 0x9e3779b97f4a7c15ull;
+    for (i = 0; i < t->options->depth; ++i) {
+        land(t, &t->flights[i]);
     }
 }
 
-static bool compare(struct thread *t, size_t offset, size_t length, uint64_t seed)
-{
-    uint64_t *words = (uint64_t *)(t->local + offset), i;
+/* ---- timing ---- */
 
-    for (i = 0; i < length / 8; ++i) {
-        if (words[i] != (seed + i) * 0x9e3779b97f4a7c15ull) {
-            return false;
+static uint64_t slices_posted(struct hte_engine *engine)
+{
+    struct hte_counters counters = {.size = sizeof(counters)};
+
+    must(hte_counters(engine, &counters), "counters");
+    return counters.slices_posted;
+}
+
+static void start_clock(struct team *team)
+{
+    team->slices = slices_posted(team->engine);
+    team->cpu    = cpu_seconds();
+    team->begin  = now_seconds();
+}
+
+static void stop_clock(struct team *team)
+{
+    team->result->seconds += now_seconds() - team->begin;
+    team->result->cpu_seconds += cpu_seconds() - team->cpu;
+    team->result->slices += slices_posted(team->engine) - team->slices;
+}
+
+/* All threads meet; the first one does it while the others wait. */
+static void together(struct thread *t, void (*action)(struct team *team))
+{
+    pthread_barrier_wait(&t->team->barrier);
+    if (t->index == 0) {
+        action(t->team);
+    }
+    pthread_barrier_wait(&t->team->barrier);
+}
+
+/* ---- comparison ---- */
+
+static void move(struct thread *t, size_t offset, int opcode)
+{
+    await(t, submit(t, offset, opcode));
+}
+
+static uint64_t seed_of(const struct thread *t, uint64_t number)
+{
+    return (uint64_t)t->index << 48 ^ number;
+}
+
+/* After the timed part: a sample there and back. */
+static void compare_sample(struct thread *t)
+{
+    double end = now_seconds() + SAMPLE_SECONDS / (double)t->point->threads;
+    uint64_t offset, seed;
+
+    for (offset = 0; offset + t->length <= t->share && offset < SAMPLE_BYTES; offset += t->length) {
+        seed = seed_of(t, offset);
+        pattern_fill(t->local + offset, t->length, seed);
+        move(t, offset, HTE_WRITE);
+        pattern_spoil(t->local + offset, t->length, seed);
+        move(t, offset, HTE_READ);
+        t->is_verified &= pattern_is(t->local + offset, t->length, seed);
+        if (now_seconds() > end) {
+            return;
         }
     }
-    return true;
 }
 
-/* One batch there and back. */
-static bool round_trip(struct thread *t, size_t offset, uint64_t seed)
+/* Batches of a round lie side by side: at least as many as are under way, if there is room, and not more than take a moment. */
+static uint64_t round_size(const struct thread *t)
 {
-    uint64_t length       = t->point->batch * t->point->block;
-    struct flight flight  = {.offset = offset};
-    static const int codes[] = {HTE_WRITE, HTE_READ};
-    unsigned i;
+    uint64_t count = ROUND_BYTES / t->length, room = t->share / t->length;
 
-    fill(t, offset, length, seed);
-    for (i = 0; i < 2; ++i) {
-        make_requests(t, offset, codes[i]);
-        flight.begin = now_seconds();
-        must(hte_batch_alloc(t->engine, t->point->batch, &flight.batch), "allocate a batch");
-        must(hte_batch_submit(t->engine, flight.batch, t->requests, t->point->batch), "submit");
-        land(t, &flight);
-        if (i == 0) {
-            memset(t->local + offset, 0, length);
+    count = count < ROUND_REQUESTS / t->point->batch ? count : ROUND_REQUESTS / t->point->batch;
+    count = count > t->options->depth ? count : t->options->depth;
+    return count < room ? count : room;
+}
+
+/* What WRITEs will take lies here, what READs will bring lies at the target and not here. */
+static void prepare_round(struct thread *t, size_t offset, uint64_t number, uint64_t count)
+{
+    uint64_t i;
+
+    for (i = number; i < number + count; ++i, offset += t->length) {
+        pattern_fill(t->local + offset, t->length, seed_of(t, i));
+        if (opcode_of(t, i) == HTE_READ) {
+            move(t, offset, HTE_WRITE);
+            pattern_spoil(t->local + offset, t->length, seed_of(t, i));
         }
     }
-    return compare(t, offset, length, seed);
 }
 
-static void verify(struct thread *t)
+static void compare_round(struct thread *t, size_t offset, uint64_t number, uint64_t count)
 {
-    uint64_t length = t->point->batch * t->point->block, offset, bytes = t->bytes, batches = t->batches;
-    size_t n_samples = t->n_samples;
+    uint64_t i;
 
-    for (offset = 0; offset + length <= t->share && (offset == 0 || offset < VERIFY_BYTES); offset += length) {
-        t->is_verified &= round_trip(t, offset, offset + t->index);
+    for (i = number; i < number + count; ++i, offset += t->length) {
+        if (opcode_of(t, i) == HTE_WRITE) {
+            pattern_spoil(t->local + offset, t->length, seed_of(t, i));
+            move(t, offset, HTE_READ);
+        }
+        t->is_verified &= pattern_is(t->local + offset, t->length, seed_of(t, i));
     }
-    t->bytes     = bytes; /* not timed */
-    t->batches   = batches;
-    t->n_samples = n_samples;
+}
+
+static void decide(struct team *team)
+{
+    team->is_over = now_seconds() >= team->end;
+}
+
+static void run_rounds(struct thread *t)
+{
+    uint64_t i, number, count = round_size(t);
+    size_t offset;
+
+    for (number = 0; !t->team->is_over; number += count) {
+        offset  = t->next + count * t->length > t->share ? 0 : t->next;
+        t->next = offset;
+        prepare_round(t, offset, number, count);
+        together(t, start_clock);
+        for (i = 0; i < count; ++i) {
+            land(t, &t->flights[i % t->options->depth]);
+            launch(t, &t->flights[i % t->options->depth], number + i);
+        }
+        land_all(t);
+        together(t, stop_clock);
+        compare_round(t, offset, number, count);
+        together(t, decide);
+    }
+}
+
+/* ---- threads ---- */
+
+static void run_freely(struct thread *t)
+{
+    uint64_t i, number = 0;
+
+    together(t, start_clock);
+    while (now_seconds() < t->team->end) {
+        for (i = 0; i < t->options->depth; ++i) {
+            land(t, &t->flights[i]);
+            launch(t, &t->flights[i], number++);
+        }
+    }
+    land_all(t);
+    together(t, stop_clock);
 }
 
 static void *run(void *arg)
 {
     struct thread *t = arg;
-    uint64_t i, number = 0, length = t->point->batch * t->point->block;
 
-    t->is_verified = true;
-    for (i = 0; t->options->check && now_seconds() < t->end; ++i) {
-        t->is_verified &= round_trip(t, (i * length) % (t->share / length * length), i);
+    if (t->options->check) {
+        run_rounds(t);
+    } else {
+        run_freely(t);
     }
-    while (!t->options->check && now_seconds() < t->end) {
-        for (i = 0; i < t->options->depth; ++i) {
-            if (t->flights[i].is_out) {
-                land(t, &t->flights[i]);
-            }
-            launch(t, &t->flights[i], number++);
-        }
-    }
-    for (i = 0; i < t->options->depth; ++i) {
-        if (t->flights[i].is_out) {
-            land(t, &t->flights[i]);
-        }
-    }
-    t->finished = now_seconds();
     return NULL;
 }
 
@@ -196,11 +313,13 @@ static void *allocate(size_t count, size_t size)
 
 static void show_progress(const struct options *o, const _Atomic uint64_t *bytes, double begin, double end)
 {
-    double now;
+    double now, gb;
 
     while (!o->quiet && isatty(STDERR_FILENO) && (now = now_seconds()) < end - 0.2) {
         usleep(200000);
-        fprintf(stderr, "\r%5.1f s  %8.3f GB/s ", now - begin, (double)atomic_load(bytes) * 1e-9 / (now - begin));
+        gb = (double)atomic_load(bytes) * 1e-9;
+        fprintf(stderr, "\r%5.1f s  %8.3f %s ", now - begin, o->check ? gb : gb / (now - begin),
+                o->check ? "GB compared" : "GB/s");
     }
     if (!o->quiet && isatty(STDERR_FILENO)) {
         fprintf(stderr, "\r%40s\r", "");
@@ -209,13 +328,15 @@ static void show_progress(const struct options *o, const _Atomic uint64_t *bytes
 
 static void set_up(struct thread *t, unsigned index, const struct options *o, const struct point *point)
 {
-    t->index    = index;
-    t->options  = o;
-    t->point    = point;
-    t->share    = o->buffer_size / point->threads & ~63ull;
-    t->requests = allocate(point->batch, sizeof(*t->requests));
-    t->flights  = allocate(o->depth, sizeof(*t->flights));
-    t->samples  = allocate(SAMPLES_MAX, sizeof(*t->samples));
+    t->index       = index;
+    t->options     = o;
+    t->point       = point;
+    t->share       = o->buffer_size / point->threads & ~63ull;
+    t->length      = point->batch * point->block;
+    t->is_verified = true;
+    t->requests    = allocate(point->batch, sizeof(*t->requests));
+    t->flights     = allocate(o->depth, sizeof(*t->flights));
+    t->samples     = allocate(SAMPLES_MAX, sizeof(*t->samples));
 }
 
 static void add_up(struct thread *threads, const struct point *point, struct result *result)
@@ -238,43 +359,46 @@ static void add_up(struct thread *threads, const struct point *point, struct res
     free(samples);
 }
 
+static void run_team(struct team *team, struct thread *threads, const struct options *o, const struct point *point)
+{
+    double begin = now_seconds();
+    uint64_t i;
+
+    team->end = begin + o->duration;
+    if (pthread_barrier_init(&team->barrier, NULL, (unsigned)point->threads) != 0) {
+        die("cannot create a barrier");
+    }
+    for (i = 0; i < point->threads; ++i) {
+        if (pthread_create(&threads[i].id, NULL, run, &threads[i]) != 0) {
+            die("cannot create a thread");
+        }
+    }
+    show_progress(o, &team->progress, begin, team->end);
+    for (i = 0; i < point->threads; ++i) {
+        pthread_join(threads[i].id, NULL);
+    }
+    pthread_barrier_destroy(&team->barrier);
+}
+
 void run_point(const struct options *o, struct hte_engine *engine, char *buffer, hte_segment_t segment,
                uint64_t remote, const struct point *point, struct result *result)
 {
-    struct thread *threads       = allocate(point->threads, sizeof(*threads));
-    struct hte_counters before = {.size = sizeof(before)}, after = {.size = sizeof(after)};
-    _Atomic uint64_t progress    = 0;
-    double begin, cpu;
+    struct thread *threads = allocate(point->threads, sizeof(*threads));
+    struct team team       = {.engine = engine, .result = result};
     uint64_t i;
 
     *result = (struct result){.seconds = 0};
     for (i = 0; i < point->threads; ++i) {
         set_up(&threads[i], (unsigned)i, o, point);
-        threads[i].engine   = engine;
-        threads[i].segment  = segment;
-        threads[i].local    = buffer + i * threads[i].share;
-        threads[i].remote   = remote + i * threads[i].share;
-        threads[i].progress = &progress;
+        threads[i].team    = &team;
+        threads[i].engine  = engine;
+        threads[i].segment = segment;
+        threads[i].local   = buffer + i * threads[i].share;
+        threads[i].remote  = remote + i * threads[i].share;
     }
-    must(hte_counters(engine, &before), "counters");
-    cpu   = cpu_seconds();
-    begin = now_seconds();
-    for (i = 0; i < point->threads; ++i) {
-        threads[i].end = begin + o->duration;
-        if (pthread_create(&threads[i].id, NULL, run, &threads[i]) != 0) {
-            die("cannot create a thread");
-        }
-    }
-    show_progress(o, &progress, begin, begin + o->duration);
-    for (i = 0; i < point->threads; ++i) {
-        pthread_join(threads[i].id, NULL);
-        result->seconds = threads[i].finished - begin > result->seconds ? threads[i].finished - begin : result->seconds;
-    }
-    result->cpu_seconds = cpu_seconds() - cpu;
-    must(hte_counters(engine, &after), "counters");
-    result->slices = after.slices_posted - before.slices_posted;
-    for (i = 0; i < point->threads; ++i) {
-        verify(&threads[i]);
+    run_team(&team, threads, o, point);
+    for (i = 0; i < point->threads && !o->check; ++i) {
+        compare_sample(&threads[i]);
     }
     add_up(threads, point, result);
     for (i = 0; i < point->threads; ++i) {

@@ -43,7 +43,7 @@ struct point {
 };
 
 struct result {
-    double   seconds;
+    double   seconds; /* timed; with `check` without what prepares and compares */
     uint64_t bytes, blocks, batches, slices, failed; /* failed: requests */
     double   cpu_seconds; /* of the initiator's process */
     double   ratio, ratio_min, ratio_max; /* to plain UCX; of the median, worst and best round */
@@ -62,9 +62,14 @@ double cpu_seconds(void);
 /* Initiator and target of the engine. */
 void run_target(const struct options *options, int ready_fd, int stop_fd); /* -1: prints its name, until SIGINT */
 struct hte_engine *initiator_open(const struct options *options, uint64_t threads, char **buffer);
-/* `remote`: base of the target's buffer. Also moves a pattern there and back, and compares. */
+/* `remote`: base of the target's buffer. Without `check` it also moves a sample there and back, and compares. */
 void run_point(const struct options *options, struct hte_engine *engine, char *buffer, hte_segment_t segment,
                uint64_t remote, const struct point *point, struct result *result);
+
+/* Bytes that follow from the seed; all of them different; whether all are there. Any length and alignment. */
+void pattern_fill(char *bytes, uint64_t length, uint64_t seed);
+void pattern_spoil(char *bytes, uint64_t length, uint64_t seed);
+bool pattern_is(const char *bytes, uint64_t length, uint64_t seed);
 
 /* Plain ucp_put_nbx() / ucp_get_nbx() of blocks of the same size, as many bytes under way as the engine's window allows. */
 void run_plain_target(uint64_t threads, uint64_t size, int out_fd, int in_fd);
