@@ -203,6 +203,7 @@ static int publish_json(struct hte_meta *meta, char *json, struct hte_why *why)
 int hte_meta_publish(struct hte_meta *meta, const struct hte_descriptor *descriptor, struct hte_why *why)
 {
     struct hte_descriptor named = *descriptor;
+    size_t needed;
     char *json;
     int ret;
 
@@ -212,11 +213,12 @@ int hte_meta_publish(struct hte_meta *meta, const struct hte_descriptor *descrip
         return ret;
     }
     /* quoted once more it has to fit into a reply, with room for the rest of that */
-    if (strlen(json) + strlen(json) / 8 + HTE_WHY_MAX > meta->client.max_frame) {
+    needed = strlen(json) + strlen(json) / 8 + HTE_WHY_MAX;
+    if (needed > meta->client.max_frame) {
         ret = hte_why_set(why, HTE_ERR_LIMIT,
-                          "the descriptor of %u buffers has %zu bytes: too many for %zu (option handshake_max, on all "
-                          "sides); or register fewer and larger buffers",
-                          named.num_buffers, strlen(json), meta->client.max_frame);
+                          "the descriptor of %u buffers needs a message of %zu bytes: raise option handshake_max (%zu) on "
+                          "all sides, or register fewer and larger buffers",
+                          named.num_buffers, needed, meta->client.max_frame);
     } else {
         ret = publish_json(meta, json, why);
     }

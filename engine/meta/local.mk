@@ -70,6 +70,9 @@ engine_hte_http_store_SOURCES = \
 	%D%/tool/store_table.h
 engine_hte_http_store_CPPFLAGS = $(hte_meta_cppflags) $(JANSSON_CFLAGS) $(MICROHTTPD_CFLAGS)
 engine_hte_http_store_LDADD    = $(JANSSON_LIBS) $(MICROHTTPD_LIBS) -lpthread
+
+TESTS      += %D%/test/test_http_store.sh
+EXTRA_DIST += %D%/test/test_http_store.sh
 endif
 
 if HAVE_CMOCKA

@@ -105,6 +105,37 @@ static void test_fetch(void **state)
     hte_meta_close(asker);
 }
 
+static int publish_buffers(struct hte_meta *meta, unsigned count, struct hte_why *why)
+{
+    struct hte_descriptor *sample = sample_descriptor("x", count, 1);
+    int ret                       = hte_meta_publish(meta, sample, why);
+
+    hte_descriptor_destroy(sample);
+    return ret;
+}
+
+/* What the message compares does not fit: the first count of buffers that is refused has more bytes than allowed. */
+static void test_just_too_large(void **state)
+{
+    struct hte_meta *meta = open_end(NULL, NULL);
+    struct hte_why why = { .text = "" };
+    unsigned fits = 1, refused = 6000, middle;
+
+    (void)state;
+    while (refused - fits > 1) {
+        middle = (fits + refused) / 2;
+        if (publish_buffers(meta, middle, &why) == HTE_OK) {
+            fits = middle;
+        } else {
+            refused = middle;
+        }
+    }
+    FAILS(HTE_ERR_LIMIT, "needs a message of ", publish_buffers(meta, refused, &why));
+    assert_true(strtoul(strstr(why.text, "message of ") + strlen("message of "), NULL, 10) > 1048576);
+    assert_non_null(strstr(why.text, "(1048576)"));
+    hte_meta_close(meta);
+}
+
 static void test_too_large(void **state)
 {
     struct hte_meta *meta = open_end(NULL, NULL);
@@ -428,6 +459,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fetch),
         cmocka_unit_test(test_too_large),
+        cmocka_unit_test(test_just_too_large),
         cmocka_unit_test(test_calls),
         cmocka_unit_test(test_frame_bound),
         cmocka_unit_test(test_restart_on_same_port),

@@ -206,6 +206,19 @@ static bool parse_number(const char *name, const char *text, unsigned long long 
     return true;
 }
 
+/* The engine takes the URL as it is printed, and libmicrohttpd decodes what it is asked for. */
+static bool is_good_path(const char *path)
+{
+    const char *c;
+
+    for (c = path; *c != '\0'; c++) {
+        if ((unsigned char)*c <= ' ' || strchr("?#%\x7f", *c) != NULL) {
+            return false;
+        }
+    }
+    return path[0] == '/';
+}
+
 /* 0 = go on, else the exit status plus 1 */
 static int parse_options(int argc, char **argv, struct settings *settings)
 {
@@ -255,9 +268,12 @@ static int parse_options(int argc, char **argv, struct settings *settings)
             return 3;
         }
     }
-    if (optind != argc || settings->path[0] != '/') {
-        fprintf(stderr, "hte_http_store: %s\n", optind != argc ? "arguments are not expected, see --help" :
-                                                                 "--path must begin with a slash");
+    if (optind != argc) {
+        fprintf(stderr, "hte_http_store: arguments are not expected, see --help\n");
+        return 3;
+    }
+    if (!is_good_path(settings->path)) {
+        fprintf(stderr, "hte_http_store: --path must begin with a slash, and have no blanks, control characters, ?, # and %%\n");
         return 3;
     }
     return 0;
@@ -330,7 +346,7 @@ int main(int argc, char **argv)
     service.table = store_table_open(settings.file, settings.max_keys, error, sizeof(error));
     if (service.table == NULL) {
         fprintf(stderr, "hte_http_store: %s\n", error);
-        return 1;
+        return 2;
     }
     if (settings.listen != NULL) {
         snprintf(host, sizeof(host), "%s", settings.listen);

@@ -48,6 +48,15 @@ static json_t *load(const char *file, char *error, size_t error_size)
     return texts;
 }
 
+static void destroy(struct store_table *table)
+{
+    json_decref(table->texts);
+    pthread_mutex_destroy(&table->lock);
+    free(table->file);
+    free(table->new_file);
+    free(table);
+}
+
 struct store_table *store_table_open(const char *file, size_t max_keys, char *error, size_t error_size)
 {
     struct store_table *table = calloc(1, sizeof(*table));
@@ -63,24 +72,19 @@ struct store_table *store_table_open(const char *file, size_t max_keys, char *er
     }
     table->max_keys = max_keys;
     table->texts    = load(file, error, error_size);
-    if (table->texts == NULL) {
-        free(table->file);
-        free(table->new_file);
-        free(table);
+    table->changed  = true; /* so that a file that cannot be written is known now, not after the first change */
+    pthread_mutex_init(&table->lock, NULL);
+    if (table->texts == NULL || !store_table_save(table, error, error_size)) {
+        destroy(table);
         return NULL;
     }
-    pthread_mutex_init(&table->lock, NULL);
     return table;
 }
 
 void store_table_close(struct store_table *table)
 {
     store_table_save(table, NULL, 0);
-    json_decref(table->texts);
-    pthread_mutex_destroy(&table->lock);
-    free(table->file);
-    free(table->new_file);
-    free(table);
+    destroy(table);
 }
 
 enum store_result store_table_put(struct store_table *table, const char *key, const char *text, size_t length)
