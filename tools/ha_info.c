@@ -34,6 +34,16 @@ static void usage(FILE *out)
           "Exit status: 0 = healthy, 1 = something was found (notes do not count), 2 = error.\n", out);
 }
 
+/* Nothing on stdout would not tell a host without rails from one that was not looked at. */
+static void print_pairs(const struct ha_topo_rail *rails, const struct ha_topo_choice *choices, int num,
+                        const char *where)
+{
+    if (num == 0) {
+        fprintf(stderr, "ha_info: %s: no rails, so no pairs\n", where);
+    }
+    info_print_pairs(rails, choices, num, stdout);
+}
+
 static int pairs_of_file(const char *path)
 {
     struct ha_topo_rail   rails[HA_RAILS_MAX];
@@ -47,7 +57,7 @@ static int pairs_of_file(const char *path)
         return FAILED;
     }
     ha_topo_pair(rails, num, choices);
-    info_print_pairs(rails, choices, num, stdout);
+    print_pairs(rails, choices, num, path);
     return HEALTHY;
 }
 
@@ -80,7 +90,7 @@ static int show(enum what what)
         info_print_json(&info, findings, num, stdout);
         break;
     case WHAT_PAIRS:
-        info_print_pairs(info.topo, info.choice, info.num, stdout);
+        print_pairs(info.topo, info.choice, info.num, "this host");
         break;
     case WHAT_MATRIX:
         info_print_matrix(&info, stdout);

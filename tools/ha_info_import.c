@@ -5,7 +5,9 @@
 
 #include "ha_info.h"
 
+#include <errno.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <string.h>
 
 struct import {
@@ -83,17 +85,34 @@ static void take_location(struct import *import, const char *location, json_t *v
     }
 }
 
+static json_t *load(const char *path)
+{
+    FILE        *file = fopen(path, "re"); /* jansson would not tell why it cannot be opened */
+    json_error_t error;
+    json_t      *root;
+
+    if (file == NULL) {
+        fprintf(stderr, "ha_info: %s: %s\n", path, strerror(errno));
+        return NULL;
+    }
+    root = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
+    fclose(file);
+    if (root != NULL && json_is_object(root)) {
+        return root;
+    }
+    fprintf(stderr, "ha_info: %s, line %d: %s\n", path, root == NULL ? error.line : 1,
+            root == NULL ? error.text : "not an object");
+    json_decref(root);
+    return NULL;
+}
+
 int info_import_matrix(const struct info *info, const char *path, FILE *out)
 {
     struct import import = { .info = info, .out = out };
-    json_error_t  error;
-    json_t       *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error), *value;
+    json_t       *root = load(path), *value;
     const char   *location;
 
-    if (!json_is_object(root)) {
-        fprintf(stderr, "ha_info: %s, line %d: %s\n", path, root == NULL ? error.line : 1,
-                root == NULL ? error.text : "not an object");
-        json_decref(root);
+    if (root == NULL) {
         return -1;
     }
     json_object_foreach(root, location, value) {

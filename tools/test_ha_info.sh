@@ -53,6 +53,7 @@ valid_json
 expect 0 --matrix
 valid_json
 expect "0 1" --pairs
+[[ -s $work/out ]] || says err "this host: no rails"
 if [[ -s $work/out ]]; then # there are rails: what is exported can be imported
     expect 0 --matrix
     says out '"cpu:0":[['
@@ -60,6 +61,7 @@ if [[ -s $work/out ]]; then # there are rails: what is exported can be imported
     expect "0 2" --import "$work/matrix.json" # 2: built without jansson
 fi
 expect 2 --import "$work/none"
+grep -q "built without jansson" "$work/err" || says err "$work/none: No such file or directory"
 echo '{"cpu:0":[["no_such:1"],[]],"cpu:1":7}' >"$work/matrix.json"
 expect "1 2" --import "$work/matrix.json"
 if ! grep -q "built without jansson" "$work/err"; then
@@ -92,6 +94,9 @@ if ! grep -q "built without hwloc" "$work/err"; then
     python3 "$here/../test/topo/shapes.py" "$work" >"$work/names"
     expect 0 --hwloc "$work/single_dual_port_card.xml"
     says out "SHARED FATE"
+    sed 's/osdev_type="3"/osdev_type="2"/' "$work/single_dual_port_card.xml" >"$work/bare.xml"
+    expect 0 --hwloc "$work/bare.xml"
+    says err "bare.xml: no rails"
 fi
 
 if [[ -w /dev/full ]]; then
