@@ -60,7 +60,8 @@ static const struct row rows[] = {
     NUMBER("shutdown_timeout_ms", AT(shutdown_timeout_ms), "5000", 0, 600000,
            "hte_destroy() breaks connections off after it"),
     NUMBER("keepalive_ms", AT(keepalive_ms), "10000", 0, 3600000,
-           "interval of UCX's test whether peers live: one that stands still for so long is given up; not used where "
+           "interval of UCX's test whether peers live, which finds processes and machines that are gone; one that stands still is waited "
+           "for where its kernel answers for it, as with tcp and shared memory (bound: slice_timeout_ms); not used where "
            "UCX_KEEPALIVE_INTERVAL is set; 0 = UCX's own default"),
     NUMBER("notify_max", AT(notify_max), "65536", 1, 1u << 24, "notifications kept until they are drained"),
     NUMBER("segments_max", AT(segments_max), "4096", 1, 65534, "segments open at a time"),

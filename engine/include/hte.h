@@ -112,7 +112,7 @@ struct hte_config {
     const char *metadata;
     /* Name of this process's segment. With a store: any name that is unique in it; NULL is
      * refused. Peer to peer: NULL, or the "host" or "host:port" that others reach this process
-     * by. Port 0 or none: one is chosen, see hte_local_name(). */
+     * by. Without ":port" it is field `port`, or a chosen one: see hte_local_name(). Port 0 is refused here. */
     const char *name;
     /* Address that the handshake server binds to; NULL: the one that the name resolves to, or
      * that of the default route. "0.0.0.0" only if it is written here. */
@@ -217,7 +217,8 @@ int hte_memory_unregister_batch(struct hte_engine *engine, void *const *addrs, s
  * Open the segment that a peer publishes. Opening one that is open gives the same handle and counts.
  * The engine's own name gives HTE_SEGMENT_LOCAL. Connections are made by the first request, or hte_segment_warm().
  * BLOCKS: to fetch the descriptor, at most option handshake_timeout_ms (5000), unless it is open already.
- * UNKNOWN_SEGMENT, DNS, SOCKET, METADATA, MALFORMED_JSON, HANDSHAKE_REJECTED, DEAD_PEER, LIMIT.
+ * INVALID_ARGUMENT (peer to peer: a name without port), UNKNOWN_SEGMENT, DNS, SOCKET, TIMEOUT (the peer or store is silent), METADATA,
+ * MALFORMED_JSON, HANDSHAKE_REJECTED, DEAD_PEER, LIMIT, CANCELED.
  */
 int hte_segment_open(struct hte_engine *engine, const char *name, hte_segment_t *segment);
 
@@ -233,7 +234,7 @@ int hte_segment_close(struct hte_engine *engine, hte_segment_t segment);
 int hte_segment_sync(struct hte_engine *engine, hte_segment_t segment);
 
 /* Connect every worker thread now instead of with the first request. BLOCKS: until connected, at most
- * timeout_ms. BAD_HANDLE, ENDPOINT, DEAD_PEER, TIMEOUT. */
+ * timeout_ms; -1: for ever. BAD_HANDLE, ENDPOINT, DEAD_PEER, TIMEOUT, CANCELED. */
 int hte_segment_warm(struct hte_engine *engine, hte_segment_t segment, int timeout_ms);
 
 struct hte_buffer {
