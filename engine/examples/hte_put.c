@@ -5,6 +5,7 @@
  *     $ hte_put                            prints its name, waits, prints what was written
  *     $ hte_put 192.0.2.2:15432 "a text"   writes it there
  */
+#define _POSIX_C_SOURCE 199309L /* nanosleep(), also with -std=c99 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
