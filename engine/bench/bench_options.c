@@ -27,7 +27,7 @@ static const char help[] =
     "  --block_size=BYTES[,...]       per request, default 64K; several values are swept\n"
     "  --batch_size=N[,...]           requests per batch, default 128\n"
     "  --threads=N[,...]              submitting threads, default 1\n"
-    "  --engine_threads=N             worker threads of the engine, default as --threads\n"
+    "  --engine_threads=N             worker threads of the engine, default as --threads, at most 64\n"
     "  --depth=N                      batches that each thread has under way, default 2\n"
     "  --duration=SECONDS             per point, default 5\n"
     "  --device_name=LIST             devices to choose among (option devices)\n"
@@ -58,31 +58,34 @@ void die(const char *format, ...)
     exit(2);
 }
 
-uint64_t parse_size(const char *name, const char *text, char **end)
+/* Digits, and maybe a unit; *end is what follows. False if it is none, or too large for 64 bits. */
+static bool read_size(const char *text, char **end, uint64_t *value)
 {
     static const char units[] = "KMGT";
     const char *unit;
-    uint64_t value;
+    unsigned shift;
 
-    errno = 0;
-    value = strtoull(text, end, 10);
+    errno  = 0;
+    *value = strtoull(text, end, 10);
     if (!isdigit((unsigned char)text[0]) || errno != 0) {
-        die("--%s='%s' is not a number", name, text);
+        return false;
     }
-    unit = **end == '\0' ? NULL : strchr(units, toupper((unsigned char)**end));
-    if (unit != NULL) {
-        value <<= 10 * (unit - units + 1);
-        ++*end;
+    unit  = **end == '\0' ? NULL : strchr(units, toupper((unsigned char)**end));
+    shift = unit == NULL ? 0 : 10 * (unsigned)(unit - units + 1);
+    *end += unit != NULL;
+    if (*value > UINT64_MAX >> shift) {
+        return false;
     }
-    return value;
+    *value <<= shift;
+    return true;
 }
 
-static uint64_t parse_number(const char *name, const char *text, uint64_t min, uint64_t max)
+uint64_t parse_number(const char *name, const char *text, uint64_t min, uint64_t max)
 {
     char *end;
-    uint64_t value = parse_size(name, text, &end);
+    uint64_t value;
 
-    if (*end != '\0' || value < min || value > max) {
+    if (!read_size(text, &end, &value) || *end != '\0' || value < min || value > max) {
         die("--%s='%s' is not a number from %llu to %llu", name, text, (unsigned long long)min,
             (unsigned long long)max);
     }
@@ -93,16 +96,16 @@ static void parse_sweep(const char *name, const char *text, uint64_t max, struct
 {
     const char *at = text;
     char *end;
+    uint64_t value;
 
     for (sweep->count = 0;; at = end + 1) {
         if (sweep->count == SWEEP_MAX) {
             die("--%s has more than %d values", name, SWEEP_MAX);
         }
-        sweep->values[sweep->count] = parse_size(name, at, &end);
-        if (sweep->values[sweep->count] < 1 || sweep->values[sweep->count] > max || (*end != '\0' && *end != ',')) {
+        if (!read_size(at, &end, &value) || value < 1 || value > max || (*end != '\0' && *end != ',')) {
             die("--%s='%s': write numbers from 1 to %llu, separated by commas", name, text, (unsigned long long)max);
         }
-        ++sweep->count;
+        sweep->values[sweep->count++] = value;
         if (*end == '\0') {
             return;
         }
@@ -252,7 +255,7 @@ static void set(struct options *o, int id, char *value)
         parse_sweep("threads", value, 256, &o->threads);
         break;
     case ID_ENGINE_THREADS:
-        o->engine_threads = parse_number("engine_threads", value, 1, 64);
+        o->engine_threads = parse_number("engine_threads", value, 1, ENGINE_THREADS_MAX);
         break;
     case ID_DEPTH:
         o->depth = parse_number("depth", value, 1, 64);

@@ -59,6 +59,7 @@ static struct hte_engine *open_engine(const struct options *o, uint64_t threads,
     if (o->mode == MODE_SELF && config.name == NULL) {
         config.name = "127.0.0.1";
     }
+    threads = threads < ENGINE_THREADS_MAX ? threads : ENGINE_THREADS_MAX;
     snprintf(text, sizeof(text), "%llu", (unsigned long long)(o->engine_threads != 0 ? o->engine_threads : threads));
     options[0] = (struct hte_option){.key = "threads", .value = text};
     memcpy(&options[1], o->engine, o->n_engine * sizeof(options[0]));
@@ -210,7 +211,7 @@ uint64_t engine_number(const struct options *o, const char *key)
 {
     struct hte_option_help help;
     const char *value = "";
-    char *end, name[64];
+    char name[64];
     unsigned i;
 
     for (i = 0; hte_option_help(i, &help) == HTE_OK; ++i) {
@@ -224,7 +225,7 @@ uint64_t engine_number(const struct options *o, const char *key)
     for (i = 0; i < o->n_engine; ++i) {
         value = strcmp(o->engine[i].key, key) == 0 ? o->engine[i].value : value;
     }
-    return parse_size(key, value, &end);
+    return parse_number(key, value, 0, UINT64_MAX);
 }
 
 static void measure_engine(const struct options *o, char **argv, const struct point *point, struct result *result)

@@ -11,6 +11,7 @@
 #define SWEEP_MAX   32
 #define OPTIONS_MAX 32
 #define ROUNDS_MAX  99
+#define ENGINE_THREADS_MAX 64 /* of the engine's option */
 
 enum operation { OPERATION_READ, OPERATION_WRITE, OPERATION_MIX };
 enum mode { MODE_SELF, MODE_INITIATOR, MODE_TARGET };
@@ -28,7 +29,7 @@ struct options {
     struct sweep      block, batch, threads;
     uint64_t          depth;       /* batches under way per thread */
     double            duration;    /* seconds per point */
-    uint64_t          engine_threads; /* 0: as threads */
+    uint64_t          engine_threads; /* 0: as threads, as far as the engine has so many */
     uint64_t          rounds;      /* with the baseline */
     const char       *unit;
     uint64_t          precision;
@@ -52,7 +53,7 @@ struct result {
 };
 
 void options_parse(struct options *options, int argc, char **argv);
-uint64_t parse_size(const char *name, const char *text, char **end);
+uint64_t parse_number(const char *name, const char *text, uint64_t min, uint64_t max);
 __attribute__((noreturn, format(printf, 1, 2))) void die(const char *format, ...);
 void must(int error, const char *what);
 

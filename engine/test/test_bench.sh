@@ -92,4 +92,13 @@ for bad in --block_size=x --block_size=1T --buffer_size=4K --batch_size=0 --mode
     fi
     [[ $(wc -l <"$log/out") -le 4 ]] || fail "$bad: too many lines"
 done
+for size in 18014398509481985K 99999999999999999999; do # 1024 and 2^64 - 1, if nobody looks
+    if "$bench" --quiet --duration=0.05 --block_size=4K,$size >"$log/out" 2>&1 ||
+        ! grep -q -- "--block_size='4K,$size': write numbers from 1 to 1099511627776" "$log/out"; then
+        fail "$size was accepted"
+    fi
+done
+
+# more threads than the engine has
+"$bench" "${short[@]}" --threads=65 --block_size=4K --json >"$log/out" 2>&1 || fail "65 threads: status $?"
 echo "test_bench: ok"
