@@ -132,6 +132,7 @@ static void list_engine_options(void)
     for (i = 0; hte_option_help(i, &option) == HTE_OK; ++i) {
         printf("%-22s %-8s %s\n", option.key, option.value, option.help);
     }
+    flush_output();
     exit(0);
 }
 
@@ -230,6 +231,7 @@ static void set_text(struct options *o, int id, char *value)
         break;
     case ID_HELP:
         fputs(help, stdout);
+        flush_output();
         exit(0);
     default:
         fputs("hte_bench --help lists the options\n", stderr);

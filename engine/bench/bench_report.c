@@ -1,9 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "hte_bench.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Results that nobody can read are no success. */
+void flush_output(void)
+{
+    if (fflush(stdout) != 0) {
+        die("cannot write to standard output: %s", strerror(errno));
+    }
+    if (ferror(stdout)) { /* of a line that did not fit the buffer */
+        die("cannot write to standard output");
+    }
+}
 
 static int by_value(const void *a, const void *b)
 {
@@ -77,6 +89,7 @@ void report_header(const struct options *o)
                "p50 us", "p99 us", "p99.9 us", "cpu/slice");
         printf("%s\n", o->baseline ? "     plain  cpu/slice  ratio" : "");
     }
+    flush_output(); /* a full disk is told before anything is measured */
 }
 
 static void report_csv(const struct options *o, const struct point *point, const struct result *r,
@@ -98,7 +111,7 @@ void report_point(const struct options *o, const struct point *point, const stru
 {
     if (o->csv) {
         report_csv(o, point, r, plain);
-        fflush(stdout);
+        flush_output();
         return;
     }
     printf("%-5s %7llu %10llu %6llu %*.*f %9.1f %9.1f %9.1f %9.1f %6.2f us", name_of(o->operation),
@@ -108,7 +121,7 @@ void report_point(const struct options *o, const struct point *point, const stru
         printf(" %9.*f %7.2f us %6.3f", (int)o->precision, in_unit(o->unit, rate(plain)), cpu_us(plain), r->ratio);
     }
     printf("%s%s\n", r->failed > 0 ? "  REQUESTS FAILED" : "", r->is_verified ? "" : "  NOT VERIFIED");
-    fflush(stdout);
+    flush_output();
 }
 
 void report_json(const struct options *o, const struct point *point, const struct result *r,
@@ -125,4 +138,5 @@ void report_json(const struct options *o, const struct point *point, const struc
                "\"ratio_max\":%.3f,", rate(plain) * 8e-9, cpu_us(plain), r->ratio, r->ratio_min, r->ratio_max);
     }
     printf("\"verified\":%s}\n", is_verified ? "true" : "false");
+    flush_output();
 }

@@ -112,7 +112,7 @@ void run_target(const struct options *o, int ready_fd, int stop_fd)
     must(hte_local_name(engine, name, sizeof(name)), "name");
     if (stop_fd < 0) {
         printf("segment %s\n", name);
-        fflush(stdout);
+        flush_output();
         wait_for_signal();
     } else if (write(ready_fd, name, sizeof(name)) != sizeof(name) || read(stop_fd, &byte, 1) < 0) {
         die("the initiator is gone");
@@ -346,10 +346,20 @@ static bool run_sweep(const struct options *o, char **argv)
     return is_good;
 }
 
+/* UCX's library opens its log while it is loaded, on standard output if nothing else is said, and there it would be in the midst
+ * of the results: once more from the start, with something said. The target's process inherits it. */
+static void keep_log_out(char **argv)
+{
+    if (getenv("UCX_LOG_FILE") == NULL && setenv("UCX_LOG_FILE", "stderr", 0) == 0) {
+        execv("/proc/self/exe", argv); /* where there is no /proc, the log stays where it is */
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct options options;
 
+    keep_log_out(argv);
     child_main(argc, argv);
     options_parse(&options, argc, argv);
     if (options.mode == MODE_TARGET) {

@@ -82,6 +82,7 @@ uint64_t engine_number(const struct options *options, const char *key);
 
 /* Percentiles of n samples, in place. */
 void result_set_latency(struct result *result, float *samples_us, size_t count);
+void flush_output(void);
 void report_header(const struct options *options);
 void report_point(const struct options *options, const struct point *point, const struct result *result,
                   const struct result *plain);

@@ -101,4 +101,18 @@ done
 
 # more threads than the engine has
 "$bench" "${short[@]}" --threads=65 --block_size=4K --json >"$log/out" 2>&1 || fail "65 threads: status $?"
+# results that cannot be written
+for arguments in --json --csv --help --set=help; do
+    status=0
+    "$bench" "${short[@]}" "$arguments" >/dev/full 2>"$log/err" || status=$?
+    if [[ $status != 2 ]] || ! grep -q 'cannot write to standard output' "$log/err"; then
+        fail "$arguments >/dev/full: status $status"
+    fi
+done
+
+# what UCX has to tell is not among the results
+UCX_LOG_LEVEL=info "$bench" "${short[@]}" --csv >"$log/out" 2>"$log/err" || fail "csv: status $?"
+[[ $(grep -c UCX "$log/err") != 0 && $(grep -cvE '^(operation|write),' "$log/out") == 0 ]] || fail "UCX's log is in the table"
+UCX_LOG_FILE=stdout UCX_LOG_LEVEL=info "$bench" "${short[@]}" --csv >"$log/out" 2>"$log/err" || fail "csv: status $?"
+grep -q UCX "$log/out" || fail "UCX_LOG_FILE=stdout is not heeded"
 echo "test_bench: ok"
