@@ -56,9 +56,6 @@ static struct hte_engine *open_engine(const struct options *o, uint64_t threads,
     struct hte_memory memory = {.length = o->buffer_size};
     struct hte_engine *engine;
 
-    if (o->mode == MODE_SELF && config.name == NULL) {
-        config.name = "127.0.0.1";
-    }
     threads = threads < ENGINE_THREADS_MAX ? threads : ENGINE_THREADS_MAX;
     snprintf(text, sizeof(text), "%llu", (unsigned long long)(o->engine_threads != 0 ? o->engine_threads : threads));
     options[0] = (struct hte_option){.key = "threads", .value = text};
@@ -170,6 +167,46 @@ static void child_end(struct child *child)
     }
 }
 
+static bool is_p2p(const struct options *o)
+{
+    return o->metadata == NULL || strcmp(o->metadata, "P2PHANDSHAKE") == 0;
+}
+
+/* Mode self without a name: nothing that another user of the store has, too. */
+static const char *default_name(const struct options *o)
+{
+    static char name[HTE_NAME_MAX + 1];
+    char host[128] = "";
+
+    if (is_p2p(o)) {
+        return "127.0.0.1";
+    }
+    gethostname(host, sizeof(host) - 1);
+    snprintf(name, sizeof(name), "hte_bench-%s-%d", host, (int)getpid());
+    return name;
+}
+
+/* Both processes of mode self have the same options, but cannot have the same name. Peer to peer the initiator has the port, if
+ * one was given; the target takes any. */
+static const char *target_name(const char *name, bool is_p2p)
+{
+    const char *end = name[0] == '[' ? strchr(name, ']') : NULL, *colon = strchr(name, ':');
+    size_t length = strlen(name);
+    char *own     = malloc(length + sizeof("-target")); /* for as long as the program runs */
+
+    if (is_p2p && end != NULL) {
+        length = (size_t)(end + 1 - name);
+    } else if (is_p2p && colon != NULL && strchr(colon + 1, ':') == NULL) { /* no bare IPv6 address */
+        length = (size_t)(colon - name);
+    }
+    if (own == NULL) {
+        die("no memory");
+    }
+    memcpy(own, name, length);
+    strcpy(own + length, is_p2p ? "" : "-target");
+    return own;
+}
+
 /* argv: program role ends arguments [options...] */
 static void child_main(int argc, char **argv)
 {
@@ -187,6 +224,7 @@ static void child_main(int argc, char **argv)
     }
     if (strcmp(argv[1], "engine-target") == 0) {
         options_parse(&options, argc - 3, argv + 3);
+        options.name = target_name(options.name != NULL ? options.name : default_name(&options), is_p2p(&options));
         run_target(&options, out, in);
         exit(0);
     }
@@ -362,6 +400,9 @@ int main(int argc, char **argv)
     keep_log_out(argv);
     child_main(argc, argv);
     options_parse(&options, argc, argv);
+    if (options.mode == MODE_SELF && options.name == NULL) {
+        options.name = default_name(&options);
+    }
     if (options.mode == MODE_TARGET) {
         run_target(&options, -1, -1);
         return 0;

@@ -1,14 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# hte_bench in short: each operation, the sweep, the baseline, two processes by hand, its refusals, and whether it notices
-# wrong bytes.
+# hte_bench in short: each operation, the sweep, the baseline, two processes by hand and with names, its refusals, and whether
+# it notices wrong bytes.
 set -euo pipefail
 
 # make check gives the build folder as current folder
 bench=${HTE_BENCH:-engine/bench/hte_bench}
 log=$(mktemp -d)
-target=""
-trap '[[ -z $target ]] || kill "$target" 2>/dev/null || true; rm -rf "$log"' EXIT
+target="" store=""
+clean_up() {
+    # shellcheck disable=SC2086 # either may be empty
+    [[ -z $target$store ]] || kill $target $store 2>/dev/null || true
+    rm -rf "$log"
+}
+trap clean_up EXIT
 
 fail() {
     echo "test_bench: $1"
@@ -85,6 +90,24 @@ fi
 kill "$target"
 wait "$target" || fail "target: status $?"
 target=""
+
+# mode self with a name: each process has its own
+"$bench" "${short[@]}" --local_server_name=127.0.0.1:14999 --block_size=4K,64K --csv >"$log/out" 2>&1 || fail "host:port"
+if [[ -x engine/hte_http_store ]]; then
+    : >"$log/store"
+    engine/hte_http_store --listen=127.0.0.1 --port=0 >"$log/store" 2>&1 &
+    store=$!
+    for _ in {1..100}; do
+        url=$(grep '^http' "$log/store" || true)
+        [[ -z $url ]] || break
+        sleep 0.1
+    done
+    "$bench" "${short[@]}" --metadata_server="$url" --json >"$log/out" 2>&1 || fail "$url: status $?"
+    "$bench" "${short[@]}" --metadata_server="$url" --local_server_name=me >"$log/out" 2>&1 || fail "me at $url: status $?"
+    kill "$store"
+    wait "$store" || fail "store: status $?"
+    store=""
+fi
 
 for bad in --block_size=x --block_size=1T --buffer_size=4K --batch_size=0 --mode=both --set=threads --set=no_such=1 --mode=initiator more; do
     if "$bench" $bad >"$log/out" 2>&1; then
