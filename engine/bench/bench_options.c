@@ -37,7 +37,8 @@ static const char help[] =
     "  --set=KEY=VALUE                any option of the engine, or UCX_*; repeatable; --set=help lists them\n"
     "  --check                        compare every byte of every batch, outside of the timed part; without it a sample is\n"
     "                                 compared afterwards: 16 MiB per thread, but for a second at most\n"
-    "  --baseline                     mode self: also run plain ucp_put_nbx/ucp_get_nbx, as many bytes under way\n"
+    "  --baseline                     mode self: also run plain ucp_put_nbx/ucp_get_nbx, as many bytes under way, with the same\n"
+    "                                 devices and the same options of UCX\n"
     "  --rounds=N                     with --baseline: measurements of each, in turn; medians are printed, of the ratio\n"
     "                                 the median over the rounds; default 3\n"
     "  --report_unit=GB|GiB|Gb|MB|MiB|Mb   per second, default GB\n"
@@ -166,8 +167,8 @@ static void set_engine(struct options *options, const char *assignment)
 
 enum id {
     ID_MODE = 256, ID_METADATA, ID_NAME, ID_BIND, ID_SEGMENT, ID_OPERATION, ID_BUFFER, ID_BLOCK, ID_BATCH, ID_THREADS,
-    ID_ENGINE_THREADS, ID_DEPTH, ID_DURATION, ID_DEVICE, ID_MATRIX, ID_PROTOCOL, ID_SET, ID_CHECK, ID_BASELINE, ID_ROUNDS, ID_UNIT,
-    ID_PRECISION, ID_CSV, ID_JSON, ID_QUIET, ID_HELP
+    ID_ENGINE_THREADS, ID_DEPTH, ID_DURATION, ID_DEVICE, ID_MATRIX, ID_PROTOCOL, ID_SET, ID_CHECK, ID_BASELINE, ID_ROUNDS,
+    ID_UNIT, ID_PRECISION, ID_CSV, ID_JSON, ID_QUIET, ID_HELP
 };
 
 static const struct option table[] = {
@@ -225,7 +226,6 @@ static void set_text(struct options *o, int id, char *value)
         break;
     case ID_PROTOCOL:
         add_engine(o, "UCX_TLS", value);
-        setenv("UCX_TLS", value, 1); /* of the baseline */
         break;
     case ID_SET:
         set_engine(o, value);
@@ -361,6 +361,9 @@ void options_parse(struct options *o, int argc, char **argv)
     }
     if (o->baseline && o->operation == OPERATION_MIX) {
         die("--baseline is for --operation=read or write");
+    }
+    if (o->baseline && strcmp(engine_text(o, "devices"), "rdma") == 0) {
+        die("--baseline cannot have devices 'rdma', which UCX does not know: name them, as in --device_name=mlx5_0:1,mlx5_1:1");
     }
     set_buffer_size(o);
 }

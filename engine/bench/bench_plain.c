@@ -54,8 +54,42 @@ static void receive_all(int fd, void *bytes, size_t length)
     }
 }
 
-static void open_plain(struct plain *plain, uint64_t size)
+static void modify(ucp_config_t *config, const char *name, const char *value)
 {
+    ucs_status_t status = ucp_config_modify(config, name, value);
+
+    if (status != UCS_OK) {
+        die("baseline: UCX refuses UCX_%s='%s': %s", name, value, ucs_status_string(status));
+    }
+}
+
+/* As the engine does it for its contexts, but with all the devices in one: the choice is UCX's. */
+static ucp_config_t *configure(const struct options *o)
+{
+    ucp_config_t *config;
+    char *devices = strdup(engine_text(o, "devices")), *at;
+    unsigned i;
+
+    must_ucs(ucp_config_read(NULL, NULL, &config), "ucp_config_read");
+    for (at = devices; at != NULL && *at != '\0'; ++at) {
+        *at = *at == '+' ? ',' : *at;
+    }
+    if (devices != NULL && devices[0] != '\0') {
+        modify(config, "NET_DEVICES", devices);
+    }
+    free(devices);
+    for (i = 0; i < o->n_engine; ++i) {
+        if (strncmp(o->engine[i].key, "UCX_", 4) == 0) {
+            modify(config, o->engine[i].key + 4, o->engine[i].value);
+        }
+    }
+    return config;
+}
+
+static void open_plain(struct plain *plain, const struct options *o)
+{
+    uint64_t size        = o->buffer_size;
+    ucp_config_t *config = configure(o);
     ucp_params_t params = {
         .field_mask        = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED,
         .features          = UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP,
@@ -66,7 +100,8 @@ static void open_plain(struct plain *plain, uint64_t size)
         .length     = size,
     };
 
-    must_ucs(ucp_init(&params, NULL, &plain->context), "ucp_init");
+    must_ucs(ucp_init(&params, config, &plain->context), "ucp_init");
+    ucp_config_release(config);
     plain->memory = aligned_alloc(4096, (size + 4095) & ~4095ull);
     if (plain->memory == NULL) {
         die("no memory for %llu bytes", (unsigned long long)size);
@@ -159,7 +194,7 @@ static void tell_key(const struct plain *plain, int fd)
     send_all(fd, &addr, sizeof(addr));
 }
 
-void run_plain_target(uint64_t threads, uint64_t size, int out_fd, int in_fd)
+void run_plain_target(const struct options *o, uint64_t threads, int out_fd, int in_fd)
 {
     struct server *servers = calloc(threads, sizeof(*servers));
     _Atomic bool is_over   = false;
@@ -167,7 +202,7 @@ void run_plain_target(uint64_t threads, uint64_t size, int out_fd, int in_fd)
     uint64_t i;
     char byte;
 
-    open_plain(&plain, size);
+    open_plain(&plain, o);
     tell_key(&plain, out_fd);
     for (i = 0; i < threads; ++i) {
         servers[i].worker  = open_worker(&plain);
@@ -336,7 +371,7 @@ void run_plain(const struct options *o, const struct point *point, int in_fd, in
         die("no memory");
     }
     *result = (struct result){.seconds = 0};
-    open_plain(&plain, o->buffer_size);
+    open_plain(&plain, o);
     receive_all(in_fd, key, sizeof(*key));
     receive_all(in_fd, &remote, sizeof(remote));
     for (i = 0; i < point->threads; ++i) {

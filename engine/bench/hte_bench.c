@@ -211,15 +211,15 @@ static const char *target_name(const char *name, bool is_p2p)
 static void child_main(int argc, char **argv)
 {
     struct options options;
-    unsigned long long threads, size;
+    unsigned long long threads;
     int in, out;
 
     if (argc < 4 || sscanf(argv[2], "%d,%d", &in, &out) != 2) {
         return;
     }
-    if (strcmp(argv[1], "plain-target") == 0 && sscanf(argv[3], "%llu,%llu", &threads, &size) == 2) {
-        options_parse(&options, argc - 3, argv + 3); /* sets UCX_TLS */
-        run_plain_target(threads, size, out, in);
+    if (strcmp(argv[1], "plain-target") == 0 && sscanf(argv[3], "%llu", &threads) == 1) {
+        options_parse(&options, argc - 3, argv + 3);
+        run_plain_target(&options, threads, out, in);
         exit(0);
     }
     if (strcmp(argv[1], "engine-target") == 0) {
@@ -245,7 +245,7 @@ static uint64_t find_remote(struct hte_engine *engine, hte_segment_t segment, ui
     return buffer.addr;
 }
 
-uint64_t engine_number(const struct options *o, const char *key)
+const char *engine_text(const struct options *o, const char *key)
 {
     struct hte_option_help help;
     const char *value = "";
@@ -263,7 +263,12 @@ uint64_t engine_number(const struct options *o, const char *key)
     for (i = 0; i < o->n_engine; ++i) {
         value = strcmp(o->engine[i].key, key) == 0 ? o->engine[i].value : value;
     }
-    return parse_number(key, value, 0, UINT64_MAX);
+    return value;
+}
+
+uint64_t engine_number(const struct options *o, const char *key)
+{
+    return parse_number(key, engine_text(o, key), 0, UINT64_MAX);
 }
 
 static void measure_engine(const struct options *o, char **argv, const struct point *point, struct result *result)
@@ -295,11 +300,10 @@ static void measure_engine(const struct options *o, char **argv, const struct po
 static void measure_plain(const struct options *o, char **argv, const struct point *point, struct result *result)
 {
     struct child target;
-    char arguments[64];
+    char threads[24];
 
-    snprintf(arguments, sizeof(arguments), "%llu,%llu", (unsigned long long)point->threads,
-             (unsigned long long)o->buffer_size);
-    child_start(&target, argv[0], argv, "plain-target", arguments);
+    snprintf(threads, sizeof(threads), "%llu", (unsigned long long)point->threads);
+    child_start(&target, argv[0], argv, "plain-target", threads);
     run_plain(o, point, target.from, target.to, result);
     child_end(&target);
 }

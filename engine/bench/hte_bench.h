@@ -73,11 +73,12 @@ void pattern_spoil(char *bytes, uint64_t length, uint64_t seed);
 bool pattern_is(const char *bytes, uint64_t length, uint64_t seed);
 
 /* Plain ucp_put_nbx() / ucp_get_nbx() of blocks of the same size, as many bytes under way as the engine's window allows. */
-void run_plain_target(uint64_t threads, uint64_t size, int out_fd, int in_fd);
+void run_plain_target(const struct options *options, uint64_t threads, int out_fd, int in_fd);
 void run_plain(const struct options *options, const struct point *point, int in_fd, int out_fd,
                struct result *result);
 
 /* The value of an option of the engine, as it will be: --set, environment, default. */
+const char *engine_text(const struct options *options, const char *key);
 uint64_t engine_number(const struct options *options, const char *key);
 
 /* Percentiles of n samples, in place. */

@@ -72,6 +72,14 @@ done
 "$bench" "${short[@]}" --baseline --rounds=2 --json >"$log/out" 2>&1 || fail "baseline"
 grep -q '"ratio":[0-9]' "$log/out" || fail "baseline: no ratio"
 
+# what is set of UCX for the engine reaches the baseline, which is the first to run
+for arguments in --protocol=no_such --set=UCX_TLS=no_such --device_name=no_such:1+lo --set=devices=lo,no_such:1; do
+    if "$bench" "${short[@]}" --baseline "$arguments" >"$log/out" 2>&1 ||
+        ! grep -qE "^hte_bench: baseline: |network device 'no_such:1' is not available" "$log/out"; then
+        fail "$arguments did not reach the baseline"
+    fi
+done
+
 : >"$log/target"
 "$bench" --mode=target --local_server_name=127.0.0.1 --buffer_size=16M >"$log/target" 2>&1 &
 target=$!
@@ -115,6 +123,10 @@ for bad in --block_size=x --block_size=1T --buffer_size=4K --batch_size=0 --mode
     fi
     [[ $(wc -l <"$log/out") -le 4 ]] || fail "$bad: too many lines"
 done
+if "$bench" --baseline --device_name=rdma >"$log/out" 2>&1 || ! grep -q "name them" "$log/out"; then
+    fail "--baseline --device_name=rdma was accepted"
+fi
+
 for size in 18014398509481985K 99999999999999999999; do # 1024 and 2^64 - 1, if nobody looks
     if "$bench" --quiet --duration=0.05 --block_size=4K,$size >"$log/out" 2>&1 ||
         ! grep -q -- "--block_size='4K,$size': write numbers from 1 to 1099511627776" "$log/out"; then
