@@ -9,6 +9,7 @@
 
 #define BACKOFF_NS     2000000ull   /* after the first breakdown; doubles */
 #define BACKOFF_MAX_NS 1000000000ull
+#define LOOK_NS        50000000ull
 
 static struct hte_link_ring *bucket_of(struct hte_worker *worker, const struct hte_segment *segment)
 {
@@ -203,6 +204,18 @@ void hte_conn_strike(struct hte_conn *conn)
     conn->retry_at = conn->worker->now + (backoff < BACKOFF_MAX_NS ? backoff : BACKOFF_MAX_NS);
 }
 
+bool hte_conn_is_deserted(const struct hte_conn *conn)
+{
+    return conn->step == HTE_CONN_IDLE && conn->strikes > 0 && atomic_load(&conn->segment->is_deserted);
+}
+
+/* Somebody looks whether the target is there at all: a moment well spent, as a transport may take many seconds for that. */
+static bool awaits_news(const struct hte_conn *conn)
+{
+    return conn->strikes > 0 && atomic_load(&conn->segment->is_refreshing) &&
+           conn->worker->now < conn->retry_at + LOOK_NS;
+}
+
 bool hte_conn_is_hopeless(const struct hte_conn *conn)
 {
     return conn->step == HTE_CONN_IDLE && conn->strikes > conn->worker->engine->settings.retry_count &&
@@ -216,7 +229,7 @@ bool hte_conn_is_usable(struct hte_conn *conn, const struct hte_view *view)
     if (conn->step != HTE_CONN_IDLE) {
         return conn->step == HTE_CONN_UP;
     }
-    if (conn->worker->now < conn->retry_at) {
+    if (conn->worker->now < conn->retry_at || awaits_news(conn)) {
         return false;
     }
     status = open_endpoint(conn, view);

@@ -78,6 +78,8 @@ uint32_t hte_conns_unusable(struct hte_worker *worker, const struct hte_segment 
 
 /* Whether slices can be posted now; opens it when it is IDLE and its time has come. */
 bool hte_conn_is_usable(struct hte_conn *conn, const struct hte_view *view);
+/* It broke, and by the last look there is no process any more to connect to. */
+bool hte_conn_is_deserted(const struct hte_conn *conn);
 /* So many breakdowns in a row that slices for it fail at once, until retry_at. */
 bool hte_conn_is_hopeless(const struct hte_conn *conn);
 

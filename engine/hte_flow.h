@@ -37,6 +37,7 @@ struct hte_slice {
     uint32_t               buffer; /* index in the view */
     uint32_t               preferred, available; /* rails near the local memory */
     bool                   is_expired;
+    bool                   has_looked; /* whether the target is there, before its first try */
     struct hte_conn       *conn;   /* while posted */
     struct hte_keys       *keys;   /* while posted */
     uint64_t               seq;    /* of the connection */

@@ -162,7 +162,7 @@ static struct hte_segment *create(unsigned threads)
 }
 
 /* With the lock held. */
-static int add(struct hte_segments *segments, const char *name, struct hte_view *view, hte_segment_t *id)
+static int add(struct hte_segments *segments, const char *name, struct hte_view *view, bool was_there, hte_segment_t *id)
 {
     struct hte_segment *segment = create(segments->threads);
     uint32_t slot;
@@ -182,6 +182,7 @@ static int add(struct hte_segments *segments, const char *name, struct hte_view 
     segment->id    = (hte_segment_t)(segments->slots[slot].generation << SLOT_BITS | (slot + 1));
     segment->opens = 1;
     segment->view  = view;
+    segment->was_there = was_there;
     strcpy(segment->name, name); /* its length was checked by hte_segment_open() */
     pthread_mutex_init(&segment->lock, NULL);
     pthread_mutex_init(&segment->fetch_lock, NULL);
@@ -208,7 +209,7 @@ int hte_segments_open(struct hte_segments *segments, struct hte_meta *meta, cons
     }
     pthread_mutex_lock(&segments->lock);
     is_open = open_again(segments, name, id); /* by another thread meanwhile */
-    error   = is_open ? HTE_OK : add(segments, name, view, id);
+    error   = is_open ? HTE_OK : add(segments, name, view, hte_meta_is_p2p(meta), id);
     pthread_mutex_unlock(&segments->lock);
     if (is_open || error != HTE_OK) {
         hte_view_put(view);

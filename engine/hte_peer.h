@@ -42,6 +42,8 @@ struct hte_segment {
     struct hte_link_ring refresh_link; /* in the list of hte_refresh.h */
     _Atomic bool     is_refreshing; /* ordered, and not over */
     _Atomic uint64_t refresh_after; /* no order is taken before */
+    _Atomic bool     is_deserted;  /* nobody is where its process was: as of the last refresh */
+    bool             was_there;    /* somebody was; of the refreshing thread, once it is open */
     struct hte_view *view;
     uint64_t         notify_after; /* of the notification thread: no try before */
     struct hte_flow *flows;        /* per worker thread, each of its thread only */

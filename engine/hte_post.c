@@ -6,6 +6,7 @@
 #include "hte_conn.h"
 #include "hte_engine.h"
 #include "hte_error.h"
+#include "hte_route.h"
 
 #define RETRY_SOON_NS 1000000ull /* a connection is being torn down */
 #define REFRESH_NS    1000000000ull /* the last try waits so long for the target's descriptor */
@@ -176,64 +177,38 @@ static void drop(struct hte_worker *worker, struct hte_slice *slice, int error)
 
 /* ---- posting ---- */
 
-static uint32_t next_random(struct hte_worker *worker)
-{
-    worker->random ^= worker->random << 13; /* xorshift32 */
-    worker->random ^= worker->random >> 17;
-    worker->random ^= worker->random << 5;
-    return worker->random;
-}
-
-static unsigned choose_rail(struct hte_worker *worker, const struct hte_slice *slice)
-{
-    struct hte_engine *engine = worker->engine;
-    uint64_t predicted[HTE_RAILS_MAX], inflight;
-    struct hte_pick pick;
-    unsigned i;
-    int rail;
-
-    if (worker->n_rails == 1) {
-        return 0;
-    }
-    for (i = 0; i < worker->n_rails; ++i) {
-        inflight     = atomic_load_explicit(&engine->rails.rail[i].inflight, memory_order_relaxed); /* all threads' */
-        predicted[i] = hte_rate_predict(&worker->rail[i].rate, inflight, slice->length);
-    }
-    pick = (struct hte_pick){
-        .preferred = slice->preferred,
-        .available = slice->available,
-        .paused    = hte_rails_paused(&engine->rails, worker->now) |
-                  hte_conns_unusable(worker, slice->piece->task->segment, slice->piece->task->view),
-        .bad_rail  = slice->state.bad_rail,
-        .turn      = worker->turn++,
-        .random    = next_random(worker),
-        .predicted = predicted,
-    };
-    rail = hte_pick_rail((enum hte_policy)engine->settings.policy, &pick);
-    return rail < 0 ? 0 : (unsigned)rail;
-}
-
 static void wait_for(struct hte_worker *worker, struct hte_slice *slice, uint64_t when)
 {
     slice->ready_at = when > worker->now ? when : worker->now + RETRY_SOON_NS;
     keep_ready(worker, slice);
 }
 
-/* The same rail of the peer; another one when all of ours failed with it. */
-static unsigned choose_remote_rail(const struct hte_worker *worker, const struct hte_slice *slice, unsigned rail)
+/* Nobody was there. What is tried for the first time may find another process: it waits for a fresh look. */
+static void look_again(struct hte_worker *worker, struct hte_slice *slice)
 {
-    return (rail + slice->state.fails / worker->n_rails) % slice->piece->task->view->rails;
+    struct hte_segment *segment = slice->piece->task->segment;
+
+    if (!slice->has_looked && slice->state.fails == 0) {
+        slice->has_looked = true;
+        hte_refresh_order(&worker->engine->refresh, segment);
+    } else if (!atomic_load(&segment->is_refreshing)) {
+        drop(worker, slice, HTE_ERR_DEAD_PEER);
+        return;
+    }
+    wait_for(worker, slice, worker->now + RETRY_SOON_NS);
 }
 
 static void post(struct hte_worker *worker, struct hte_slice *slice)
 {
     struct hte_task *task = slice->piece->task;
-    unsigned rail         = choose_rail(worker, slice);
+    unsigned rail         = hte_route_rail(worker, slice);
     struct hte_conn *conn = hte_conn_get(worker, task->segment, task->view, rail,
-                                         choose_remote_rail(worker, slice, rail));
+                                         hte_route_remote(worker, slice, rail));
 
     if (conn == NULL) {
         drop(worker, slice, HTE_ERR_MEMORY);
+    } else if (hte_conn_is_deserted(conn)) {
+        look_again(worker, slice);
     } else if (hte_conn_is_usable(conn, task->view)) {
         hte_slice_on(&slice->state, HTE_SLICE_POST, (int)rail);
         slice->posted_at = worker->now;
@@ -372,7 +347,7 @@ static void cut(struct hte_worker *worker, struct hte_piece *piece)
     slice->buffer     = piece->buffer;
     slice->preferred  = piece->preferred;
     slice->available  = piece->available;
-    slice->is_expired = false;
+    slice->is_expired = slice->has_looked = false;
     slice->conn       = NULL;
     slice->keys       = NULL;
     hte_slice_init(&slice->state, task->is_write, (unsigned)settings->retry_count);

@@ -28,11 +28,28 @@ void hte_refresh_order(struct hte_refresh *refresh, struct hte_segment *segment)
     }
 }
 
+/* Transports take their time, and that for each try, to find out that a process has ended; its host knows. Only where
+ * somebody was before: else it may be a firewall that refuses. */
+static void look_for_process(struct hte_refresh *refresh, struct hte_segment *segment)
+{
+    enum hte_presence presence = hte_meta_presence(refresh->engine->meta, segment->name);
+
+    if (presence == HTE_PRESENCE_THERE) {
+        segment->was_there = true;
+    }
+    atomic_store(&segment->is_deserted, presence == HTE_PRESENCE_NOBODY && segment->was_there);
+}
+
 /* A fetch that fails leaves the view as it is. */
 static void carry_out(struct hte_refresh *refresh, struct hte_segment *segment)
 {
-    hte_segment_refresh(&refresh->engine->segments, refresh->engine->meta, segment);
-    atomic_store(&segment->refresh_after, hte_now() + PAUSE_NS);
+    look_for_process(refresh, segment);
+    if (!atomic_load(&segment->is_deserted)) {
+        hte_segment_refresh(&refresh->engine->segments, refresh->engine->meta, segment);
+    }
+    if (!atomic_load(&segment->is_deserted)) { /* else there is nothing to spare: a look, and no more */
+        atomic_store(&segment->refresh_after, hte_now() + PAUSE_NS);
+    }
     atomic_store(&segment->is_refreshing, false);
     hte_segment_put(segment);
 }

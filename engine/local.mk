@@ -57,6 +57,8 @@ libhte_la_SOURCES = \
 	%D%/hte_refresh.h \
 	%D%/hte_region.c \
 	%D%/hte_region.h \
+	%D%/hte_route.c \
+	%D%/hte_route.h \
 	%D%/hte_segment_api.c \
 	%D%/hte_settings.c \
 	%D%/hte_settings.h \

@@ -19,6 +19,7 @@
  * They may run before hte_meta_open() returned.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -69,6 +70,17 @@ struct hte_meta_options {
 
 /* Starts the handshake server. Nothing that is passed is kept but `handler` and `arg`. */
 int hte_meta_open(const struct hte_meta_options *options, struct hte_meta **meta, struct hte_why *why);
+enum hte_presence {
+    HTE_PRESENCE_UNKNOWN,
+    HTE_PRESENCE_THERE,   /* somebody listens at the segment's address */
+    HTE_PRESENCE_NOBODY   /* its host says that nobody does: the process has ended, or a firewall speaks for it */
+};
+
+/* Of the process that publishes a segment. BLOCKS as fetch. */
+enum hte_presence hte_meta_presence(struct hte_meta *meta, const char *segment);
+/* Whether opening a segment has spoken with its process, and not with a store only. */
+bool hte_meta_is_p2p(const struct hte_meta *meta);
+
 /* Calls to other processes that are under way in other threads, and later ones, end in HTE_ERR_CANCELED soon; those to a store in
  * their own time. What others ask is answered until close. */
 void hte_meta_stop(struct hte_meta *meta);

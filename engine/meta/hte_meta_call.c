@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "hte_meta_internal.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- being asked ------------------------------------------------------------------ */
 
@@ -89,6 +91,31 @@ int hte_meta_ask(const struct hte_client_options *options, const char *address,
     }
     *payload = reply.payload;
     return 0;
+}
+
+bool hte_meta_is_p2p(const struct hte_meta *meta)
+{
+    return meta->store == NULL;
+}
+
+enum hte_presence hte_meta_presence(struct hte_meta *meta, const char *segment)
+{
+    const struct hte_client_options *limits = &meta->client;
+    char address[HTE_ADDRESS_TEXT_MAX], host[HTE_HOST_MAX + 1];
+    uint16_t port;
+    int fd, ret;
+
+    if (hte_meta_locate(meta, segment, address, NULL) != 0 || hte_net_split(address, host, &port, NULL) != 0) {
+        return HTE_PRESENCE_UNKNOWN;
+    }
+    fd  = 0;
+    ret = hte_net_connect(host, port, hte_net_now() + (limits->connect_ms < limits->call_ms ? limits->connect_ms :
+                                                       limits->call_ms), limits->stop, &fd, NULL);
+    if (ret == 0) {
+        close(fd);
+        return HTE_PRESENCE_THERE;
+    }
+    return ret == HTE_ERR_SOCKET && fd == -ECONNREFUSED ? HTE_PRESENCE_NOBODY : HTE_PRESENCE_UNKNOWN;
 }
 
 int hte_meta_call(struct hte_meta *meta, const char *segment, enum hte_call call, const char *payload, char **reply,

@@ -308,6 +308,7 @@ static int connect_to(const struct addrinfo *address, int64_t deadline, const _A
     }
     if (error != 0) {
         close(*fd);
+        *fd = -error;
         return hte_why_set(why, HTE_ERR_SOCKET, "%s", strerror(error));
     }
     setsockopt(*fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));

@@ -87,9 +87,10 @@ static void kill_in_the_middle(int opcode)
     OK(hte_batch_free(f.engine, batch));
     printf("ended %.2f s after the kill, %s\n", seconds() - begin, hte_error_string(status.error));
 
-    again = request(&f, opcode, 0, 0, 100); /* fails quickly now */
+    again = request(&f, opcode, 0, 0, 100); /* fails quickly now: the host says that nobody is there */
     status = transfer(&f, &again, 1);
     assert_int_equal(status.code, HTE_FAILED);
+    assert_int_equal(status.error, HTE_ERR_DEAD_PEER);
     assert_int_not_equal(hte_segment_sync(f.engine, f.segment), HTE_OK);
     again = request(&f, opcode, 0, 2 * SIZE, 100); /* would have to ask the target */
     OK(hte_batch_alloc(f.engine, 1, &batch));
