@@ -100,6 +100,7 @@ struct ha_rc {
     /* responder */
     struct fake_rqe   *rq;
     unsigned           rq_head, rq_tail;
+    unsigned           not_ready; /* messages that found no receive since one was posted */
     uint32_t           expected_psn;
     uint64_t           offset;           /* in the message or write under way */
 

@@ -265,6 +265,8 @@ int ha_rc_post_recv(struct ha_rc *rc, uint64_t wr_id, const struct ha_sge *sge)
     if (status == 0) {
         rc->rq[rc->rq_tail++ % rc->caps.recv_depth] =
             (struct fake_rqe) { .wr_id = wr_id, .sge = *sge };
+        fake.counts.rnr += rc->not_ready;
+        rc->not_ready    = 0;
         promise(rc->cq);
     }
     pthread_mutex_unlock(&fake.lock);

@@ -49,7 +49,7 @@ static enum fake_answer execute_send(struct ha_rc *rc, struct ha_rc *peer, const
     uint8_t               *to;
 
     if (peer->rq_head == peer->rq_tail) {
-        fake.counts.rnr++;
+        peer->not_ready++;
         return FAKE_ANSWER_RNR;
     }
     if (wqe->length > rqe->sge.length) {
@@ -78,7 +78,7 @@ static enum fake_answer execute_write(struct ha_rc *rc, struct ha_rc *peer, cons
         return FAKE_ANSWER_BROKEN;
     }
     if (notice && peer->rq_head == peer->rq_tail) {
-        fake.counts.rnr++;
+        peer->not_ready++;
         return FAKE_ANSWER_RNR;
     }
     if (to == NULL || fetch(rc, wqe, from, to + from, length) != 0) {

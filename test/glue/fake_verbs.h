@@ -109,7 +109,8 @@ struct fake_counts {
     uint64_t lost, acks_lost;
     uint64_t late;         /* executed after modify(ERR) had returned */
     uint64_t retry_exceeded;
-    uint64_t rnr;          /* no receive was posted: flow control is broken */
+    uint64_t rnr;          /* no receive was posted, and one was later: flow control is broken. (None is posted any more
+                            * where the owner has begun to fence.) */
     uint64_t overruns;     /* completions that found their queue full */
     uint64_t overbooked;   /* posted although the queue could not take them all */
     uint64_t bad_lkey, bad_rkey, bad_length;
