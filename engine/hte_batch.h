@@ -88,6 +88,7 @@ struct hte_batch {
     struct hte_block    *blocks;
     bool                 has_notice;
     _Atomic uint32_t     submitted;
+    _Atomic bool         has_begun;  /* one of its requests has */
     _Atomic uint32_t     unfinished; /* requests that are not final */
     _Atomic uint32_t     untold;     /* the same, and those whose callback is still to come or under way */
     _Atomic int32_t      worst;      /* code of final requests */

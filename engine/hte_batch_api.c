@@ -181,7 +181,7 @@ static void read_status(const struct hte_batch *batch, struct hte_batch_status *
     if (unfinished == 0) {
         status->code = atomic_load(&batch->worst);
     } else {
-        status->code = status->finished == 0 && transferred == 0 ? HTE_WAITING : HTE_PENDING;
+        status->code = atomic_load(&batch->has_begun) || status->finished > 0 ? HTE_PENDING : HTE_WAITING;
     }
 }
 

@@ -6,6 +6,7 @@
 
 #include "hte_engine.h"
 #include "hte_error.h"
+#include "hte_orphan.h"
 
 #define BACKOFF_NS     2000000ull   /* after the first breakdown; doubles */
 #define BACKOFF_MAX_NS 1000000000ull
@@ -58,6 +59,7 @@ static struct hte_conn *create(struct hte_worker *worker, struct hte_segment *se
     hte_ring_init(&conn->dirty_link);
     hte_ring_init(&conn->broken_link);
     hte_ring_init(&conn->posted);
+    hte_ring_init(&conn->orphans);
     hte_ring_append(bucket_of(worker, segment), &conn->bucket_link);
     pthread_mutex_lock(&worker->lock);
     hte_ring_append(&worker->conns, &conn->link);
@@ -155,8 +157,8 @@ static void on_error(void *arg, ucp_ep_h ep, ucs_status_t status)
     hte_conn_break(arg, hte_error_of_ucs(status));
 }
 
-/* Plain shared memory (UCX_TLS=sm) does not know error mode PEER: without it a dead peer is not noticed, and what it was
- * asked for ends with the engine. */
+/* Plain shared memory (UCX_TLS=sm) does not know error mode PEER: without it UCX does not notice a dead peer, and
+ * hte_conns_doubt() has to. */
 static ucs_status_t open_at(struct hte_conn *conn, const void *address)
 {
     ucp_worker_h ucp = conn->worker->rail[conn->rail].ucp;
@@ -178,6 +180,9 @@ static ucs_status_t open_at(struct hte_conn *conn, const void *address)
     params.err_mode    = UCP_ERR_HANDLING_MODE_NONE;
     status             = ucp_ep_create(ucp, &params, &conn->ep);
     conn->is_unguarded = status == UCS_OK;
+    if (conn->is_unguarded) {
+        hte_refresh_order(&conn->worker->engine->refresh, conn->segment); /* that somebody is there: see hte_refresh.c */
+    }
     return status;
 }
 
@@ -206,7 +211,8 @@ void hte_conn_strike(struct hte_conn *conn)
 
 bool hte_conn_is_deserted(const struct hte_conn *conn)
 {
-    return conn->step == HTE_CONN_IDLE && conn->strikes > 0 && atomic_load(&conn->segment->is_deserted);
+    return (conn->step == HTE_CONN_IDLE || conn->step == HTE_CONN_LEFT) && conn->strikes > 0 &&
+           atomic_load(&conn->segment->is_deserted);
 }
 
 /* Somebody looks whether the target is there at all: a moment well spent, as a transport may take many seconds for that. */
@@ -218,6 +224,9 @@ static bool awaits_news(const struct hte_conn *conn)
 
 bool hte_conn_is_hopeless(const struct hte_conn *conn)
 {
+    if (conn->step == HTE_CONN_LEFT) {
+        return true;
+    }
     return conn->step == HTE_CONN_IDLE && conn->strikes > conn->worker->engine->settings.retry_count &&
            conn->worker->now < conn->retry_at;
 }
@@ -261,8 +270,12 @@ void hte_conn_break(struct hte_conn *conn, int error)
 static void on_slice(void *request, ucs_status_t status, void *arg)
 {
     struct hte_slice *slice = arg;
-    struct hte_conn *conn   = slice->conn;
+    struct hte_conn *conn;
 
+    if (hte_orphan_end(request)) {
+        return; /* the slice may be another one by now */
+    }
+    conn = slice->conn;
     --conn->pending;
     if (request != NULL) {
         ucp_request_free(request);
@@ -318,7 +331,9 @@ void hte_conn_post(struct hte_conn *conn, struct hte_slice *slice, struct hte_vi
         note_uncovered(conn, slice);
     }
     request = put_or_get(conn, slice);
-    if (!UCS_PTR_IS_PTR(request)) {
+    if (UCS_PTR_IS_PTR(request)) {
+        slice->request = request;
+    } else {
         on_slice(NULL, UCS_PTR_STATUS(request), slice);
     }
 }

@@ -7,13 +7,16 @@
  *
  *            open               UCX reports an error,
  *   IDLE ───────────▶ UP ─────── a slice expires, stop ─────▶ BROKEN ── close (force) ──▶ CLOSING
- *    ▲                                                                                       │
- *    └──────── UCX has let go of every request: what is left of the slices fails ────────────┘
+ *    ▲                                                                                       │  │
+ *    └──────── UCX has let go of every request: what is left of the slices fails ────────────┘  │ without PEER: nobody is there
+ *                                                                                               ▼ any more
+ *                                                                                             LEFT
  *
  * IDLE     no endpoint; nothing posted; opened by the next slice, not before retry_at
  * UP       slices are posted; a WRITE is complete when a flush posted after it has completed
  * BROKEN   nothing more is posted; to be closed by the thread's loop (never inside a callback)
  * CLOSING  UCX gives back its requests one by one; without PEER (see below) it is closed politely, when they have gone through
+ * LEFT     UCX would wait for a dead peer for ever: its slices have failed, its requests stay with UCX (hte_orphan.h) until the end
  *
  * Error mode PEER: without it UCX keeps the requests of a dead peer for ever. Local memory of a slice is given back only when UCX
  * let go of it, so that a late packet cannot write into memory that was reused. Transports without PEER (plain shared memory) are used
@@ -26,7 +29,7 @@
 #include "hte_peer.h"
 #include "hte_worker.h"
 
-enum hte_conn_step { HTE_CONN_IDLE, HTE_CONN_UP, HTE_CONN_BROKEN, HTE_CONN_CLOSING };
+enum hte_conn_step { HTE_CONN_IDLE, HTE_CONN_UP, HTE_CONN_BROKEN, HTE_CONN_CLOSING, HTE_CONN_LEFT };
 
 /* Unpacked keys of one view's buffers, for one endpoint. */
 struct hte_keys {
@@ -58,6 +61,7 @@ struct hte_conn {
     bool                 is_unguarded; /* error mode NONE */
     struct hte_keys     *keys;
     struct hte_link_ring posted;     /* slices, in order of seq */
+    struct hte_link_ring orphans;    /* requests that nobody waits for */
     uint32_t             pending;    /* requests that UCX has */
     uint32_t             uncovered;  /* slices of WRITEs that no flush covers */
     uint64_t             seq;        /* of the last slice posted */
@@ -94,6 +98,7 @@ void hte_keys_put(struct hte_keys *keys);
 void hte_conns_flush(struct hte_worker *worker);
 void hte_conns_mend(struct hte_worker *worker);
 void hte_conns_expire(struct hte_worker *worker, uint64_t timeout);
+void hte_conns_doubt(struct hte_worker *worker); /* without PEER: look whether the peer still lives when it takes long */
 void hte_conns_sweep(struct hte_worker *worker); /* connections of closed segments, or gone processes */
 void hte_conns_break_all(struct hte_worker *worker, int error);
 void hte_conns_release(struct hte_worker *worker); /* UCX's worker is about to be destroyed: keys, requests to close */

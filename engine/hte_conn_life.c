@@ -5,7 +5,9 @@
 
 #include "hte_engine.h"
 #include "hte_error.h"
+#include "hte_orphan.h"
 
+#define DOUBT_NS    1000000000ull /* so long is no answer a reason to look for the peer's process */
 #define FLUSH_SHARE 4 /* uncovered WRITEs: at most window / FLUSH_SHARE */
 
 /* ---- flushing ---- */
@@ -182,6 +184,45 @@ static void fail_the_rest(struct hte_conn *conn)
     }
 }
 
+/* What UCX has of it, it will keep: nobody is there to answer. */
+static void leave(struct hte_conn *conn)
+{
+    struct hte_slice *slice;
+
+    conn->uncovered = 0;
+    hte_ring_remove(&conn->dirty_link);
+    hte_ring_remove(&conn->broken_link);
+    hte_conn_strike(conn);
+    conn->error = HTE_ERR_DEAD_PEER;
+    conn->step  = HTE_CONN_LEFT;
+    while (!hte_ring_is_empty(&conn->posted)) {
+        slice = HTE_OBJECT_OF(conn->posted.next, struct hte_slice, link);
+        if (hte_slice_is_with_ucx(&slice->state)) {
+            hte_orphan_make(slice);
+        }
+        hte_slice_event(conn->worker, slice, HTE_SLICE_EXPIRE,
+                        slice->is_expired ? HTE_ERR_TIMEOUT : HTE_ERR_DEAD_PEER);
+    }
+}
+
+/* Another process has the segment's name. */
+static bool is_replaced(const struct hte_conn *conn)
+{
+    struct hte_view *view = hte_segment_view(conn->segment);
+    bool is_other         = view->incarnation != conn->incarnation;
+
+    hte_view_put(view);
+    return is_other;
+}
+
+/* Nobody is left who could answer, and UCX will not notice. A port that another process has now was given up by the first one; a
+ * name in a store says less. */
+static bool has_nobody(const struct hte_conn *conn)
+{
+    return conn->is_unguarded && (atomic_load(&conn->segment->is_deserted) ||
+                                  (hte_meta_is_p2p(conn->worker->engine->meta) && is_replaced(conn)));
+}
+
 static void mend(struct hte_conn *conn)
 {
     if (conn->step == HTE_CONN_BROKEN) {
@@ -196,6 +237,8 @@ static void mend(struct hte_conn *conn)
         hte_conn_strike(conn);
         conn->step = HTE_CONN_IDLE;
         fail_the_rest(conn);
+    } else if (has_nobody(conn)) {
+        leave(conn);
     }
 }
 
@@ -237,6 +280,29 @@ void hte_conns_expire(struct hte_worker *worker, uint64_t timeout)
     }
 }
 
+static bool takes_long(const struct hte_conn *conn)
+{
+    const struct hte_slice *oldest = HTE_OBJECT_OF(conn->posted.next, const struct hte_slice, link);
+
+    return !hte_ring_is_empty(&conn->posted) && conn->worker->now - oldest->posted_at >= DOUBT_NS;
+}
+
+void hte_conns_doubt(struct hte_worker *worker)
+{
+    struct hte_link_ring *link;
+    struct hte_conn *conn;
+
+    for (link = worker->conns.next; link != &worker->conns; link = link->next) {
+        conn = HTE_OBJECT_OF(link, struct hte_conn, link);
+        if (conn->is_unguarded && takes_long(conn)) {
+            hte_refresh_order(&worker->engine->refresh, conn->segment);
+            if (has_nobody(conn)) {
+                hte_conn_break(conn, HTE_ERR_DEAD_PEER);
+            }
+        }
+    }
+}
+
 bool hte_conns_are_idle(const struct hte_worker *worker)
 {
     const struct hte_link_ring *link;
@@ -244,6 +310,9 @@ bool hte_conns_are_idle(const struct hte_worker *worker)
 
     for (link = worker->conns.next; link != &worker->conns; link = link->next) {
         conn = HTE_OBJECT_OF(link, const struct hte_conn, link);
+        if (conn->step == HTE_CONN_LEFT) {
+            continue;
+        }
         if (conn->pending > 0 || conn->step > HTE_CONN_UP || !hte_ring_is_empty(&conn->posted)) {
             return false;
         }
@@ -267,16 +336,7 @@ static void destroy(struct hte_conn *conn)
 
 static bool is_obsolete(const struct hte_conn *conn)
 {
-    struct hte_view *view;
-    bool is_gone;
-
-    if (atomic_load(&conn->segment->is_closed)) {
-        return true;
-    }
-    view    = hte_segment_view(conn->segment);
-    is_gone = view->incarnation != conn->incarnation;
-    hte_view_put(view);
-    return is_gone;
+    return atomic_load(&conn->segment->is_closed) || is_replaced(conn);
 }
 
 /* Requests in the queue that were made before the close open a connection again, and the next sweep ends it. */
@@ -330,6 +390,7 @@ void hte_conns_release(struct hte_worker *worker)
             hte_keys_put(slice->keys);
             slice->keys = NULL;
         }
+        hte_orphans_release(conn);
         hte_keys_put(conn->keys);
         conn->keys = NULL;
         if (conn->closing != NULL) {

@@ -40,6 +40,7 @@ struct hte_slice {
     bool                   has_looked; /* whether the target is there, before its first try */
     struct hte_conn       *conn;   /* while posted */
     struct hte_keys       *keys;   /* while posted */
+    void                  *request; /* UCX's, while UCX has it */
     uint64_t               seq;    /* of the connection */
     uint64_t               posted_at, ready_at, failed_at;
     int32_t                error;  /* of the last failure */

@@ -392,6 +392,9 @@ static void begin(struct hte_task *task)
 
     if (atomic_load_explicit(&task->code, memory_order_relaxed) == HTE_WAITING) {
         atomic_compare_exchange_strong(&task->code, &waiting, HTE_PENDING);
+        if (!atomic_load_explicit(&task->batch->has_begun, memory_order_relaxed)) {
+            atomic_store(&task->batch->has_begun, true);
+        }
     }
 }
 

@@ -8,6 +8,7 @@
 
 #include "hte_device.h"
 #include "hte_error.h"
+#include "hte_orphan.h"
 
 static int modify(ucp_config_t *config, const char *name, const char *value)
 {
@@ -65,10 +66,13 @@ static int configure(ucp_config_t *config, const struct hte_settings *settings, 
 static int open_context(struct hte_rail *rail, const struct hte_settings *settings, const char *devices)
 {
     ucp_params_t params = {
-        .field_mask        = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED | UCP_PARAM_FIELD_NAME,
+        .field_mask        = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED | UCP_PARAM_FIELD_NAME |
+                      UCP_PARAM_FIELD_REQUEST_SIZE | UCP_PARAM_FIELD_REQUEST_INIT,
         .features          = UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP,
         .mt_workers_shared = 1,
         .name              = "hte",
+        .request_size      = sizeof(struct hte_orphan),
+        .request_init      = hte_orphan_init,
     };
     ucp_config_t *config;
     ucs_status_t status = ucp_config_read(NULL, NULL, &config);

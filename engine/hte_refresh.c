@@ -11,8 +11,7 @@ void hte_refresh_order(struct hte_refresh *refresh, struct hte_segment *segment)
 {
     bool is_taken = false;
 
-    if (hte_now() < atomic_load(&segment->refresh_after) || atomic_load(&segment->is_closed) ||
-        atomic_exchange(&segment->is_refreshing, true)) {
+    if (hte_now() < atomic_load(&segment->refresh_after) || atomic_exchange(&segment->is_refreshing, true)) {
         return;
     }
     pthread_mutex_lock(&refresh->lock);
@@ -44,7 +43,7 @@ static void look_for_process(struct hte_refresh *refresh, struct hte_segment *se
 static void carry_out(struct hte_refresh *refresh, struct hte_segment *segment)
 {
     look_for_process(refresh, segment);
-    if (!atomic_load(&segment->is_deserted)) {
+    if (!atomic_load(&segment->is_deserted) && !atomic_load(&segment->is_closed)) {
         hte_segment_refresh(&refresh->engine->segments, refresh->engine->meta, segment);
     }
     if (!atomic_load(&segment->is_deserted)) { /* else there is nothing to spare: a look, and no more */

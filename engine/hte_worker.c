@@ -181,6 +181,7 @@ static void tick(struct hte_worker *worker)
     }
     if (worker->now >= worker->next_sweep) {
         worker->next_sweep = worker->now + SWEEP_NS;
+        hte_conns_doubt(worker);
         hte_conns_sweep(worker);
         for (i = 0; i < worker->n_rails && worker->n_rails > 1; ++i) {
             if (worker->rail[i].rate.bytes > 0) {

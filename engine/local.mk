@@ -43,6 +43,8 @@ libhte_la_SOURCES = \
 	%D%/hte_memory.c \
 	%D%/hte_notify.c \
 	%D%/hte_notify.h \
+	%D%/hte_orphan.c \
+	%D%/hte_orphan.h \
 	%D%/hte_peer.c \
 	%D%/hte_peer.h \
 	%D%/hte_post.c \
@@ -98,7 +100,7 @@ check_LTLIBRARIES += %D%/test/liar.la
 
 if HAVE_CMOCKA
 hte_tests = %D%/test/test_core %D%/test/test_devices %D%/test/test_engine %D%/test/test_faults \
-	%D%/test/test_life %D%/test/test_shares %D%/test/test_doors
+	%D%/test/test_life %D%/test/test_orphans %D%/test/test_shares %D%/test/test_doors
 check_PROGRAMS += $(hte_tests)
 TESTS          += $(hte_tests)
 
@@ -123,6 +125,10 @@ hte_fixture = %D%/test/fixture.c %D%/test/fixture.h %D%/test/target.c %D%/test/t
 %C%_test_test_life_SOURCES  = %D%/test/test_life.c $(hte_fixture)
 %C%_test_test_life_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 %C%_test_test_life_LDADD    = libhte.la $(CMOCKA_LIBS) -lpthread
+
+%C%_test_test_orphans_SOURCES  = %D%/test/test_orphans.c $(hte_fixture)
+%C%_test_test_orphans_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+%C%_test_test_orphans_LDADD    = libhte.la $(CMOCKA_LIBS) -lpthread
 
 %C%_test_test_shares_SOURCES  = %D%/test/test_shares.c $(hte_fixture)
 %C%_test_test_shares_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
