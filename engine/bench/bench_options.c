@@ -29,7 +29,7 @@ static const char help[] =
     "  --batch_size=N[,...]           requests per batch, default 128\n"
     "  --threads=N[,...]              submitting threads, default 1\n"
     "  --engine_threads=N             worker threads of the engine, default as --threads, at most 64\n"
-    "  --depth=N                      batches that each thread has under way, default 2\n"
+    "  --depth=N                      batches that each thread has under way, default 4\n"
     "  --duration=SECONDS             per point, default 5\n"
     "  --device_name=LIST             devices to choose among (option devices)\n"
     "  --nic_priority_matrix=FILE     topology JSON (option topology_file)\n"
@@ -341,7 +341,7 @@ void options_parse(struct options *o, int argc, char **argv)
         .block       = {.values = {65536}, .count = 1},
         .batch       = {.values = {128}, .count = 1},
         .threads     = {.values = {1}, .count = 1},
-        .depth       = 2,
+        .depth       = 4, /* with batches of 128 slices all that the engine takes at once: see HTE_WINDOWS */
         .duration    = 5,
         .rounds      = 3,
         .unit        = "GB",

@@ -224,6 +224,7 @@ void run_plain_target(const struct options *o, uint64_t threads, int out_fd, int
 
 struct client {
     pthread_t             id;
+    pthread_barrier_t    *start;
     const struct options *options;
     const struct point   *point;
     ucp_worker_h          worker;
@@ -278,11 +279,28 @@ static void flush(struct client *c)
     }
 }
 
+/* Over the buffers once, as the engine does: see bench_run.c. */
+static void go_over(struct client *c)
+{
+    uint64_t offset;
+
+    for (offset = 0; offset + c->point->block <= c->share; offset += c->point->block) {
+        while (c->out >= c->window) {
+            progress(c->worker, c->event_fd);
+        }
+        post(c, offset);
+    }
+    flush(c);
+}
+
 static void *run(void *arg)
 {
     struct client *c = arg;
     uint64_t offset  = 0;
 
+    go_over(c);
+    pthread_barrier_wait(c->start);
+    pthread_barrier_wait(c->start); /* the clock has been started */
     while (now_seconds() < c->begin + c->options->duration) {
         while (c->out < c->window) {
             offset = offset + c->point->block > c->share ? 0 : offset;
@@ -359,6 +377,31 @@ static uint64_t slices_of(const struct options *o, const struct result *result, 
     return result->blocks * (block / slice + (block < slice || block % slice > fragment));
 }
 
+/* When their clock was started, and the processor time so far. */
+static double run_clients(struct client *clients, uint64_t count, double *cpu)
+{
+    pthread_barrier_t start;
+    double begin;
+    uint64_t i;
+
+    if (pthread_barrier_init(&start, NULL, (unsigned)count + 1) != 0) {
+        die("cannot create a barrier");
+    }
+    for (i = 0; i < count; ++i) {
+        clients[i].start = &start;
+        pthread_create(&clients[i].id, NULL, run, &clients[i]);
+    }
+    pthread_barrier_wait(&start);
+    begin = now_seconds();
+    *cpu  = cpu_seconds();
+    for (i = 0; i < count; ++i) {
+        clients[i].begin = begin;
+    }
+    pthread_barrier_wait(&start);
+    pthread_barrier_destroy(&start);
+    return begin;
+}
+
 void run_plain(const struct options *o, const struct point *point, int in_fd, int out_fd, struct result *result)
 {
     struct client *clients = calloc(point->threads, sizeof(*clients));
@@ -381,12 +424,7 @@ void run_plain(const struct options *o, const struct point *point, int in_fd, in
         clients[i].remote = remote + i * clients[i].share;
         connect_client(&clients[i], &plain, key, in_fd);
     }
-    begin = now_seconds();
-    cpu   = cpu_seconds();
-    for (i = 0; i < point->threads; ++i) {
-        clients[i].begin = begin;
-        pthread_create(&clients[i].id, NULL, run, &clients[i]);
-    }
+    begin = run_clients(clients, point->threads, &cpu);
     for (i = 0; i < point->threads; ++i) {
         pthread_join(clients[i].id, NULL);
         result->blocks += clients[i].blocks;
