@@ -70,6 +70,7 @@ struct hte_meta_options {
 
 /* Starts the handshake server. Nothing that is passed is kept but `handler` and `arg`. */
 int hte_meta_open(const struct hte_meta_options *options, struct hte_meta **meta, struct hte_why *why);
+
 enum hte_presence {
     HTE_PRESENCE_UNKNOWN,
     HTE_PRESENCE_THERE,   /* somebody listens at the segment's address */

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Plain shared memory: UCX does not notice that a peer is dead, and its requests never end. Ours do. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "fixture.h"
 
 #define REQUESTS 128
