@@ -86,6 +86,8 @@ static void resolve_run(struct uct_ha_job *super)
         if (status == 0 && rail->addr_seq == job->addr_seq && rail->ah == NULL) {
             rail->ah = ah;
             ah       = NULL;
+            /* its life begins now, not when it was asked for: a look-up may outlast it */
+            rail->fresh_at = uct_ha_now() + ctl->fresh_ns;
             uct_ha_ctl_flush_locked(job->iface);
         } else if (status != 0) {
             ucs_debug("ha_rc: no path from %s to its peer yet: %s",
