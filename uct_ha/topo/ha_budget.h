@@ -96,7 +96,8 @@ int ha_socket_sizes_check(const struct ha_socket_sizes *sizes,
  * for ever, values above 31 count as 31. */
 uint64_t ha_window_nominal(unsigned timeout, unsigned retry_count);
 
-/* Measured on ConnectX-5 and -6 with RoCE and firmware defaults (adaptive retransmission):
+/* Measured by others (the public study unionxic/rdma-fault-characterization, RoCE v2,
+ * firmware defaults with adaptive retransmission) on ConnectX-5 and -6; never by us:
  * R * I - 96 ms with I = 2 * 4.096 us * 2^16 up to timeout 16, R * I - 364 ms with
  * I = 2 * 4.096 us * 2^timeout above; 2 s for R = 0. Not the nominal rule. */
 uint64_t ha_window_mlx5(unsigned timeout, unsigned retry_count);
