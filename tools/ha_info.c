@@ -3,7 +3,11 @@
 /* ha_info: rails, pairs, limits and budget as the transport sees them, and what is
  * wrong with them. */
 
-#include "ha_info.h"
+#include "ha_info_check.h"
+#include "ha_info_gather.h"
+#include "ha_info_import.h"
+#include "ha_info_json.h"
+#include "ha_info_text.h"
 
 #include "topo/ha_discover.h"
 

@@ -3,7 +3,7 @@
 /* What is wrong with a host. Each function looks for one thing; every finding says
  * what to do. */
 
-#include "ha_info.h"
+#include "ha_info_check.h"
 
 #include "topo/ha_match.h"
 #include "uct_ha/uct_ha_config.h"

@@ -2,7 +2,7 @@
 
 /* Asks devices, sysfs, hwloc, the kernel and UCX's configuration. */
 
-#include "ha_info.h"
+#include "ha_info_gather.h"
 
 #include "uct_ha_config.h"
 #include "uct_ha_rails.h"

@@ -3,7 +3,7 @@
 /* A matrix of near rails, as --matrix and the batch engine write it and people edit it:
  * {"cpu:0":[["preferred",...],["available",...]],...}. Does it fit this host? */
 
-#include "ha_info.h"
+#include "ha_info_import.h"
 
 #include <errno.h>
 #include <jansson.h>

@@ -2,7 +2,8 @@
 
 /* For programs. Fields are only ever added. */
 
-#include "ha_info.h"
+#include "ha_info_json.h"
+#include "ha_info_text.h"
 
 #include <arpa/inet.h>
 #include <string.h>

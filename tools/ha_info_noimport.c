@@ -2,7 +2,7 @@
 
 /* Built where there is no jansson. */
 
-#include "ha_info.h"
+#include "ha_info_import.h"
 
 int info_import_matrix(const struct info *info, const char *path, FILE *out)
 {

@@ -2,7 +2,7 @@
 
 /* For people. */
 
-#include "ha_info.h"
+#include "ha_info_text.h"
 
 #include <arpa/inet.h>
 #include <string.h>

@@ -3,14 +3,14 @@
 
 bin_PROGRAMS += %D%/ha_info
 
-info_judge_sources = %D%/ha_info.h %D%/ha_info_check.c
+info_judge_sources = %D%/ha_info_facts.h %D%/ha_info_check.h %D%/ha_info_check.c
 
 %C%_ha_info_SOURCES = \
 	$(info_judge_sources) \
-	%D%/ha_info.c \
-	%D%/ha_info_gather.c \
-	%D%/ha_info_json.c \
-	%D%/ha_info_text.c \
+	%D%/ha_info.c %D%/ha_info_import.h \
+	%D%/ha_info_gather.c %D%/ha_info_gather.h \
+	%D%/ha_info_json.c %D%/ha_info_json.h \
+	%D%/ha_info_text.c %D%/ha_info_text.h \
 	uct_ha/uct_ha_config.c \
 	uct_ha/uct_ha_rails.c \
 	uct_ha/uct_ha_selftest.c uct_ha/uct_ha_selftest.h

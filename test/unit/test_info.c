@@ -3,7 +3,10 @@
 /* What ha_info finds: a healthy host gives nothing, each planted fault its finding and
  * no other one. */
 
-#include "tools/ha_info.h"
+#include "tools/ha_info_check.h"
+#include "tools/ha_info_gather.h"
+#include "tools/ha_info_json.h"
+#include "tools/ha_info_text.h"
 #include "uct_ha/uct_ha_config.h"
 
 #include <errno.h>
