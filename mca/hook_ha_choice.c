@@ -9,6 +9,7 @@
  */
 #include "hook_ha.h"
 
+#include "opal/constants.h"
 #include "opal/util/output.h"
 
 #include <stdio.h>
@@ -103,12 +104,23 @@ bool mca_hook_ha_choice_allows(const char **reason)
     return allowed;
 }
 
+/* hook_ha_enable=1 written down somewhere, not just our default. */
+static bool is_enabled_by_name(void)
+{
+    mca_base_var_source_t source = MCA_BASE_VAR_SOURCE_DEFAULT;
+    int index = mca_base_var_find("ompi", "hook", "ha", "enable");
+
+    return mca_hook_ha_params.enable && index >= 0 &&
+           mca_base_var_get_value(index, NULL, &source, NULL) == OPAL_SUCCESS &&
+           source != MCA_BASE_VAR_SOURCE_DEFAULT;
+}
+
 bool mca_hook_ha_choice_is_explicit(void)
 {
     const char *tls = getenv("UCX_TLS");
 
     return (tls && tls[0] != '^' && list_has(tls, TRANSPORT)) ||
-           mca_hook_ha_params.library[0] != '\0';
+           mca_hook_ha_params.library[0] != '\0' || is_enabled_by_name();
 }
 
 static void default_set(const char *name, const char *value)

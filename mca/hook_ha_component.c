@@ -14,6 +14,7 @@
 #include "opal/util/output.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct mca_hook_ha_params mca_hook_ha_params = {
@@ -81,11 +82,36 @@ static int hook_ha_register(void)
     return OMPI_SUCCESS;
 }
 
+/* All processes of a host have the same to tell: the first of them does, so that a job of
+ * thousands is not drowned in it. By what the launcher says, as nothing of Open MPI's own
+ * is up when we open; and later may be too late, the job may end for this very reason. */
+static bool is_first_of_host(void)
+{
+    static const char *const variables[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"};
+    size_t i;
+
+    for (i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+        const char *rank = getenv(variables[i]);
+
+        if (rank) {
+            return strcmp(rank, "0") == 0;
+        }
+    }
+    return true;
+}
+
+/* Verbosity from which on it is said that the job has no ha_rc. */
+static int unmet_level(bool is_asked_for)
+{
+    return is_asked_for && is_first_of_host() ? 0 : 1;
+}
+
 /* Success whatever happens: without us the job runs as it would have run. */
 static int hook_ha_open(void)
 {
     const struct mca_hook_ha_params *p = &mca_hook_ha_params;
     const char *reason = NULL;
+    bool is_asked_for = mca_hook_ha_choice_is_explicit();
 
     mca_hook_ha_output = opal_output_open(NULL);
     opal_output_set_verbosity(mca_hook_ha_output, p->verbose);
@@ -94,11 +120,15 @@ static int hook_ha_open(void)
         return OMPI_SUCCESS;
     }
     if (!mca_hook_ha_choice_allows(&reason)) {
-        opal_output_verbose(1, mca_hook_ha_output, "hook/ha: nothing to do: %s", reason);
+        opal_output_verbose(unmet_level(is_asked_for), mca_hook_ha_output,
+                            is_asked_for ? "hook/ha: ha_rc was asked for, but %s: the job goes on "
+                                           "without it; drop one of the two settings, or say "
+                                           "--mca hook_ha_enable 0"
+                                         : "hook/ha: nothing to do: %s", reason);
         return OMPI_SUCCESS;
     }
     if (!mca_hook_ha_library_load(&reason)) {
-        opal_output_verbose(mca_hook_ha_choice_is_explicit() ? 0 : 1, mca_hook_ha_output,
+        opal_output_verbose(unmet_level(is_asked_for), mca_hook_ha_output,
                             "hook/ha: ha_rc is not available, the job goes on without it: %s",
                             reason);
         return OMPI_SUCCESS;
@@ -119,19 +149,36 @@ static int hook_ha_close(void)
     return OMPI_SUCCESS;
 }
 
+static const char *env_or_default(const char *name)
+{
+    const char *value = getenv(name);
+
+    return value ? value : "all";
+}
+
 /* ob1 stays a fallback, so a host whose ports are all down still runs; but then
  * nobody should believe that the job is protected. */
 static void hook_ha_init_bottom(int argc, char **argv, int requested, int *provided)
 {
     const char *pml = mca_pml_base_selected_component.pmlm_version.mca_component_name;
+    struct uct_ha_stats s;
 
     (void)argc, (void)argv, (void)requested, (void)provided;
-    if (is_active && strcmp(pml, "ucx") != 0) {
-        opal_output(mca_hook_ha_output,
-                    "hook/ha: Open MPI took pml/%s, not pml/ucx: no traffic of this process uses "
-                    "ha_rc. Is a rail's port ACTIVE (ibv_devinfo)? Details: --mca "
-                    "opal_common_ucx_verbose 10",
-                    pml);
+    if (!is_active) {
+        return;
+    }
+    if (strcmp(pml, "ucx") != 0) {
+        opal_output_verbose(unmet_level(true), mca_hook_ha_output,
+                            "hook/ha: Open MPI took pml/%s, not pml/ucx: no traffic of this process "
+                            "uses ha_rc. Is a rail's port ACTIVE (ibv_devinfo)? Details: --mca "
+                            "opal_common_ucx_verbose 10",
+                            pml);
+    } else if (mca_hook_ha_library_stats(&s) && s.rails_up + s.rails_down == 0) {
+        opal_output_verbose(unmet_level(mca_hook_ha_choice_is_explicit()), mca_hook_ha_output,
+                            "hook/ha: UCX uses no device of ha_rc (UCX_TLS=%s, UCX_NET_DEVICES=%s): "
+                            "the job goes on without it. Is a rail's port ACTIVE (ibv_devinfo)? "
+                            "Details: UCX_LOG_LEVEL=diag",
+                            env_or_default("UCX_TLS"), env_or_default("UCX_NET_DEVICES"));
     }
 }
 

@@ -125,8 +125,8 @@ bool mca_hook_ha_library_load(const char **reason)
     if (!library) {
         const char *error = dlerror();
 
-        *reason = strncpy(reason_text, error ? error : name, sizeof(reason_text) - 1);
-        return false;
+        return fail(reason, error ? error : name,
+                    "install ucx-ha on this host, or name the file: --mca hook_ha_library PATH");
     }
     path_record(name);
     if (!uct_api_find(&api)) {
@@ -138,7 +138,7 @@ bool mca_hook_ha_library_load(const char **reason)
                     "did not register with UCX; was it built for another UCX version?");
     }
     if (devices == 0) {
-        return fail(reason, library_path, "no usable RDMA device on this host");
+        return fail(reason, library_path, "no usable RDMA device on this host: look at ibv_devices, ha_info --check");
     }
     (void)symbol_find("uct_ha_stats_get", &stats_get, sizeof(stats_get));
     return true;

@@ -4,6 +4,8 @@
 EXTRA_DIST += \
 	%D%/README.md \
 	%D%/test/test_hook.sh \
+	%D%/test/test_mpi4py.sh \
+	%D%/test/mpi4py_probe.py \
 	%D%/test/fake_uct_ha.c \
 	%D%/test/hook_probe.c
 
@@ -24,14 +26,16 @@ ompi_component_LTLIBRARIES = %D%/mca_hook_ha.la
 # Not AM_CPPFLAGS: config.h and uct_ha/ hold names that Open MPI has too.
 %C%_mca_hook_ha_la_CPPFLAGS = -I$(top_srcdir) $(OMPI_CPPFLAGS) $(UCX_CFLAGS) \
 	-DHA_LIBDIR='"$(libdir)"'
-# Not AM_LDFLAGS: its -z defs forbids what we rely on. Nothing to link: Open MPI's
-# symbols are in the process that loads us, UCX's come with libuct_ha.
+# Not AM_LDFLAGS: its -z defs forbids what we rely on. Linked as Open MPI's own components
+# are, to libmpi, which brings the rest of Open MPI: a program that loaded it with
+# RTLD_LOCAL, as Python does, shows its symbols only to those who name it. No UCX: it
+# comes with libuct_ha.
 %C%_mca_hook_ha_la_LDFLAGS = -module -avoid-version -shared \
 	-export-symbols-regex '^mca_hook_ha_component$$'
-%C%_mca_hook_ha_la_LIBADD = -ldl
+%C%_mca_hook_ha_la_LIBADD = $(MPICC_LIBS) -ldl
 
 # A component full of sanitizer calls cannot be loaded into a plain mpirun.
 if !HA_SANITIZED
-TESTS += %D%/test/test_hook.sh
+TESTS += %D%/test/test_hook.sh %D%/test/test_mpi4py.sh
 endif
 endif

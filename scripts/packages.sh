@@ -5,7 +5,7 @@
 
 build_packages=(autoconf automake libtool make gcc libc6-dev pkg-config xz-utils
     libucx-dev ucx-utils libibverbs-dev libhwloc-dev libcmocka-dev
-    libopenmpi-dev openmpi-bin python3
+    libopenmpi-dev openmpi-bin python3 python3-mpi4py
     libjansson-dev libhiredis-dev libcurl4-openssl-dev libmicrohttpd-dev libssl-dev
     redis-server etcd-server)
 

@@ -94,11 +94,18 @@ expect 'pml/ucx finds no transport: job runs on ob1 and says so' 'Open MPI took 
 probe "${fake[@]}" "${loose[@]}" -x UCX_TLS=ha_rc,self,sm --mca pml ucx --mca osc sm
 expect 'settings of the user stand' 'UCX_TLS=ha_rc,self,sm' 'OMPI_MCA_pml=ucx' 'OMPI_MCA_osc=sm'
 
-probe "${fake[@]}" --mca pml ob1
+probe --mca pml ob1
 expect 'another pml chosen: nothing set' 'UCX_TLS=(unset)' 'OMPI_MCA_pml=ob1' \
     'OMPI_MCA_osc=(unset)' '!hook/ha'
-probe "${fake[@]}" --mca pml ob1 --mca hook_ha_verbose 1
+probe --mca pml ob1 --mca hook_ha_verbose 1
 expect 'another pml chosen: verbose tells' 'nothing to do: pml=ob1 excludes ucx'
+probe "${fake[@]}" --mca pml ob1
+expect 'another pml chosen, library named: told' 'UCX_TLS=(unset)' 'OMPI_MCA_osc=(unset)' \
+    'asked for, but pml=ob1 excludes ucx'
+probe -x UCX_TLS=tcp,self --mca hook_ha_enable 1
+expect 'enabled by name, UCX_TLS without ha_rc: told' 'UCX_TLS=tcp,self' 'asked for, but UCX_TLS=tcp,self excludes'
+probe -x UCX_TLS=ha_rc --mca pml ob1
+expect 'ha_rc named, another pml: told' 'asked for, but pml=ob1 excludes ucx'
 
 probe "${fake[@]}" --mca pml ^ucx
 expect 'ucx excluded on the command line: nothing set' 'UCX_TLS=(unset)' 'OMPI_MCA_pml=^ucx'
@@ -123,6 +130,9 @@ echo 'pml = ob1' >"$home/.openmpi/mca-params.conf"
 probe "${fake[@]}"
 expect 'pml in the own parameter file of the user stands' "${untouched[@]}"
 home=
+
+probe -x FAKE_UCT_HA=norail "${fake[@]}" "${loose[@]}" -x UCX_NET_DEVICES=lo
+expect 'pml/ucx without ha_rc: told' 'UCX uses no device of ha_rc' 'UCX_NET_DEVICES=lo'
 
 probe -x FAKE_UCT_HA=nodevice "${fake[@]}"
 expect 'no device: nothing set, one line as a library was named' "${untouched[@]}" \
