@@ -43,7 +43,7 @@ test_unit_test_abi_SOURCES  = test/unit/test_abi.c uct_ha/abi/uct_ha_guard.c
 test_unit_test_abi_CPPFLAGS = $(unit_cppflags)
 test_unit_test_abi_LDADD    = $(unit_libs) $(UCX_LIBS) -lpthread
 
-test_unit_test_addr_SOURCES  = test/unit/test_addr.c uct_ha/uct_ha_addr.c
+test_unit_test_addr_SOURCES  = test/unit/test_addr.c uct_ha/uct/addr.c
 test_unit_test_addr_CPPFLAGS = $(unit_cppflags)
 test_unit_test_addr_LDADD    = libha_topo.la $(unit_libs)
 
@@ -51,7 +51,7 @@ test_unit_test_budget_SOURCES  = test/unit/test_budget.c
 test_unit_test_budget_CPPFLAGS = $(unit_cppflags)
 test_unit_test_budget_LDADD    = libha_topo.la $(unit_libs)
 
-test_unit_test_config_SOURCES  = test/unit/test_config.c uct_ha/uct_ha_config.c
+test_unit_test_config_SOURCES  = test/unit/test_config.c uct_ha/base/config.c
 test_unit_test_config_CPPFLAGS = $(unit_cppflags)
 test_unit_test_config_LDADD    = libha_topo.la $(unit_libs) $(UCX_LIBS)
 
@@ -103,9 +103,9 @@ test_unit_test_core_slow_SOURCES  = test/unit/test_core_slow.c
 test_unit_test_core_slow_CPPFLAGS = $(unit_cppflags)
 test_unit_test_core_slow_LDADD    = $(unit_libs)
 
-md_sources = test/unit/md_world.c test/unit/md_world.h uct_ha/uct_ha_config.c \
-	uct_ha/uct_ha_exposed.c uct_ha/uct_ha_md.c uct_ha/uct_ha_mem.c uct_ha/uct_ha_rails.c uct_ha/uct_ha_rcache.c \
-	uct_ha/uct_ha_reg.c
+md_sources = test/unit/md_world.c test/unit/md_world.h uct_ha/base/config.c \
+	uct_ha/mem/exposed.c uct_ha/uct/md.c uct_ha/mem/mem.c uct_ha/mem/rails.c uct_ha/mem/rcache.c \
+	uct_ha/mem/reg.c
 test_unit_test_md_SOURCES  = test/unit/test_md.c $(md_sources)
 test_unit_test_md_CPPFLAGS = $(unit_cppflags)
 test_unit_test_md_LDADD    = libha_discover.la $(unit_libs) $(UCX_LIBS)
@@ -118,7 +118,7 @@ test_unit_test_info_SOURCES  = test/unit/test_info.c $(info_judge_sources)
 test_unit_test_info_CPPFLAGS = $(unit_cppflags)
 test_unit_test_info_LDADD    = libha_topo.la libha_verbs.la $(unit_libs)
 
-test_unit_test_netdev_SOURCES  = test/unit/test_netdev.c uct_ha/uct_ha_netdev.c
+test_unit_test_netdev_SOURCES  = test/unit/test_netdev.c uct_ha/ctl/netdev.c
 test_unit_test_netdev_CPPFLAGS = $(unit_cppflags)
 test_unit_test_netdev_LDADD    = $(unit_libs)
 
@@ -150,7 +150,7 @@ test_unit_test_topo_pair_SOURCES  = test/unit/test_topo_pair.c
 test_unit_test_topo_pair_CPPFLAGS = $(unit_cppflags)
 test_unit_test_topo_pair_LDADD    = libha_topo.la $(unit_libs)
 
-test_unit_test_setup_SOURCES  = test/unit/test_setup.c uct_ha/uct_ha_setup.c
+test_unit_test_setup_SOURCES  = test/unit/test_setup.c uct_ha/pair/setup.c
 test_unit_test_setup_CPPFLAGS = $(unit_cppflags)
 test_unit_test_setup_LDADD    = $(unit_libs)
 
@@ -290,12 +290,12 @@ fuzz_driver   = %D%/fuzz/fuzz.h %D%/fuzz/fuzz_replay.c
 fuzz_tests    = test/fuzz/fuzz_addr test/fuzz/fuzz_frame test/fuzz/fuzz_packet
 EXTRA_DIST   += test/fuzz/libfuzzer
 
-test_fuzz_fuzz_addr_SOURCES  = $(fuzz_driver) %D%/fuzz/fuzz_addr.c uct_ha/uct_ha_addr.c
+test_fuzz_fuzz_addr_SOURCES  = $(fuzz_driver) %D%/fuzz/fuzz_addr.c uct_ha/uct/addr.c
 test_fuzz_fuzz_addr_CPPFLAGS = $(fuzz_cppflags) $(UCX_CFLAGS)
 test_fuzz_fuzz_addr_LDADD    = libha_topo.la
 
-# compiles uct_ha_tcp.c itself: its reader of frames is not public
-test_fuzz_fuzz_frame_SOURCES  = $(fuzz_driver) %D%/fuzz/fuzz_frame.c uct_ha/uct_ha_netdev.c
+# compiles ctl/tcp.c itself: its reader of frames is not public
+test_fuzz_fuzz_frame_SOURCES  = $(fuzz_driver) %D%/fuzz/fuzz_frame.c uct_ha/ctl/netdev.c
 test_fuzz_fuzz_frame_CPPFLAGS = $(fuzz_cppflags) $(UCX_CFLAGS)
 test_fuzz_fuzz_frame_LDADD    = $(UCX_LIBS) -lpthread
 

@@ -6,7 +6,7 @@
 #include "ha_info_check.h"
 
 #include "topo/ha_match.h"
-#include "uct_ha/uct_ha_config.h"
+#include "base/config.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -8,7 +8,7 @@
 #include "topo/ha_budget.h"
 #include "topo/ha_topo_pair.h"
 #include "topo/ha_zone.h"
-#include "uct_ha_selftest.h"
+#include "lane/selftest.h"
 #include "verbs/ha_facts.h"
 
 /* One rail. `error` != 0: it could not be opened, nothing below it is valid. */

@@ -4,8 +4,8 @@
 
 #include "ha_info_gather.h"
 
-#include "uct_ha_config.h"
-#include "uct_ha_rails.h"
+#include "base/config.h"
+#include "mem/rails.h"
 
 #include <errno.h>
 #include <string.h>

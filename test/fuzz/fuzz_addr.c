@@ -8,7 +8,7 @@
 
 #include "fuzz.h"
 
-#include "uct_ha_addr.h"
+#include "uct/addr.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
  */
 
 /* its reader of frames is not public */
-#include "uct_ha_tcp.c" /* NOLINT(bugprone-suspicious-include) */
+#include "ctl/tcp.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include "fuzz.h"
 

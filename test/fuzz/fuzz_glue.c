@@ -18,7 +18,7 @@
 
 #include "fake_priv.h"
 #include "glue_side.h"
-#include "uct_ha_ctl.h"
+#include "ctl/ctl.h"
 
 #include <string.h>
 #include <unistd.h>

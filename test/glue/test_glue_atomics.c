@@ -7,7 +7,7 @@
 
 #include "glue_tests.h"
 
-#include "uct_ha_iface.h"
+#include "uct/iface.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 
 #include "glue_tests.h"
 
-#include "uct_ha_iface.h"
+#include "uct/iface.h"
 
 static const struct uct_ha_iface *iface_of(int s)
 {

@@ -5,7 +5,7 @@
 
 #include "glue_tests.h"
 
-#include "uct_ha_ctl.h"
+#include "ctl/ctl.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 
 #include "glue_tests.h"
 
-#include "uct_ha_ctl.h"
+#include "ctl/ctl.h"
 
 #include <stdio.h>
 #include <string.h>

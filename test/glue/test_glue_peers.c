@@ -5,8 +5,8 @@
 
 #include "glue_tests.h"
 
-#include "uct_ha_ctl.h"
-#include "uct_ha_tell.h"
+#include "ctl/ctl.h"
+#include "pair/tell.h"
 
 #include <string.h>
 #include <ucs/config/global_opts.h>

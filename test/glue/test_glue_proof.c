@@ -7,7 +7,7 @@
 
 #include "glue_tests.h"
 
-#include "uct_ha_selftest.h"
+#include "lane/selftest.h"
 
 #include <string.h>
 

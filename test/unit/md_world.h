@@ -4,7 +4,7 @@
 
 /* Memory domains over rails that are made up: they count what is opened and registered. */
 
-#include "uct_ha_mem.h"
+#include "mem/mem.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "uct_ha/uct_ha_addr.h"
+#include "uct/addr.h"
 
 static struct uct_ha_rail_where ipv4_rail(uint8_t net, uint8_t host, uint8_t place)
 {

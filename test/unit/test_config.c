@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "uct_ha_config.h"
+#include "base/config.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

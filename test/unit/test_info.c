@@ -7,7 +7,7 @@
 #include "tools/ha_info_gather.h"
 #include "tools/ha_info_json.h"
 #include "tools/ha_info_text.h"
-#include "uct_ha/uct_ha_config.h"
+#include "base/config.h"
 
 #include <errno.h>
 #include <setjmp.h>

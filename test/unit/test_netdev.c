@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "uct_ha_netdev.h"
+#include "ctl/netdev.h"
 
 static char tree[] = "/tmp/test_netdev.XXXXXX";
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "uct_ha/uct_ha_setup.h"
-#include "uct_ha/uct_ha_stats.h"
+#include "pair/setup.h"
+#include "base/stats.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -52,7 +52,7 @@ struct ha_packet_rail {
     uint8_t  link_layer; /* enum ha_link_layer of the verbs door */
     uint8_t  prefix_len;
     uint8_t  up;         /* the sender believes this rail works */
-    uint8_t  place;      /* which of the sender's two rails, by name; see uct_ha_addr.h */
+    uint8_t  place;      /* which of the sender's two rails, by name; see uct/addr.h */
 };                       /* 28 bytes on the wire */
 
 struct ha_packet_header {

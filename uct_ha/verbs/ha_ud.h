@@ -9,7 +9,7 @@
  *
  * Threads: the caller serialises everything but ha_ud_ah_create(), which may
  * block for a second while the neighbour is resolved and belongs on the
- * worker thread (uct_ha_job.h).
+ * worker thread (base/job.h).
  */
 
 #include <stddef.h>

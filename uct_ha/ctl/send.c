@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Control packets going out: built from what is due, one per peer and up to
+ * HA_PACKET_RECORDS_MAX of its connections, sent on the carriers that can.
+ */
+
+#include "ctl/ctl.h"
+#include "base/stats.h"
+
+#include <string.h>
+
+static void fill_header(struct uct_ha_peer *peer, enum ha_packet_type type, int slot,
+                        struct ha_packet_header *header)
+{
+    struct uct_ha_iface     *iface = peer->iface;
+    struct ha_packet_rail   *rail;
+    struct uct_ha_rail_where where;
+
+    memset(header, 0, sizeof(*header));
+    header->type       = (uint8_t)type;
+    header->rail       = (uint8_t)slot;
+    header->src_cookie = iface->cookie;
+    header->dst_cookie = peer->cookie;
+    header->credits    = (uint16_t)iface->credits;
+    header->caps       = (uint8_t)iface->caps;
+    header->opts       = iface->opts;
+    if (iface->ctl.tcp != NULL) {
+        struct uct_ha_tcp_addr tcp = uct_ha_tcp_addr(iface->ctl.tcp);
+
+        memcpy(header->tcp_ip, tcp.ip, sizeof(header->tcp_ip));
+        header->tcp_port = tcp.port;
+    }
+    for (int s = 0; s < iface->slots; s++) {
+        where = uct_ha_iface_where(iface, s);
+        rail  = &header->rails[s];
+        memcpy(rail->gid, where.addr.gid, sizeof(rail->gid));
+        rail->lid        = where.addr.lid;
+        rail->mtu        = where.addr.mtu;
+        rail->link_layer = where.addr.link_layer;
+        rail->prefix_len = where.addr.prefix_len;
+        rail->place      = where.place;
+        rail->up         = !iface->ctl.down[s];
+        if (where.zone != 0 && where.zone == peer->rail[s].where.zone) {
+            header->flags |= HA_PACKET_ZONE(s);
+        }
+        rail->ud_qpn     = iface->ctl.ud[s] == NULL ? 0 : ha_ud_qpn(iface->ctl.ud[s]);
+    }
+}
+
+static int can_send(const struct uct_ha_peer *peer, int slot)
+{
+    const struct uct_ha_iface *iface = peer->iface;
+
+    return slot < iface->slots && peer->rail[slot].ah != NULL &&
+           peer->rail[slot].ud_qpn != 0 && iface->ctl.ud[slot] != NULL &&
+           !iface->ctl.down[slot] && !ha_ud_is_dead(iface->ctl.ud[slot]);
+}
+
+int uct_ha_ctl_msg_probes(const struct uct_ha_peer *peer)
+{
+    return can_send(peer, 0) || can_send(peer, 1);
+}
+
+static int send_tcp(struct uct_ha_peer *peer, const void *buf, size_t length)
+{
+    struct uct_ha_tcp *tcp = peer->iface->ctl.tcp;
+
+    if (tcp == NULL || peer->tcp_addr.port == 0) {
+        return 0;
+    }
+    if (peer->tcp_link == NULL) {
+        peer->tcp_link = uct_ha_tcp_link_create(tcp, &peer->tcp_addr);
+    }
+    return peer->tcp_link != NULL &&
+           uct_ha_tcp_send(peer->tcp_link, buf, length, uct_ha_now());
+}
+
+/* `header.count` records already follow the place of the header in `buf`. */
+static int send_on(struct uct_ha_peer *peer, int slot, struct ha_packet_header *header, void *buf,
+                   size_t length)
+{
+    if (slot == UCT_HA_CARRIER_TCP) {
+        header->rail = 0;
+        (void)ha_packet_encode_header(buf, header);
+        if (!send_tcp(peer, buf, length)) {
+            return 0;
+        }
+        UCT_HA_STATS_ADD(ctl_tx, 1);
+        return 1;
+    }
+    if (!can_send(peer, slot)) {
+        return 0;
+    }
+    header->rail = (uint8_t)slot;
+    (void)ha_packet_encode_header(buf, header);
+    if (ha_ud_send(peer->iface->ctl.ud[slot], peer->rail[slot].ah, peer->rail[slot].ud_qpn,
+                   buf, length) != 0) {
+        return 0;
+    }
+    UCT_HA_STATS_ADD(ctl_tx, 1);
+    return 1;
+}
+
+/* A rail of the pair has no control port of its own, here or there. */
+static int lacks_ud(const struct uct_ha_peer *peer)
+{
+    for (int s = 0; s < peer->iface->slots; s++) {
+        if (peer->rail[s].known && (peer->iface->ctl.ud[s] == NULL || peer->rail[s].ud_qpn == 0)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* State goes out on every rail that can carry it: duplicates do no harm, and
+ * which rail is dead may not be known yet. TCP helps where the rails cannot. */
+static int send_everywhere(struct uct_ha_peer *peer, struct ha_packet_header *header, void *buf,
+                           size_t length)
+{
+    int sent = 0;
+
+    for (int s = 0; s < peer->iface->slots; s++) {
+        sent += send_on(peer, s, header, buf, length);
+    }
+    if (sent == 0 || lacks_ud(peer)) {
+        sent += send_on(peer, UCT_HA_CARRIER_TCP, header, buf, length);
+    }
+    return sent;
+}
+
+static void fill_record(const struct uct_ha_conn *conn, struct ha_packet_record *record)
+{
+    record->src_ep = conn->id;
+    record->dst_ep = conn->peer_id;
+    record->sn     = conn->sn;
+    record->tag    = conn->tag;
+    record->slots  = conn->pair.slots;
+    ha_pair_snapshot(&conn->pair, &record->state);
+}
+
+static void send_state(struct uct_ha_peer *peer)
+{
+    struct uct_ha_conn     *conn, *first = NULL;
+    struct ha_packet_header header;
+    struct ha_packet_record record;
+    uint8_t                 buf[HA_PACKET_MTU];
+    size_t                  length;
+
+    do {
+        fill_header(peer, HA_PACKET_STATE, 0, &header);
+        header.nonce = peer->nonce = ++peer->iface->ctl.nonce;
+        length = HA_PACKET_HEADER_LEN;
+        first  = NULL;
+        ucs_list_for_each(conn, &peer->conns, peer_link) {
+            if (!conn->send_due) {
+                continue;
+            }
+            if (header.count == HA_PACKET_RECORDS_MAX) {
+                first = conn; /* more for another packet */
+                break;
+            }
+            conn->send_due = 0;
+            fill_record(conn, &record);
+            length = ha_packet_encode_record(buf, length, &record);
+            header.count++;
+        }
+        if (header.count > 0) {
+            /* Not sent at all: the retransmission timer tries again. */
+            (void)send_everywhere(peer, &header, buf, length);
+        }
+    } while (first != NULL);
+}
+
+void uct_ha_ctl_msg_flush_locked(struct uct_ha_iface *iface)
+{
+    struct uct_ha_peer *peer;
+
+    ucs_list_for_each(peer, &iface->ctl.peers, list) {
+        send_state(peer);
+    }
+}
+
+void uct_ha_ctl_msg_ping_locked(struct uct_ha_peer *peer, int slot)
+{
+    struct ha_packet_header header;
+    uint8_t                 buf[HA_PACKET_MTU];
+
+    fill_header(peer, HA_PACKET_PING, slot, &header);
+    header.nonce = ++peer->iface->ctl.nonce;
+    if (slot < HA_SLOTS) {
+        if (peer->rail[slot].nonce == 0) {
+            peer->rail[slot].heard = header.nonce - 1; /* nothing before this one counts */
+        }
+        peer->rail[slot].nonce   = header.nonce;
+        peer->rail[slot].waiting = 1;
+        peer->rail[slot].ping_at = uct_ha_now();
+        ha_beat_ask(&peer->rail[slot].beat, peer->rail[slot].missed, peer->rail[slot].ping_at);
+    }
+    (void)send_on(peer, slot, &header, buf, HA_PACKET_HEADER_LEN);
+}
+
+void uct_ha_ctl_msg_bye_locked(struct uct_ha_peer *peer, int want)
+{
+    struct ha_packet_header header;
+    uint8_t                 buf[HA_PACKET_MTU];
+
+    fill_header(peer, HA_PACKET_BYE, 0, &header);
+    header.flags |= want ? HA_PACKET_WANT : 0;
+    (void)send_everywhere(peer, &header, buf, HA_PACKET_HEADER_LEN);
+}
+
+void uct_ha_ctl_msg_answer_locked(struct uct_ha_peer *peer, int slot, enum ha_packet_type type,
+                                  uint32_t nonce)
+{
+    struct ha_packet_header header;
+    uint8_t                 buf[HA_PACKET_MTU];
+
+    fill_header(peer, type, slot, &header);
+    header.nonce = nonce;
+    (void)send_on(peer, slot, &header, buf, HA_PACKET_HEADER_LEN);
+}
+
+/* To the sender of `asked`, in the name of the instance that it asked for. */
+void uct_ha_ctl_msg_unknown_locked(struct uct_ha_peer *peer, int slot,
+                                   const struct ha_packet_header *asked)
+{
+    struct ha_packet_header header;
+    uint8_t                 buf[HA_PACKET_MTU];
+
+    fill_header(peer, HA_PACKET_UNKNOWN, slot, &header);
+    header.src_cookie = asked->dst_cookie;
+    header.nonce      = asked->nonce;
+    (void)send_on(peer, slot, &header, buf, HA_PACKET_HEADER_LEN);
+}
+
+void uct_ha_ctl_msg_record_locked(struct uct_ha_peer *peer, const struct ha_packet_record *record)
+{
+    struct ha_packet_header header;
+    uint8_t                 buf[HA_PACKET_MTU];
+    size_t                  length;
+
+    fill_header(peer, HA_PACKET_STATE, 0, &header);
+    header.count = 1;
+    length       = ha_packet_encode_record(buf, HA_PACKET_HEADER_LEN, record);
+    (void)send_everywhere(peer, &header, buf, length);
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "data/late.h"
+
+#include "lane/desc.h"
+#include "base/stats.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* The unpack function of a GET whose answer came to a bounce buffer. */
+static void scatter(void *arg, const void *data, size_t length)
+{
+    const struct uct_ha_txop *txop = arg;
+    const uint8_t            *from = data;
+
+    (void)length;
+    for (unsigned i = 0; i < txop->pieces; i++) {
+        memcpy((void *)(uintptr_t)txop->piece[i].addr, from, txop->piece[i].length);
+        from += txop->piece[i].length;
+    }
+}
+
+/* Gather into `desc`. The first piece may be in it already: a message's header. */
+static void use_copy(const struct uct_ha_iface *iface, struct uct_ha_txop *txop,
+                     struct uct_ha_desc *desc)
+{
+    uint8_t *to = desc->data;
+
+    for (unsigned i = 0; i < txop->pieces; i++) {
+        if (txop->piece[i].addr != (uintptr_t)to) {
+            memcpy(to, (const void *)(uintptr_t)txop->piece[i].addr, txop->piece[i].length);
+        }
+        to += txop->piece[i].length;
+    }
+    uct_ha_desc_use(iface, txop, desc, txop->length);
+}
+
+/* -ENOSPC: it has to be registered. The user's bytes do not change before the
+ * operation ends, so the copy is as good as they are. */
+static int bounce(struct uct_ha_conn *conn, struct uct_ha_txop *txop, int slot)
+{
+    struct uct_ha_iface *iface = conn->iface;
+    struct uct_ha_desc  *desc  = txop->desc;
+
+    if (txop->length > iface->config.seg_size || (txop->op == HA_READ && desc != NULL)) {
+        return -ENOSPC;
+    }
+    if (desc == NULL && (desc = uct_ha_desc_alloc(iface)) == NULL) {
+        return -ENOSPC;
+    }
+    if (!uct_ha_reg_is_on(desc->mem, iface->rail_no[slot])) {
+        if (txop->desc == NULL) {
+            uct_ha_desc_free(iface, desc);
+        }
+        return -ENOSPC;
+    }
+    if (txop->op == HA_READ) {
+        txop->desc       = desc;
+        txop->bounced    = 1;
+        txop->unpack     = scatter;
+        txop->unpack_arg = txop;
+    } else {
+        use_copy(iface, txop, desc);
+    }
+    UCT_HA_STATS_ADD(bounced, 1);
+    return 0;
+}
+
+static int reg(struct uct_ha_conn *conn, struct uct_ha_txop *txop, int slot)
+{
+    unsigned             rail_no = conn->iface->rail_no[slot];
+    struct uct_ha_piece *piece;
+    int                  status;
+
+    for (unsigned i = 0; i < txop->pieces; i++) {
+        piece = &txop->piece[i];
+        if (piece->rails & (1u << slot)) {
+            continue;
+        }
+        if (!uct_ha_reg_is_on(piece->mem, rail_no)) {
+            status = uct_ha_reg_on(piece->mem, rail_no);
+            if (status != 0) {
+                return status;
+            }
+            UCT_HA_STATS_ADD(late_mrs, 1);
+        }
+        piece->lkey[slot] = piece->mem->lkey[rail_no];
+        piece->rails     |= 1u << slot;
+    }
+    return 0;
+}
+
+static int is_users_memory(const struct uct_ha_txop *txop)
+{
+    int users = 0;
+
+    for (unsigned i = 0; i < txop->pieces; i++) {
+        users |= txop->desc == NULL || txop->piece[i].mem != txop->desc->mem;
+    }
+    return users;
+}
+
+int uct_ha_late(struct uct_ha_conn *conn, int slot)
+{
+    struct uct_ha_txop *txop = &conn->txops[conn->log.post & conn->log.mask];
+    const struct ha_op *op   = ha_log_op(&conn->log, conn->log.post);
+    int                 status;
+
+    if (conn->ep == NULL && is_users_memory(txop)) {
+        return -EFAULT; /* with the endpoint he took it back */
+    }
+    if (op->posts > 0 && bounce(conn, txop, slot) == 0) {
+        return 0;
+    }
+    status = reg(conn, txop, slot);
+    if (status != 0 && bounce(conn, txop, slot) == 0) {
+        return 0;
+    }
+    return status;
+}
+
+static int is_known(const struct uct_ha_conn *conn, const struct uct_ha_txop *txop)
+{
+    uint32_t rails = ~0u;
+
+    for (unsigned i = 0; i < txop->pieces; i++) {
+        rails &= txop->piece[i].rails;
+    }
+    return (rails & 1u) && (conn->pair.slots < HA_SLOTS || (rails & 2u));
+}
+
+static void keep(struct uct_ha_conn *conn, struct uct_ha_txop *txop)
+{
+    struct uct_ha_desc *desc = txop->desc;
+
+    if (txop->length <= conn->iface->config.seg_size) {
+        desc = desc != NULL ? desc : uct_ha_desc_alloc(conn->iface);
+        if (desc != NULL) {
+            use_copy(conn->iface, txop, desc);
+            return;
+        }
+    }
+    for (int s = 0; s < conn->pair.slots; s++) {
+        (void)reg(conn, txop, s); /* if not, it fails when it has to move */
+    }
+}
+
+void uct_ha_late_keep(struct uct_ha_conn *conn)
+{
+    for (uint32_t i = conn->log.head; i != conn->log.tail; i++) {
+        struct uct_ha_txop *txop = &conn->txops[i & conn->log.mask];
+
+        if (ha_log_op(&conn->log, i)->state != HA_OP_DONE && txop->op != HA_READ &&
+            !is_known(conn, txop) && is_users_memory(txop)) {
+            keep(conn, txop);
+        }
+    }
+}

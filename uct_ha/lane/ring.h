@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UCT_HA_RING_H_
+#define UCT_HA_RING_H_
+
+/*
+ * Receive buffers of a connection: one ring per slot, from the interface's
+ * buffers, kept over the generations of its lane. Every lane that lives has all
+ * of its ring posted, the standby too: a failover posts and registers nothing.
+ *
+ * The window is how many messages the peer may be ahead of us. A connection
+ * begins with a small one (RX_QUEUE_INIT); it doubles each time the peer was
+ * seen to fill it over and over, up to RX_QUEUE_LEN, as long as the interface's
+ * grown windows stay below RX_MEM. The peer learns of a larger window as if
+ * messages had been consumed. It never shrinks while the connection lives.
+ *
+ * Progress only.
+ */
+
+#include "uct/iface.h"
+
+/* Buffers for the present window; before the first lane of a slot. 0 or -ENOMEM. */
+int  uct_ha_ring_fill(struct uct_ha_conn *conn, int slot);
+
+/* Post what a lane does not have yet of its ring. 0 or what the device answered. */
+int  uct_ha_ring_post(struct uct_ha_lane *lane);
+
+/* One buffer has been consumed: post it again. */
+static inline int uct_ha_ring_post_one(struct uct_ha_lane *lane, uint32_t index)
+{
+    struct uct_ha_iface *iface = lane->iface;
+    struct uct_ha_desc  *desc  = lane->conn->rx[lane->slot].buffers[index];
+    struct ha_sge        sge;
+
+    sge.addr   = (uintptr_t)desc->data;
+    sge.length = (uint32_t)iface->config.seg_size;
+    sge.lkey   = desc->mem->lkey[iface->rail_no[lane->slot]];
+    return ha_rc_post_recv(lane->rc, uct_ha_wr_id(UCT_HA_WR_RECV, lane->id, index), &sge);
+}
+
+static inline uint8_t *uct_ha_ring_data(const struct uct_ha_lane *lane, uint32_t index)
+{
+    return lane->conn->rx[lane->slot].buffers[index]->data;
+}
+
+/* Half of the window is owed: larger it, perhaps, and tell the peer. */
+void uct_ha_ring_grant(struct uct_ha_conn *conn);
+
+/* The connection ends: its buffers go with the lanes that may still write there,
+ * or back at once. */
+void uct_ha_ring_leave(struct uct_ha_conn *conn, int slot, struct uct_ha_lane *lane);
+
+/* The lane's queue pair is destroyed: what uct_ha_ring_leave() left with it goes
+ * back. Any thread. */
+void uct_ha_ring_return(struct uct_ha_lane *lane);
+
+#endif

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "mem/mem.h"
+
+#include "mem/rcache.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Pinning costs a system call and a walk over the pages, on two rails. */
+#define REG_COST_BASE     32e-6
+#define REG_COST_PER_BYTE 0.12e-9
+
+/* CPUs of a NUMA node as the kernel lists them: "0-3,8,10-11". */
+static int parse_cpulist(const char *list, ucs_cpu_set_t *cpus)
+{
+    int first, last, used, count = 0;
+
+    while (sscanf(list, "%d%n", &first, &used) == 1) {
+        list += used;
+        last  = first;
+        if (sscanf(list, "-%d%n", &last, &used) == 1) {
+            list += used;
+        }
+        for (; (first >= 0) && (first <= last) && (first < UCS_CPU_SETSIZE); ++first) {
+            UCS_CPU_SET(first, cpus);
+            ++count;
+        }
+        if (*list != ',') {
+            break;
+        }
+        ++list;
+    }
+    return count;
+}
+
+/* All CPUs when the device does not say where it sits. */
+static void local_cpus(int numa_node, ucs_cpu_set_t *cpus)
+{
+    char path[64], list[1024];
+    FILE *file;
+    int count = 0;
+
+    UCS_CPU_ZERO(cpus);
+    snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/cpulist", numa_node);
+    file = (numa_node < 0) ? NULL : fopen(path, "re");
+    if (file != NULL) {
+        if (fgets(list, sizeof(list), file) != NULL) {
+            count = parse_cpulist(list, cpus);
+        }
+        fclose(file);
+    }
+    if (count == 0) {
+        memset(cpus, 0xff, sizeof(*cpus));
+    }
+}
+
+ucs_status_t uct_ha_md_query(uct_md_h tl_md, uct_md_attr_t *attr)
+{
+    struct uct_ha_md *md                = uct_ha_md(tl_md);
+    const struct ha_rail_limits *limits = ha_rail_limits(md->rail[0]);
+
+    memset(attr, 0, sizeof(*attr));
+    attr->cap.flags            = UCT_MD_FLAG_REG | UCT_MD_FLAG_NEED_MEMH |
+                                 UCT_MD_FLAG_NEED_RKEY;
+    attr->cap.max_reg          = (limits->max_mr_size != 0) ? limits->max_mr_size :
+                                                              SIZE_MAX;
+    attr->cap.reg_mem_types    = UCS_BIT(UCS_MEMORY_TYPE_HOST);
+    attr->cap.access_mem_types = UCS_BIT(UCS_MEMORY_TYPE_HOST);
+    attr->rkey_packed_size     = sizeof(struct uct_ha_packed_rkey);
+    attr->reg_cost             = md->cached ?
+                                 ucs_linear_func_make(md->rcache_overhead, 0) :
+                                 ucs_linear_func_make(REG_COST_BASE, REG_COST_PER_BYTE);
+    local_cpus(limits->numa_node, &attr->local_cpus);
+    return UCS_OK;
+}
+
+unsigned uct_ha_mem_access(unsigned flags)
+{
+    unsigned access = 0;
+
+    if (flags & UCT_MD_MEM_ACCESS_REMOTE_PUT) {
+        access |= HA_ACCESS_REMOTE_PUT;
+    }
+    if (flags & UCT_MD_MEM_ACCESS_REMOTE_GET) {
+        access |= HA_ACCESS_REMOTE_GET;
+    }
+    if (flags & UCT_MD_MEM_ACCESS_REMOTE_ATOMIC) {
+        access |= HA_ACCESS_REMOTE_ATOMIC;
+    }
+    return access;
+}
+
+static void log_reg_error(ucs_log_level_t level, const char *consequence,
+                          const struct ha_rail *rail, const struct uct_ha_mem *mem, int ret)
+{
+    const char *hint = (ret == -ENOMEM) ? " (check the locked-memory limit, ulimit -l)" : "";
+
+    ucs_log(level, "ha: cannot register %zu bytes at %p on %s: %s%s", mem->length,
+            mem->address, ha_rail_name(rail), strerror(-ret), hint);
+    if (consequence != NULL) {
+        ucs_log(level, "%s", consequence);
+    }
+}
+
+ucs_status_t uct_ha_mem_reg_own(const struct uct_ha_md *md, struct uct_ha_mem *mem,
+                                unsigned flags)
+{
+    int ret = uct_ha_reg_on(mem, md->rail_no[0]);
+
+    if (ret < 0) {
+        log_reg_error((flags & UCT_MD_MEM_FLAG_HIDE_ERRORS) ? UCS_LOG_LEVEL_DEBUG :
+                                                              UCS_LOG_LEVEL_ERROR,
+                      NULL, md->rail[0], mem, ret);
+        return (ret == -ENOMEM) ? UCS_ERR_NO_MEMORY : UCS_ERR_IO_ERROR;
+    }
+    return UCS_OK;
+}
+
+void uct_ha_mem_reg_standby(const struct uct_ha_md *md, struct uct_ha_mem *mem)
+{
+    static int told;
+    int ret;
+
+    if (md->rail[1] == NULL) {
+        return;
+    }
+    ret = uct_ha_reg_on(mem, md->rail_no[1]);
+    if (ret < 0) {
+        log_reg_error(__atomic_exchange_n(&told, 1, __ATOMIC_RELAXED) ?
+                      UCS_LOG_LEVEL_DEBUG : UCS_LOG_LEVEL_WARN,
+                      "ha: what uses this memory cannot go on when its rail is lost; this is said "
+                      "once", md->rail[1], mem, ret);
+    }
+}
+
+ucs_status_t uct_ha_mem_reg(uct_md_h tl_md, void *address, size_t length, unsigned flags,
+                            uct_mem_h *memh_p)
+{
+    struct uct_ha_md *md   = uct_ha_md(tl_md);
+    struct uct_ha_mem *mem = NULL;
+    ucs_status_t status;
+
+    if (md->cached) {
+        status = uct_ha_rcache_get(md, address, length, flags, &mem);
+        if (status == UCS_OK) {
+            *memh_p = mem;
+        }
+        return status;
+    }
+
+    mem = ucs_calloc(1, sizeof(*mem), "ha_mem");
+    if (mem == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    uct_ha_reg_init(mem, address, length, uct_ha_mem_access(flags));
+    status = uct_ha_mem_reg_own(md, mem, flags);
+    if (status != UCS_OK) {
+        uct_ha_reg_cleanup(mem);
+        ucs_free(mem);
+        return status;
+    }
+    *memh_p = mem;
+    return UCS_OK;
+}
+
+ucs_status_t uct_ha_mem_dereg(uct_md_h tl_md, const uct_md_mem_dereg_params_t *params)
+{
+    struct uct_ha_md *md = uct_ha_md(tl_md);
+    struct uct_ha_mem *mem;
+
+    if (!(params->field_mask & UCT_MD_MEM_DEREG_FIELD_MEMH) || (params->memh == NULL)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if ((params->field_mask & UCT_MD_MEM_DEREG_FIELD_FLAGS) &&
+        (params->flags & UCT_MD_MEM_DEREG_FLAG_INVALIDATE)) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+
+    mem = params->memh;
+    if (md->cached) {
+        uct_ha_rcache_put(mem);
+        return UCS_OK;
+    }
+    uct_ha_reg_cleanup(mem);
+    ucs_free(mem);
+    return UCS_OK;
+}
+
+static void put_be32(uint8_t *to, uint32_t value)
+{
+    to[0] = (uint8_t)(value >> 24);
+    to[1] = (uint8_t)(value >> 16);
+    to[2] = (uint8_t)(value >> 8);
+    to[3] = (uint8_t)value;
+}
+
+static uint32_t get_be32(const uint8_t *from)
+{
+    return ((uint32_t)from[0] << 24) | ((uint32_t)from[1] << 16) |
+           ((uint32_t)from[2] << 8) | from[3];
+}
+
+/* A peer that has the key may use it at any time from now on, also right after
+ * a failover: so the standby has to know the memory before. */
+ucs_status_t uct_ha_mkey_pack(uct_md_h tl_md, uct_mem_h memh,
+                              const uct_md_mkey_pack_params_t *params, void *rkey_buffer)
+{
+    struct uct_ha_packed_rkey *packed = rkey_buffer;
+    const struct uct_ha_md *md        = uct_ha_md(tl_md);
+    struct uct_ha_mem *mem            = uct_ha_mem(memh);
+
+    (void)params; /* its only flag asks for invalidation, which we do not offer */
+    if (mem->access != 0) {
+        uct_ha_mem_reg_standby(md, mem);
+    }
+    put_be32(packed->key[0], uct_ha_reg_rkey(mem, md->rail_no[0]));
+    put_be32(packed->key[1], (md->rail[1] != NULL) ?
+                             uct_ha_reg_rkey(mem, md->rail_no[1]) : 0);
+    return UCS_OK;
+}
+
+ucs_status_t uct_ha_rkey_unpack(uct_component_t *component, const void *rkey_buffer,
+                                uct_rkey_t *rkey_p, void **handle_p)
+{
+    const struct uct_ha_packed_rkey *packed = rkey_buffer;
+
+    (void)component;
+    *rkey_p   = uct_ha_rkey_make(get_be32(packed->key[0]), get_be32(packed->key[1]));
+    *handle_p = NULL;
+    return UCS_OK;
+}
+
+ucs_status_t uct_ha_rkey_release(uct_component_t *component, uct_rkey_t rkey,
+                                 void *handle)
+{
+    (void)component;
+    (void)rkey;
+    (void)handle;
+    return UCS_OK;
+}
+
+int uct_ha_is_sockaddr_accessible(uct_md_h md, const ucs_sock_addr_t *sockaddr,
+                                  uct_sockaddr_accessibility_t mode)
+{
+    (void)md;
+    (void)sockaddr;
+    (void)mode;
+    return 0;
+}
+
+/* Only asked when the domain says that it can detect memory types. */
+ucs_status_t uct_ha_detect_memory_type(uct_md_h md, const void *addr, size_t length,
+                                       ucs_memory_type_t *mem_type_p)
+{
+    (void)md;
+    (void)addr;
+    (void)length;
+    (void)mem_type_p;
+    return UCS_ERR_UNSUPPORTED;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UCT_HA_PEER_H_
+#define UCT_HA_PEER_H_
+
+/*
+ * Another instance (interface) that we share connections with: how to reach
+ * its control ports and how each rail towards it is doing. Heartbeats are per
+ * peer and rail, not per endpoint. All under iface->ctl.lock.
+ */
+
+#include "abi/uct_ha_abi.h"
+#include "core/ha_beat.h"
+#include "core/ha_damp.h"
+#include "core/ha_packet.h"
+#include "core/ha_slow.h"
+#include "uct/addr.h"
+#include "ctl/tcp.h"
+#include "verbs/ha_ud.h"
+
+struct uct_ha_iface;
+
+struct uct_ha_peer_rail {
+    struct uct_ha_rail_where where;
+    uint32_t          ud_qpn;
+    struct ha_ud_ah  *ah;
+    uint8_t           known;    /* an address is known and can match ours */
+    uint8_t           ah_busy;  /* a job resolves it */
+    unsigned          ah_fails; /* so many in vain, in a row */
+    uint8_t           used;     /* a packet of the peer has come by it */
+    uint8_t           peer_up;  /* the peer says that its port is up */
+    uint8_t           bad;      /* silent: not used for new lanes until it answers */
+    uint8_t           looking;  /* a job asks whether packets arrive */
+    uint8_t           flows;    /* ... they did, at the last look */
+    uint8_t           waiting;  /* a ping is out */
+    unsigned          missed;   /* pings in a row without an answer */
+    unsigned          answered; /* ... and with one */
+    uint64_t          bad_at;   /* suspected then */
+    uint32_t          nonce;    /* of the newest ping */
+    uint32_t          heard;    /* of the newest ping that was answered */
+    uint32_t          addr_seq; /* raised when the address changes */
+    uint64_t          retry_at; /* next try to resolve it */
+    uint64_t          fresh_at; /* with no answer until then the path is resolved anew */
+    uint64_t          last_rx;
+    struct ha_damp    damp;     /* cool-down, grows when it flaps */
+    struct ha_slow    slow;     /* round trips of its pings */
+    struct ha_beat    beat;     /* the silences between them */
+    uint64_t          ping_at;
+};
+
+struct uct_ha_peer {
+    struct uct_ha_iface    *iface;
+    ucs_list_link_t         list;  /* iface->ctl.peers */
+    ucs_list_link_t         conns; /* uct_ha_conn::peer_link */
+    uint64_t                cookie;
+    unsigned                slots;
+    unsigned                credits;
+    unsigned                caps;       /* HA_CAP_*, constant while it has connections */
+    struct ha_opts          opts;       /* connect options, with its first packet; then constant */
+    uint8_t                 opts_known;
+    uint8_t                 refused;    /* they are impossible: no connection to it */
+    uint32_t                next_sn;
+    uint32_t                nonce;      /* of the last STATE sent */
+    uint64_t                born;
+    uint64_t                last_rx;
+    uint64_t                bye_at;     /* it said so last then */
+    uint8_t                 bye_rx;     /* it leaves and owes us nothing */
+    uint8_t                 lost;       /* every connection to it has failed: silent for too long, or */
+    uint8_t                 replaced;   /* ... another instance has its place */
+    unsigned                asked;      /* without heartbeats: questions since it was heard, */
+    uint64_t                asked_at;   /* the first one then */
+    uint8_t                 stranger;   /* looks for somebody else; forgotten soon */
+    uint64_t                told_at;    /* an error line about it was written then, 0 = never */
+    uint8_t                 all_dead;   /* while leaving: no connection to it works */
+    struct uct_ha_tcp_addr  tcp_addr;   /* port 0 = it has no TCP carrier */
+    struct uct_ha_tcp_link *tcp_link;   /* NULL before it is needed */
+    struct uct_ha_peer_rail rail[HA_SLOTS];
+};
+
+struct uct_ha_peer *uct_ha_peer_find(struct uct_ha_iface *iface, uint64_t cookie);
+
+/* From the address that UCX brought, or from the header of a first packet. */
+struct uct_ha_peer *uct_ha_peer_create(struct uct_ha_iface *iface, uint64_t cookie,
+                                       unsigned slots, unsigned credits);
+void uct_ha_peer_destroy(struct uct_ha_peer *peer);
+
+/* What connections to it are made by, from its address or the packet that asks for one.
+ * Constant while there are any; before that a stranger's first packet may have created
+ * the peer, which says less. */
+void uct_ha_peer_offers(struct uct_ha_peer *peer, unsigned slots, unsigned credits, unsigned caps);
+
+/* Now and then: find the ways to it that are not known yet, or forget it; it may be gone
+ * after that. */
+void uct_ha_peer_check(struct uct_ha_peer *peer, uint64_t now);
+
+/* A peer that was lost lives: it was heard, or is asked for again. What has failed stays
+ * failed; new connections may be made. `heard`: from when on its silence counts. */
+void uct_ha_peer_revive(struct uct_ha_peer *peer, uint64_t heard);
+
+/* Learn or refresh where a rail of the peer is; resolves it anew on change. */
+void uct_ha_peer_set_rail(struct uct_ha_peer *peer, int slot,
+                          const struct uct_ha_rail_where *where, uint32_t ud_qpn);
+
+/* The peer's port is (still) up or down. When it comes back its hardware address may be
+ * another one: the path is resolved anew. */
+void uct_ha_peer_set_up(struct uct_ha_peer *peer, int slot, int up);
+
+/* Our own address on this rail is another one, or has moved in the table. */
+void uct_ha_peer_rail_moved(struct uct_ha_peer *peer, int slot);
+
+/* The zone of the peer's rail, known from its address or said by the peer. 0 = not
+ * known: nothing changes. */
+void uct_ha_peer_set_zone(struct uct_ha_peer *peer, int slot, ha_zone_t zone);
+
+/* Learn where its TCP carrier listens. */
+void uct_ha_peer_set_tcp(struct uct_ha_peer *peer, const uint8_t *ip, uint16_t port);
+
+/* Have a way found on each rail that has none; the second rail may wait for the first
+ * messages. */
+void uct_ha_peer_resolve(struct uct_ha_peer *peer, uint64_t now);
+
+/* Forget the way on a rail; anew: the next check has another one found. */
+void uct_ha_peer_drop_ah(struct uct_ha_peer *peer, int slot);
+void uct_ha_peer_resolve_anew(struct uct_ha_peer *peer, int slot);
+
+/* May a new lane be built on this rail? */
+int uct_ha_peer_rail_usable(const struct uct_ha_peer *peer, int slot);
+
+/* Are pings on this rail answered at present? */
+int uct_ha_peer_rail_answers(const struct uct_ha_peer *peer, int slot, uint64_t now);
+
+/* A lane of this rail failed for this reason. Returns how long the rail is to be left
+ * alone (ns), 0 when the rail is not to blame. */
+uint64_t uct_ha_peer_rail_failed(struct uct_ha_peer *peer, int slot, unsigned cause,
+                                 uint64_t born, uint64_t now);
+
+/* Is it there at present, and reachable by a rail? Then what it owes us may still come. */
+int uct_ha_peer_is_alive(const struct uct_ha_peer *peer, uint64_t now);
+
+/* Without heartbeats: ask whether it is there. 1 when it has not answered for DEAD_PEER. */
+int uct_ha_peer_ask(struct uct_ha_peer *peer, uint64_t now);
+
+/* One round of heartbeats; sets *suspect to a rail that is silent while the
+ * other answers (else HA_NO_SLOT) and returns 1 when the peer is silent on all. */
+int uct_ha_peer_heartbeat(struct uct_ha_peer *peer, uint64_t now, int *suspect);
+
+#endif

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "uct/ep.h"
+
+#include "data/amo.h"
+#include "ctl/ctl.h"
+#include "data/late.h"
+#include "data/tx.h"
+
+#include <stdlib.h>
+
+/* ---- connection of an endpoint ------------------------------------------------ */
+
+/* The program runs, but without what it was started for: one line per process. */
+static void tell_single(const struct uct_ha_iface *iface, const struct uct_ha_peer *peer,
+                        const struct uct_ha_iface_where *where)
+{
+    static int told;
+
+    if (iface->slots < HA_SLOTS || peer->rail[1].known ||
+        (where->slots == HA_SLOTS && where->standby.addr.mtu == 0) || /* has no address yet */
+        __atomic_exchange_n(&told, 1, __ATOMIC_RELAXED)) {
+        return;
+    }
+    ucs_warn("ha_rc: no failover with peer %016lx: %s", (unsigned long)where->cookie,
+             where->slots < HA_SLOTS ? "it has a single rail" :
+             "its second rail and ours are in different networks, zones, partitions or link layers; "
+             "see UCX_HA_RC_RAILS and UCX_HA_RC_ZONES");
+}
+
+static struct uct_ha_peer *peer_of_address(struct uct_ha_iface *iface,
+                                           const struct uct_ha_packed_rail *dev,
+                                           const struct uct_ha_packed_iface *addr)
+{
+    struct uct_ha_rail_where  primary;
+    struct uct_ha_iface_where where;
+    struct uct_ha_peer       *peer;
+
+    if (uct_ha_addr_unpack_rail(dev, &primary) != 0 ||
+        uct_ha_addr_unpack_iface(addr, &where) != 0) {
+        return NULL;
+    }
+    peer = uct_ha_peer_find(iface, where.cookie);
+    if (peer == NULL) {
+        peer = uct_ha_peer_create(iface, where.cookie, where.slots, where.credits);
+    }
+    if (peer != NULL) {
+        uct_ha_peer_offers(peer, where.slots, where.credits, where.caps);
+        uct_ha_peer_set_zone(peer, 0, primary.zone);
+        uct_ha_peer_set_zone(peer, 1, where.standby.zone);
+        if (!peer->rail[0].known) {
+            uct_ha_peer_set_rail(peer, 0, &primary, where.ud_qpn[0]);
+        }
+        if (!peer->rail[1].known) {
+            uct_ha_peer_set_rail(peer, 1, &where.standby, where.ud_qpn[1]);
+        }
+        tell_single(iface, peer, &where);
+        uct_ha_peer_set_tcp(peer, where.tcp_ip, where.tcp_port);
+        uct_ha_peer_resolve(peer, uct_ha_now());
+    }
+    return peer;
+}
+
+/* The peer may have connected to us first: its oldest connection that nobody
+ * holds here is the one that the two sides mean. */
+static struct uct_ha_conn *adopt(struct uct_ha_peer *peer)
+{
+    struct uct_ha_conn *conn, *best = NULL;
+
+    ucs_list_for_each(conn, &peer->conns, peer_link) {
+        if (conn->ep == NULL && !conn->was_bound && !conn->dead && !conn->close_told &&
+            !ha_pair_peer_closing(&conn->pair) && !ha_pair_failed(&conn->pair) &&
+            (best == NULL || conn->sn < best->sn)) {
+            best = conn;
+        }
+    }
+    return best;
+}
+
+/* Whoever tries again at once, as libhte does nine times, is not to wait DEAD_PEER each time. */
+#define SECOND_CHANCE_NS 2000000000ull
+
+static ucs_status_t connect_ep(struct uct_ha_ep *ep, struct uct_ha_iface *iface,
+                               const uct_ep_params_t *params)
+{
+    struct uct_ha_peer *peer;
+    struct uct_ha_conn *conn   = NULL;
+    ucs_status_t        status = UCS_OK;
+
+    peer = peer_of_address(iface, (const void *)params->dev_addr, (const void *)params->iface_addr);
+    if (peer == NULL) {
+        ucs_error("ha_rc: the peer's address is not one of this version of ucx-ha; "
+                  "use the same libuct_ha.so on both hosts");
+        return UCS_ERR_INVALID_ADDR;
+    }
+    if (peer->replaced || peer->bye_rx || peer->refused) {
+        return UCS_ERR_UNREACHABLE;
+    }
+    if (peer->lost) { /* it was silent for too long, and may answer now, but soon */
+        uct_ha_peer_revive(peer, uct_ha_now() - (iface->ctl.dead_peer -
+                                                 ucs_min(iface->ctl.dead_peer, SECOND_CHANCE_NS)));
+    }
+    conn = adopt(peer);
+    if (conn == NULL) {
+        status = uct_ha_conn_create(iface, peer, peer->next_sn, 0, &conn);
+        if (status != UCS_OK) {
+            return status;
+        }
+        uct_ha_conn_start_locked(conn);
+    }
+    conn->ep        = ep;
+    conn->was_bound = 1;
+    ep->conn        = conn;
+    uct_ha_ctl_flush_locked(iface);
+    return UCS_OK;
+}
+
+ucs_status_t uct_ha_ep_create(const uct_ep_params_t *params, uct_ep_h *ep_p)
+{
+    struct uct_ha_iface *iface;
+    struct uct_ha_ep    *ep;
+    ucs_status_t         status;
+
+    if (!ucs_test_all_flags(params->field_mask, UCT_EP_PARAM_FIELD_IFACE |
+                            UCT_EP_PARAM_FIELD_DEV_ADDR | UCT_EP_PARAM_FIELD_IFACE_ADDR)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    iface = uct_ha_iface(params->iface);
+    ep    = calloc(1, sizeof(*ep));
+    if (ep == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    ep->super.super.iface = params->iface;
+    pthread_mutex_lock(&iface->ctl.lock);
+    status = connect_ep(ep, iface, params);
+    pthread_mutex_unlock(&iface->ctl.lock);
+    if (status != UCS_OK) {
+        free(ep);
+        return status;
+    }
+    *ep_p = &ep->super.super;
+    return UCS_OK;
+}
+
+/* Callbacks of what is still under way would call into a user who has let go. */
+static void forget_completions(struct uct_ha_conn *conn)
+{
+    struct uct_ha_flush *flush, *next;
+
+    for (uint32_t i = conn->log.head; i != conn->log.tail; i++) {
+        conn->txops[i & conn->log.mask].comp   = NULL;
+        conn->txops[i & conn->log.mask].unpack = NULL;
+    }
+    uct_ha_amo_forget(conn);
+    ucs_list_for_each_safe(flush, next, &conn->flushes, list) {
+        ucs_list_del(&flush->list);
+        free(flush);
+    }
+}
+
+void uct_ha_ep_destroy(uct_ep_h tl_ep)
+{
+    struct uct_ha_ep    *ep    = ucs_container_of((uct_base_ep_t *)(void *)tl_ep,
+                                                  struct uct_ha_ep, super);
+    struct uct_ha_conn  *conn  = ep->conn;
+    struct uct_ha_iface *iface = conn->iface;
+
+    uct_ha_ep_pending_purge(tl_ep, NULL, NULL);
+    uct_ha_late_keep(conn);
+    forget_completions(conn);
+    pthread_mutex_lock(&iface->ctl.lock);
+    conn->ep = NULL;
+    uct_ha_ctl_attention_locked(conn);
+    pthread_mutex_unlock(&iface->ctl.lock);
+    free(ep);
+}
+
+/* ---- health ---------------------------------------------------------------------- */
+
+ucs_status_t uct_ha_ep_check(uct_ep_h tl_ep, unsigned flags, uct_completion_t *comp)
+{
+    struct uct_ha_conn *conn = uct_ha_ep_conn(tl_ep);
+    struct uct_ha_ctl  *ctl  = &conn->iface->ctl;
+
+    (void)flags;
+    (void)comp;
+    /* Heartbeats watch the peer all the time: only tell what they found. */
+    if (conn->dead) {
+        uct_ha_tx_report(conn);
+        return conn->status;
+    }
+    if (ctl->heartbeat == 0) {
+        pthread_mutex_lock(&ctl->lock);
+        if (!conn->peer->lost && uct_ha_peer_ask(conn->peer, uct_ha_now())) {
+            uct_ha_ctl_lose_peer_locked(conn->peer);
+        }
+        pthread_mutex_unlock(&ctl->lock);
+    }
+    return UCS_OK;
+}
+
+/* End this endpoint: nothing may touch its buffers afterwards. */
+static void cancel(struct uct_ha_conn *conn)
+{
+    struct ha_event event = { .kind = HA_EV_PEER_LOST, .value = HA_FAIL_CANCELED };
+
+    if (!conn->canceled) {
+        conn->canceled = 1;
+        uct_ha_ctl_event(conn, &event);
+    }
+}
+
+ucs_status_t uct_ha_ep_invalidate(uct_ep_h tl_ep, unsigned flags)
+{
+    struct uct_ha_conn *conn  = uct_ha_ep_conn(tl_ep);
+    struct ha_event     event = { .kind = HA_EV_PEER_LOST, .value = HA_FAIL_PEER_DEAD };
+
+    (void)flags;
+    uct_ha_ctl_event(conn, &event);
+    return UCS_OK;
+}
+
+/* ---- flush and fence -------------------------------------------------------------- */
+
+ucs_status_t uct_ha_ep_flush(uct_ep_h tl_ep, unsigned flags, uct_completion_t *comp)
+{
+    struct uct_ha_conn  *conn = uct_ha_ep_conn(tl_ep);
+    struct uct_ha_flush *flush;
+
+    if (flags & UCT_FLUSH_FLAG_CANCEL) {
+        cancel(conn);
+    }
+    if (ha_log_used(&conn->log) == 0 && uct_ha_amo_outstanding(conn) == 0) {
+        return UCS_OK;
+    }
+    if (comp != NULL) {
+        flush = malloc(sizeof(*flush));
+        if (flush == NULL) {
+            return UCS_ERR_NO_MEMORY;
+        }
+        flush->comp  = comp;
+        flush->index = conn->log.tail;
+        flush->amo   = uct_ha_amo_done(conn) + uct_ha_amo_outstanding(conn);
+        ucs_list_add_tail(&conn->flushes, &flush->list);
+    }
+    return UCS_INPROGRESS;
+}
+
+ucs_status_t uct_ha_ep_fence(uct_ep_h tl_ep, unsigned flags)
+{
+    (void)flags;
+    uct_ha_ep_conn(tl_ep)->fence_next = 1;
+    return UCS_OK;
+}
+
+/* ---- pending ---------------------------------------------------------------------- */
+
+ucs_status_t uct_ha_ep_pending_add(uct_ep_h tl_ep, uct_pending_req_t *req, unsigned flags)
+{
+    struct uct_ha_conn    *conn = uct_ha_ep_conn(tl_ep);
+    uct_ha_pending_priv_t *priv = uct_ha_pending_priv(req);
+    unsigned               post = conn->post_refused; /* the check below forgets it */
+
+    if (uct_ha_tx_check(conn, 1) != UCS_ERR_NO_RESOURCE &&
+        uct_ha_amo_outstanding(conn) < UCT_HA_AMO_WINDOW) {
+        return UCS_ERR_BUSY; /* try again: there is room now, or an error to see */
+    }
+    priv->ep    = tl_ep;
+    priv->flags = flags;
+    priv->post  = post;
+    ucs_list_add_tail(&conn->pending, &priv->list);
+    uct_ha_tx_queue_pending(conn);
+    return UCS_OK;
+}
+
+void uct_ha_ep_pending_purge(uct_ep_h tl_ep, uct_pending_purge_callback_t cb, void *arg)
+{
+    uct_ha_tx_purge(uct_ha_ep_conn(tl_ep), cb, arg);
+}
