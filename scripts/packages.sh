@@ -6,8 +6,10 @@
 build_packages=(autoconf automake libtool make gcc libc6-dev pkg-config xz-utils
     libucx-dev ucx-utils libibverbs-dev libhwloc-dev libcmocka-dev
     libopenmpi-dev openmpi-bin python3 python3-mpi4py
-    libjansson-dev libhiredis-dev libcurl4-openssl-dev libmicrohttpd-dev libssl-dev
-    redis-server etcd-server)
+    libjansson-dev libhiredis-dev libcurl4-openssl-dev libmicrohttpd-dev libssl-dev)
+
+# What only tests need. Debian starts the two servers as services when it installs them.
+test_packages=(clang clang-format-14 shellcheck redis-server etcd-server)
 
 # The lab names its own. It is a Python program, and a bare system has no Python yet: then
 # its list is read out of the source.
@@ -31,7 +33,16 @@ packages_missing() {
     done | sort -u
 }
 
-# packages_install PACKAGE...: installs what is missing of them; says how when it may not.
+# packages_announce PACKAGE...: says on one line what packages_install would install now.
+packages_announce() {
+    local missing
+    command -v dpkg-query >/dev/null || return 0
+    mapfile -t missing < <(packages_missing "$@")
+    ((${#missing[@]} == 0)) || echo "packages that are missing: ${missing[*]}"
+}
+
+# packages_install PACKAGE...: installs what is missing of them; says how when it may not: to an
+# ordinary user, and with HA_NO_INSTALL=1 (--no-install).
 packages_install() {
     local missing
     if ! command -v dpkg-query >/dev/null; then
@@ -43,7 +54,7 @@ packages_install() {
         echo "all packages are installed"
         return 0
     fi
-    if ((EUID != 0)); then
+    if ((EUID != 0)) || [[ -n ${HA_NO_INSTALL:-} ]]; then
         echo "Packages are missing. As root: apt-get install --no-install-recommends ${missing[*]}"
         return 1
     fi
