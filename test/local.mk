@@ -22,6 +22,7 @@ unit_tests = \
 	test/unit/test_core_slow \
 	test/unit/test_depths \
 	test/unit/test_info \
+	test/unit/test_link \
 	test/unit/test_match \
 	test/unit/test_netdev \
 	test/unit/test_opts \
@@ -125,6 +126,10 @@ test_unit_test_netdev_LDADD    = $(unit_libs)
 test_unit_test_opts_SOURCES  = test/unit/test_opts.c
 test_unit_test_opts_CPPFLAGS = $(unit_cppflags)
 test_unit_test_opts_LDADD    = libha_core.la $(unit_libs)
+
+test_unit_test_link_SOURCES  = test/unit/test_link.c uct_ha/verbs/ha_link.c
+test_unit_test_link_CPPFLAGS = $(unit_cppflags)
+test_unit_test_link_LDADD    = libha_topo.la $(unit_libs)
 
 test_unit_test_match_SOURCES  = test/unit/test_match.c
 test_unit_test_match_CPPFLAGS = $(unit_cppflags)

@@ -33,6 +33,8 @@ libha_topo_la_SOURCES = \
 	%D%/topo/ha_depths.h \
 	%D%/topo/ha_match.c \
 	%D%/topo/ha_match.h \
+	%D%/topo/ha_near.c \
+	%D%/topo/ha_near.h \
 	%D%/topo/ha_span.h \
 	%D%/topo/ha_topo.c \
 	%D%/topo/ha_topo.h \
@@ -60,6 +62,8 @@ libha_verbs_la_SOURCES = \
 	%D%/verbs/ha_facts.h \
 	%D%/verbs/ha_gid.c \
 	%D%/verbs/ha_gid.h \
+	%D%/verbs/ha_link.c \
+	%D%/verbs/ha_link.h \
 	%D%/verbs/ha_mr.c \
 	%D%/verbs/ha_provider.c \
 	%D%/verbs/ha_provider.h \

@@ -173,7 +173,8 @@ int fake_rail_add(const char *name, unsigned net, unsigned host)
     rail->limits = (struct ha_rail_limits) {
         .max_qp = 4096, .max_qp_wr = 16384, .max_sge = FAKE_SGE_MAX,
         .max_cqe = fake.max_cqe, .max_rd_init = 16, .max_rd_resp = 16, .max_msg_size = 1u << 31,
-        .max_mr_size = UINT64_MAX, .bandwidth = 1e9, .latency = 1e-6, .numa_node = -1,
+        .max_mr_size = UINT64_MAX, .bandwidth = 1e9, .packet_extra = 90, .slot_rate = 1e12,
+        .latency = 1e-6, .numa_node = -1,
         .node_guid = 100 + (uint64_t)rail->index, .has_ud = 1, .model = "fake",
         .atomics = HA_ATOMICS_CARD,
     };

@@ -2,6 +2,7 @@
 #include "mem/mem.h"
 
 #include "mem/rcache.h"
+#include "topo/ha_near.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,47 +12,20 @@
 #define REG_COST_BASE     32e-6
 #define REG_COST_PER_BYTE 0.12e-9
 
-/* CPUs of a NUMA node as the kernel lists them: "0-3,8,10-11". */
-static int parse_cpulist(const char *list, ucs_cpu_set_t *cpus)
-{
-    int first, last, used, count = 0;
-
-    while (sscanf(list, "%d%n", &first, &used) == 1) {
-        list += used;
-        last  = first;
-        if (sscanf(list, "-%d%n", &last, &used) == 1) {
-            list += used;
-        }
-        for (; (first >= 0) && (first <= last) && (first < UCS_CPU_SETSIZE); ++first) {
-            UCS_CPU_SET(first, cpus);
-            ++count;
-        }
-        if (*list != ',') {
-            break;
-        }
-        ++list;
-    }
-    return count;
-}
-
 /* All CPUs when the device does not say where it sits. */
 static void local_cpus(int numa_node, ucs_cpu_set_t *cpus)
 {
-    char path[64], list[1024];
-    FILE *file;
-    int count = 0;
+    struct ha_near_cpus near;
 
     UCS_CPU_ZERO(cpus);
-    snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/cpulist", numa_node);
-    file = (numa_node < 0) ? NULL : fopen(path, "re");
-    if (file != NULL) {
-        if (fgets(list, sizeof(list), file) != NULL) {
-            count = parse_cpulist(list, cpus);
-        }
-        fclose(file);
-    }
-    if (count == 0) {
+    if (ha_near_of_node("/sys", numa_node, &near) == 0) {
         memset(cpus, 0xff, sizeof(*cpus));
+        return;
+    }
+    for (unsigned cpu = 0; cpu < HA_NEAR_CPUS && cpu < UCS_CPU_SETSIZE; ++cpu) {
+        if (ha_near_has(&near, cpu)) {
+            UCS_CPU_SET(cpu, cpus);
+        }
     }
 }
 

@@ -9,6 +9,8 @@
 #include "lane/room.h"
 #include "data/rx.h"
 #include "base/stats.h"
+#include "topo/ha_budget.h"
+#include "topo/ha_near.h"
 #include "pair/tell.h"
 #include "data/tx.h"
 
@@ -114,6 +116,49 @@ static int is_reachable(const uct_iface_h tl_iface, const uct_device_addr_t *dev
 
 /* ---- attributes --------------------------------------------------------------------- */
 
+#define NUMA_LATENCY 20e-9 /* of each unit of distance */
+
+/* As UCX's own `rc` reckons it: see verbs/ha_link.h. */
+static void query_speed(struct uct_ha_iface *iface, uct_iface_attr_t *attr)
+{
+    const struct ha_rail_limits *limits = ha_rail_limits(iface->rail[0]);
+    struct ha_rail_addr          addr   = ha_rail_addr(iface->rail[0]);
+    double                       packet = (double)ucs_min(addr.mtu, iface->config.seg_size);
+    double                       rate   = limits->bandwidth * packet / (packet + limits->packet_extra);
+    int                          far    = 0;
+    struct ha_near_cpus          cpus;
+
+    if (limits->numa_node >= 0 && ha_near_of_thread(&cpus) == 0) {
+        far = ha_near_distance("/sys", limits->numa_node, &cpus) - HA_NEAR_LOCAL;
+    }
+    attr->bandwidth.shared    = ucs_min(rate, limits->slot_rate);
+    attr->bandwidth.dedicated = 0;
+    attr->latency             = ucs_linear_func_make(limits->latency + far * NUMA_LATENCY, 1e-9);
+    attr->overhead            = 75e-9;
+    attr->priority            = ha_match_priority(&iface->match, addr.link_layer, iface->cookie);
+}
+
+/* What the devices carry, unless the user wants less. Memory is not looked at here: how much a
+ * process may lock says nothing about how much it has. */
+static size_t max_eps(const struct uct_ha_iface *iface, size_t wanted)
+{
+    const struct uct_ha_iface_config *config = &iface->config;
+    struct ha_budget_need             need   = ha_budget_need(config->tx_queue_len, config->rx_queue_len,
+                                                              config->rx_queue_init, config->seg_size,
+                                                              (unsigned)iface->slots);
+
+    for (int s = 0; s < iface->slots; s++) {
+        const struct ha_rail_limits *limits = ha_rail_limits(iface->rail[s]);
+        struct ha_budget_device      device = {
+            .max_qp = limits->max_qp, .max_qp_wr = limits->max_qp_wr, .max_cqe = limits->max_cqe,
+            .max_mr = HA_BUDGET_UNLIMITED, .memlock = HA_BUDGET_UNLIMITED,
+        };
+
+        wanted = ucs_min(wanted, ha_budget(&device, &need).connections);
+    }
+    return ucs_max(wanted, 1);
+}
+
 static ucs_status_t query(uct_iface_h tl_iface, uct_iface_attr_t *attr)
 {
     struct uct_ha_iface         *iface  = uct_ha_iface(tl_iface);
@@ -169,11 +214,8 @@ static ucs_status_t query(uct_iface_h tl_iface, uct_iface_attr_t *attr)
         attr->cap.atomic32.fop_flags  = ATOMIC_FETCH_OPS;
         attr->cap.atomic64            = attr->cap.atomic32;
     }
-    attr->bandwidth.shared    = limits->bandwidth;
-    attr->bandwidth.dedicated = 0;
-    attr->latency             = ucs_linear_func_make(limits->latency, 1e-9);
-    attr->overhead            = 75e-9;
-    attr->priority            = ha_match_priority(&iface->match, addr.link_layer, iface->cookie);
+    attr->max_num_eps = max_eps(iface, attr->max_num_eps);
+    query_speed(iface, attr);
     return UCS_OK;
 }
 

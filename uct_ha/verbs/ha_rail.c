@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "ha_gid.h"
+#include "ha_link.h"
 #include "ha_provider.h"
 
 /* Rails that are open now, and their reference counts. */
@@ -41,32 +42,6 @@ enum ibv_mtu ha_mtu_to_verbs(unsigned bytes)
         mtu++;
     }
     return mtu;
-}
-
-/* Bytes per second from the width and speed codes of the port (InfiniBand
- * specification, PortInfo). Unknown codes count as the slowest. */
-static double port_bandwidth(const struct ibv_port_attr *port)
-{
-    double lanes, gbps;
-
-    switch (port->active_width) {
-    case 2:  lanes = 4;  break;
-    case 4:  lanes = 8;  break;
-    case 8:  lanes = 12; break;
-    case 16: lanes = 2;  break;
-    default: lanes = 1;  break;
-    }
-    switch (port->active_speed) {
-    case 2:   gbps = 4;     break; /* DDR, after 8b/10b */
-    case 4:   gbps = 8;     break; /* QDR */
-    case 8:   gbps = 10;    break; /* FDR-10 */
-    case 16:  gbps = 13.6;  break; /* FDR */
-    case 32:  gbps = 25;    break; /* EDR */
-    case 64:  gbps = 50;    break; /* HDR */
-    case 128: gbps = 100;   break; /* NDR */
-    default:  gbps = 2;     break; /* SDR */
-    }
-    return lanes * gbps * 1e9 / 8;
 }
 
 static int device_numa_node(struct ibv_device *device)
@@ -181,11 +156,14 @@ static int fill_limits(struct ha_rail *rail, int numa_node)
     struct ibv_device_attr dev;
     struct ibv_port_attr   port;
     enum ha_provider       provider;
+    struct ha_link         link;
 
     if (ibv_query_device(rail->ctx, &dev) != 0 ||
         ibv_query_port(rail->ctx, rail->port, &port) != 0) {
         return -ENODEV;
     }
+    link = (struct ha_link){ .width = port.active_width, .speed = port.active_speed,
+                             .ethernet = link_layer_of(&port) == HA_LINK_ETHERNET };
     provider            = provider_of(rail, &dev);
     lim->max_qp         = (uint32_t)dev.max_qp;
     lim->max_qp_wr      = (uint32_t)dev.max_qp_wr;
@@ -195,8 +173,10 @@ static int fill_limits(struct ha_rail *rail, int numa_node)
     lim->max_rd_resp    = (uint32_t)dev.max_qp_rd_atom;
     lim->max_msg_size   = port.max_msg_sz;
     lim->max_mr_size    = dev.max_mr_size;
-    lim->bandwidth      = port_bandwidth(&port);
-    lim->latency        = 1e-6;
+    lim->bandwidth      = ha_link_wire_speed(&link);
+    lim->slot_rate      = ha_link_slot_rate(rail->ctx->device->ibdev_path);
+    lim->packet_extra   = ha_link_packet_extra(link.ethernet);
+    lim->latency        = ha_link_latency(&link);
     lim->numa_node      = numa_node;
     lim->node_guid      = dev.node_guid;
     lim->image_guid     = dev.sys_image_guid;

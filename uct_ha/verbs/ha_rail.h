@@ -61,7 +61,9 @@ struct ha_rail_limits {
     uint64_t max_msg_size;
     uint64_t max_mr_size;
     double   bandwidth;      /* bytes per second of the link */
-    double   latency;        /* seconds, rough: for UCX's cost model only */
+    unsigned packet_extra;   /* bytes of a packet beside the data of a WRITE */
+    double   slot_rate;      /* ... of data that the device's slot carries, INFINITY: unknown */
+    double   latency;        /* seconds, from a CPU near it: for UCX's cost model only */
     int      numa_node;      /* -1 = unknown */
     uint64_t node_guid;      /* shared by the ports of one device: shared fate */
     uint64_t image_guid;     /* ... of one card, however many devices it is; 0 = unknown */
