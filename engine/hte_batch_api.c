@@ -8,6 +8,7 @@
 
 #include "hte_engine.h"
 #include "hte_error.h"
+#include "hte_now.h"
 #include "hte_worker.h"
 
 /* Enters the engine, and takes a reference: release() undoes both. */

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "hte_engine.h"
-#include "hte_error.h"
 #include "hte_orphan.h"
+#include "hte_status.h"
 
 #define BACKOFF_NS     2000000ull   /* after the first breakdown; doubles */
 #define BACKOFF_MAX_NS 1000000000ull

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "hte_engine.h"
-#include "hte_error.h"
 #include "hte_orphan.h"
+#include "hte_status.h"
 
 #define DOUBT_NS    1000000000ull /* so long is no answer a reason to look for the peer's process */
 #define FLUSH_SHARE 4 /* uncovered WRITEs: at most window / FLUSH_SHARE */

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "hte_error.h"
+#include "hte_now.h"
 #include "hte_publish.h"
 #include "hte_worker.h"
 

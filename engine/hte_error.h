@@ -7,15 +7,10 @@
 #include "engine/include/hte.h"
 #include "engine/meta/hte_why.h"
 
-#include <ucp/api/ucp.h>
-
 /* Keeps the sentence for hte_error_detail() and returns `error`. */
 int hte_fail(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The same with the metadata part's sentence; HTE_OK stays HTE_OK. */
 int hte_fail_why(int error, const struct hte_why *why);
-
-/* Why a slice failed. */
-int hte_error_of_ucs(ucs_status_t status);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "hte_engine.h"
 #include "hte_error.h"
+#include "hte_now.h"
 #include "hte_worker.h"
 
 #define TRIES        5

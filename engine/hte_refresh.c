@@ -3,6 +3,7 @@
 
 #include "hte_engine.h"
 #include "hte_error.h"
+#include "hte_now.h"
 #include "hte_worker.h"
 
 #define PAUSE_NS 100000000ull /* between two fetches of one segment */

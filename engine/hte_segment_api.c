@@ -8,6 +8,7 @@
 #include "hte_conn.h"
 #include "hte_engine.h"
 #include "hte_error.h"
+#include "hte_now.h"
 
 static int open_segment(struct hte_engine *engine, const char *name, hte_segment_t *segment)
 {

@@ -6,6 +6,7 @@
 #include "hte_conn.h"
 #include "hte_engine.h"
 #include "hte_error.h"
+#include "hte_now.h"
 
 /* Threads' own rates, read while they change: each is one word. */
 static uint64_t bandwidth(const struct hte_engine *engine, unsigned rail)

@@ -6,26 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "hte_conn.h"
 #include "hte_engine.h"
 #include "hte_error.h"
+#include "hte_now.h"
 
-#define NS_PER_MS       1000000ull
-#define TICK_NS         (10 * NS_PER_MS)
-#define SWEEP_NS        (500 * NS_PER_MS)
-#define GOODBYE_NS      (500 * NS_PER_MS) /* for polite closing of connections at the end */
+#define TICK_NS         (10 * HTE_NS_PER_MS)
+#define SWEEP_NS        (500 * HTE_NS_PER_MS)
+#define GOODBYE_NS      (500 * HTE_NS_PER_MS) /* for polite closing of connections at the end */
 #define PROGRESS_AT_ONCE 4
-
-uint64_t hte_now(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000ull + (uint64_t)time.tv_nsec;
-}
 
 /* ---- sleeping and waking ---- */
 
@@ -92,7 +83,7 @@ static int sleep_ms(struct hte_worker *worker)
         }
     }
     if (soonest != UINT64_MAX) {
-        return soonest <= worker->now ? 0 : (int)((soonest - worker->now) / NS_PER_MS + 1);
+        return soonest <= worker->now ? 0 : (int)((soonest - worker->now) / HTE_NS_PER_MS + 1);
     }
     if (!hte_ring_is_empty(&worker->broken) || atomic_load(&worker->engine->is_stopping)) {
         return 10;
@@ -177,7 +168,7 @@ static void tick(struct hte_worker *worker)
 
     worker->next_tick = worker->now + TICK_NS;
     if (engine->settings.slice_timeout_ms > 0) {
-        hte_conns_expire(worker, engine->settings.slice_timeout_ms * NS_PER_MS);
+        hte_conns_expire(worker, engine->settings.slice_timeout_ms * HTE_NS_PER_MS);
     }
     if (worker->now >= worker->next_sweep) {
         worker->next_sweep = worker->now + SWEEP_NS;

@@ -94,8 +94,6 @@ void hte_worker_close(struct hte_worker *worker);
 void hte_worker_wake(struct hte_worker *worker);
 void hte_worker_order(struct hte_worker *worker); /* has_orders, and wake */
 
-uint64_t hte_now(void);
-
 /* ---- slices: hte_post.c ---- */
 
 /* Cut pieces and post their slices while there is room. Returns how many were cut. */

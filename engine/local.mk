@@ -43,6 +43,8 @@ libhte_la_SOURCES = \
 	%D%/hte_memory.c \
 	%D%/hte_notify.c \
 	%D%/hte_notify.h \
+	%D%/hte_now.c \
+	%D%/hte_now.h \
 	%D%/hte_orphan.c \
 	%D%/hte_orphan.h \
 	%D%/hte_peer.c \
@@ -65,6 +67,8 @@ libhte_la_SOURCES = \
 	%D%/hte_settings.c \
 	%D%/hte_settings.h \
 	%D%/hte_stats.c \
+	%D%/hte_status.c \
+	%D%/hte_status.h \
 	%D%/hte_submit.c \
 	%D%/hte_topology.c \
 	%D%/hte_topology.h \

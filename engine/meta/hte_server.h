@@ -13,34 +13,12 @@
  * - without file descriptors the server pauses accepting instead of spinning
  */
 
-#include <stddef.h>
 #include <stdint.h>
 
-#include "hte_message.h"
+#include "hte_server_options.h"
+#include "hte_why.h"
 
 struct hte_server;
-
-/* Answers in the server's thread: must not block. `reply` is zeroed: no error, no payload; its payload, if any,
- * comes from malloc() and is freed by the server. */
-typedef void (*hte_server_answer)(void *arg, const struct hte_ask *request, struct hte_reply *reply);
-
-struct hte_server_options {
-    const char       *host;       /* where to listen */
-    uint16_t          first_port, last_port;
-    const char       *secret;     /* NULL = none; kept, not copied */
-    unsigned          read_ms;
-    size_t            max_frame;
-    unsigned          max_peers;
-    hte_server_answer answer;
-    void             *arg;
-};
-
-struct hte_server_stats {
-    uint64_t accepted, answered;
-    uint64_t rejected; /* wrong secret, rubbish, too big */
-    uint64_t timeouts; /* too slow */
-    uint64_t evicted;  /* gave way at max_peers */
-};
 
 int hte_server_start(const struct hte_server_options *options, struct hte_server **server, struct hte_why *why);
 /* Not from an answer. */

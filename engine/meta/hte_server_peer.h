@@ -15,7 +15,7 @@
 #include <stdbool.h>
 
 #include "hte_frame.h"
-#include "hte_server.h"
+#include "hte_server_options.h"
 #include "hte_session.h"
 
 enum hte_peer_state { HTE_PEER_READING, HTE_PEER_WRITING, HTE_PEER_DRAINING };

@@ -17,20 +17,13 @@
  */
 
 #include <stdbool.h>
-#include <stddef.h>
 
+#include "hte_store_options.h"
 #include "hte_why.h"
 
-#define HTE_STORE_KEY_MAX   512
-#define HTE_STORE_VALUE_MAX (64u << 20)
+#define HTE_STORE_KEY_MAX 512
 
 struct hte_store;
-
-struct hte_store_options {
-    unsigned connect_ms; /* of that, to connect; 0 = 5000 */
-    unsigned answer_ms;  /* for a call; 0 = 5000 */
-    size_t   max_value;  /* bytes of text, both ways; 0 = 1 MiB */
-};
 
 /* Does not connect yet: a server that is down is an error of put, get and remove.
  * `options` may be NULL. Nothing that is passed is kept.

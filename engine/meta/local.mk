@@ -34,6 +34,7 @@ libhte_meta_la_SOURCES = \
 	%D%/hte_seal.h \
 	%D%/hte_server.c \
 	%D%/hte_server.h \
+	%D%/hte_server_options.h \
 	%D%/hte_server_peer.c \
 	%D%/hte_server_peer.h \
 	%D%/hte_session.c \
@@ -43,6 +44,7 @@ libhte_meta_la_SOURCES = \
 	%D%/hte_store_driver.h \
 	%D%/hte_store_etcd.c \
 	%D%/hte_store_http.c \
+	%D%/hte_store_options.h \
 	%D%/hte_store_redis.c \
 	%D%/hte_url.c \
 	%D%/hte_url.h \
