@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "hte_error.h"
+#include "hte_mapping.h"
 #include "hte_now.h"
 #include "hte_publish.h"
 #include "hte_worker.h"
@@ -125,10 +126,13 @@ static int build(struct hte_engine *engine, const struct hte_config *config)
     int error = open_tables(engine);
 
     if (error == HTE_OK) {
-        error = hte_rails_open(&engine->rails, &engine->settings);
+        error = hte_devices_choose(&engine->settings, &engine->devices);
     }
     if (error == HTE_OK) {
-        error = hte_topology_init(&engine->topology, &engine->rails, &engine->settings);
+        error = hte_rails_open(&engine->rails, &engine->settings, &engine->devices);
+    }
+    if (error == HTE_OK) {
+        error = hte_topology_init(&engine->topology, &engine->devices, &engine->settings);
     }
     if (error == HTE_OK) {
         error = open_workers(engine);
@@ -203,6 +207,17 @@ static void free_batches(struct hte_engine *engine)
     free(batches);
 }
 
+static void free_regions(struct hte_engine *engine)
+{
+    size_t i;
+
+    for (i = 0; i < engine->regions.count; ++i) {
+        hte_region_unmap(&engine->rails, engine->regions.list[i]);
+        free(engine->regions.list[i]);
+    }
+    hte_regions_cleanup(&engine->regions);
+}
+
 /* All but the engine itself: what hte_enter() looks at stays. */
 static void end(struct hte_engine *engine)
 {
@@ -228,7 +243,7 @@ static void end(struct hte_engine *engine)
     await_zero(&engine->waiters);
     free(engine->workers);
     free_batches(engine);
-    hte_regions_cleanup(&engine->regions, &engine->rails);
+    free_regions(engine);
     hte_notify_cleanup(&engine->notify);
     hte_refresh_cleanup(&engine->refresh);
     hte_segments_cleanup(&engine->segments);

@@ -12,6 +12,7 @@
 #include "engine/include/hte.h"
 #include "engine/meta/hte_meta.h"
 #include "hte_batch.h"
+#include "hte_device.h"
 #include "hte_notify.h"
 #include "hte_peer.h"
 #include "hte_rail.h"
@@ -24,6 +25,7 @@ struct hte_worker;
 
 struct hte_engine {
     struct hte_settings  settings;
+    struct hte_devices   devices;
     struct hte_rails     rails;
     struct hte_topology  topology;
     struct hte_regions   regions;

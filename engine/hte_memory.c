@@ -6,6 +6,7 @@
 
 #include "hte_engine.h"
 #include "hte_error.h"
+#include "hte_mapping.h"
 #include "hte_pretouch.h"
 #include "hte_publish.h"
 
@@ -25,11 +26,23 @@ static int check(const struct hte_memory *memory, size_t index)
     return memory->location == NULL ? HTE_OK : hte_location_check(memory->location);
 }
 
+static void destroy_region(struct hte_engine *engine, struct hte_region *region)
+{
+    hte_region_unmap(&engine->rails, region);
+    free(region);
+}
+
 static int make_region(struct hte_engine *engine, const struct hte_memory *memory, struct hte_region **region)
 {
-    int error = hte_region_create(&engine->rails, memory, region);
+    int error;
 
+    *region = hte_region_create(memory);
+    if (*region == NULL) {
+        return hte_fail(HTE_ERR_MEMORY, "no memory for a registration");
+    }
+    error = hte_region_map(&engine->rails, *region);
     if (error != HTE_OK) {
+        free(*region);
         return error;
     }
     if (memory->location == NULL || strcmp(memory->location, "*") == 0) {
@@ -77,7 +90,7 @@ static int add(struct hte_engine *engine, const struct hte_memory *memory, struc
     error = hte_regions_add(&engine->regions, *region);
     pthread_rwlock_unlock(&engine->regions.lock);
     if (error != HTE_OK) {
-        hte_region_destroy(&engine->rails, *region);
+        destroy_region(engine, *region);
     }
     return error;
 }
@@ -92,7 +105,7 @@ static void take_out(struct hte_engine *engine, struct hte_region **regions, siz
     }
     pthread_rwlock_unlock(&engine->regions.lock);
     for (i = 0; i < count; ++i) {
-        hte_region_destroy(&engine->rails, regions[i]);
+        destroy_region(engine, regions[i]);
     }
 }
 
@@ -207,7 +220,7 @@ static int unregister_all(struct hte_engine *engine, void *const *addrs, size_t 
     }
     error = hte_publish(engine);
     for (i = 0; i < count; ++i) {
-        hte_region_destroy(&engine->rails, regions[i]);
+        destroy_region(engine, regions[i]);
     }
     return error;
 }

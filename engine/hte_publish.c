@@ -88,7 +88,8 @@ static void fill_buffer(struct hte_desc_buffer *buffer, struct hte_blob *keys, s
     buffer->num_keys   = rails;
     buffer->keys       = keys;
     for (rail = 0; rail < rails; ++rail) {
-        keys[rail] = (struct hte_blob){.bytes = region->rkey[rail], .length = region->rkey_length[rail]};
+        keys[rail] = (struct hte_blob){.bytes  = region->mapping[rail].rkey,
+                                        .length = region->mapping[rail].rkey_length};
     }
 }
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "hte_rail.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "hte_device.h"
 #include "hte_error.h"
 #include "hte_orphan.h"
 
@@ -94,21 +92,14 @@ static int open_context(struct hte_rail *rail, const struct hte_settings *settin
     return error;
 }
 
-static int open_rail(struct hte_rails *rails, const struct hte_settings *settings, const char *devices)
+static int open_rail(struct hte_rails *rails, const struct hte_settings *settings, const struct hte_devices *devices)
 {
     struct hte_rail *rail = &rails->rail[rails->count];
     int error;
 
-    if (rails->count == HTE_RAILS_MAX) {
-        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "option devices: at most %d choices; join devices with +", HTE_RAILS_MAX);
-    }
     *rail = (struct hte_rail){.context = NULL};
-    if (strlen(devices) >= sizeof(rail->name)) {
-        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "option devices: '%s' is longer than %zu characters", devices,
-                        sizeof(rail->name) - 1);
-    }
-    snprintf(rail->name, sizeof(rail->name), "%s", devices[0] == '\0' ? "ucx" : devices);
-    error = open_context(rail, settings, devices);
+    strcpy(rail->name, devices->name[rails->count]);
+    error = open_context(rail, settings, devices->is_any ? "" : rail->name);
     if (error == HTE_OK) {
         pthread_mutex_init(&rail->lock, NULL);
         ++rails->count;
@@ -116,85 +107,9 @@ static int open_rail(struct hte_rails *rails, const struct hte_settings *setting
     return error;
 }
 
-/* "a,b+c" -> rails "a" and "b+c" */
-static int open_listed(struct hte_rails *rails, const struct hte_settings *settings, const char *list)
+int hte_rails_open(struct hte_rails *rails, const struct hte_settings *settings, const struct hte_devices *devices)
 {
-    char *copy = strdup(list), *rest = copy, *item;
-    int error = copy == NULL ? hte_fail(HTE_ERR_MEMORY, "no memory for the list of devices") : HTE_OK;
-
-    while (error == HTE_OK && (item = strsep(&rest, ",")) != NULL) {
-        if (item[0] == '\0') {
-            error = hte_fail(HTE_ERR_INVALID_ARGUMENT, "option devices='%s' has an empty item", list);
-        } else {
-            error = hte_device_check(item);
-            error = error == HTE_OK ? open_rail(rails, settings, item) : error;
-        }
-    }
-    free(copy);
-    return error;
-}
-
-static int port_is_active(const char *device, const char *port)
-{
-    char path[512];
-    int state = 0;
-    FILE *file;
-
-    snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/%s/state", device, port);
-    file = fopen(path, "re");
-    if (file != NULL) {
-        if (fscanf(file, "%d", &state) != 1) {
-            state = 0;
-        }
-        fclose(file);
-    }
-    return state == 4;
-}
-
-static int open_active_ports(struct hte_rails *rails, const struct hte_settings *settings, const char *device)
-{
-    char path[320], name[300];
-    struct dirent *entry;
-    DIR *dir;
     int error = HTE_OK;
-
-    snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports", device);
-    dir = opendir(path);
-    while (dir != NULL && error == HTE_OK && (entry = readdir(dir)) != NULL) {
-        if (entry->d_name[0] != '.' && port_is_active(device, entry->d_name)) {
-            snprintf(name, sizeof(name), "%.200s:%.64s", device, entry->d_name);
-            error = open_rail(rails, settings, name);
-        }
-    }
-    if (dir != NULL) {
-        closedir(dir);
-    }
-    return error;
-}
-
-static int open_rdma(struct hte_rails *rails, const struct hte_settings *settings)
-{
-    DIR *dir = opendir("/sys/class/infiniband");
-    struct dirent *entry;
-    int error = HTE_OK;
-
-    while (dir != NULL && error == HTE_OK && (entry = readdir(dir)) != NULL) {
-        if (entry->d_name[0] != '.') {
-            error = open_active_ports(rails, settings, entry->d_name);
-        }
-    }
-    if (dir != NULL) {
-        closedir(dir);
-    }
-    if (error == HTE_OK && rails->count == 0) {
-        error = hte_fail(HTE_ERR_DEVICE_NOT_FOUND, "option devices=rdma: no RDMA port is active (`ibv_devinfo` lists them)");
-    }
-    return error;
-}
-
-int hte_rails_open(struct hte_rails *rails, const struct hte_settings *settings)
-{
-    int error;
 
     rails->count = 0;
     rails->rule  = (struct hte_rail_rule){
@@ -203,12 +118,8 @@ int hte_rails_open(struct hte_rails *rails, const struct hte_settings *settings)
         .pause     = settings->rail_pause_ms * 1000000,
         .pause_max = settings->rail_pause_max_ms * 1000000,
     };
-    if (settings->devices[0] == '\0') {
-        error = open_rail(rails, settings, "");
-    } else if (strcmp(settings->devices, "rdma") == 0) {
-        error = open_rdma(rails, settings);
-    } else {
-        error = open_listed(rails, settings, settings->devices);
+    while (rails->count < devices->count && error == HTE_OK) {
+        error = open_rail(rails, settings, devices);
     }
     if (error != HTE_OK) {
         hte_rails_close(rails);

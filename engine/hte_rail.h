@@ -18,10 +18,11 @@
 
 #include "core/hte_pick.h"
 #include "core/hte_rail_state.h"
+#include "hte_device.h"
 #include "hte_settings.h"
 
 struct hte_rail {
-    char                   name[64];
+    char                   name[HTE_DEVICE_NAME_MAX];
     ucp_context_h          context;
 
     pthread_mutex_t        lock;   /* guards health */
@@ -37,7 +38,8 @@ struct hte_rails {
     struct hte_rail_rule rule;
 };
 
-int hte_rails_open(struct hte_rails *rails, const struct hte_settings *settings);
+/* A rail for each of the devices. */
+int hte_rails_open(struct hte_rails *rails, const struct hte_settings *settings, const struct hte_devices *devices);
 void hte_rails_close(struct hte_rails *rails);
 
 /* Bit of each rail that is paused. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "hte_region.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,88 +12,22 @@ void hte_regions_init(struct hte_regions *regions)
     pthread_rwlock_init(&regions->lock, NULL);
 }
 
-void hte_regions_cleanup(struct hte_regions *regions, struct hte_rails *rails)
+void hte_regions_cleanup(struct hte_regions *regions)
 {
-    while (regions->count > 0) {
-        hte_region_destroy(rails, regions->list[--regions->count]);
-    }
     free(regions->list);
     pthread_rwlock_destroy(&regions->lock);
 }
 
-/* What peers need not do is not asked for. UCX 1.13 takes no notice and asks for everything; that nobody gets a
- * key of LOCAL memory holds there, too. */
-static unsigned protection(int permission)
-{
-    static const unsigned local = UCP_MEM_MAP_PROT_LOCAL_READ | UCP_MEM_MAP_PROT_LOCAL_WRITE;
-
-    switch (permission) {
-    case HTE_PERM_LOCAL:
-        return local;
-    case HTE_PERM_GLOBAL_RO:
-        return local | UCP_MEM_MAP_PROT_REMOTE_READ;
-    default:
-        return local | UCP_MEM_MAP_PROT_REMOTE_READ | UCP_MEM_MAP_PROT_REMOTE_WRITE;
-    }
-}
-
-static int map_on(struct hte_rail *rail, struct hte_region *region, unsigned index)
-{
-    ucp_mem_map_params_t params = {
-        .field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_PROT,
-        .address    = (void *)region->addr,
-        .length     = region->length,
-        .prot       = protection(region->permission),
-    };
-    ucs_status_t status = ucp_mem_map(rail->context, &params, &region->memh[index]);
-
-    if (status == UCS_OK && region->permission != HTE_PERM_LOCAL) {
-        status = ucp_rkey_pack(rail->context, region->memh[index], &region->rkey[index], &region->rkey_length[index]);
-    }
-    if (status == UCS_OK) {
-        return HTE_OK;
-    }
-    return hte_fail(HTE_ERR_MEMORY,
-                    "UCX cannot register %p + %llu on %s: %s (mapped by the process? locked memory limit, `ulimit -l`?)",
-                    (void *)region->addr, (unsigned long long)region->length, rail->name, ucs_status_string(status));
-}
-
-int hte_region_create(struct hte_rails *rails, const struct hte_memory *memory, struct hte_region **region_p)
+struct hte_region *hte_region_create(const struct hte_memory *memory)
 {
     struct hte_region *region = calloc(1, sizeof(*region));
-    unsigned i;
-    int error = HTE_OK;
 
-    if (region == NULL) {
-        return hte_fail(HTE_ERR_MEMORY, "no memory for a registration");
+    if (region != NULL) {
+        region->addr       = (uint64_t)memory->addr;
+        region->length     = memory->length;
+        region->permission = memory->permission;
     }
-    region->addr       = (uint64_t)memory->addr;
-    region->length     = memory->length;
-    region->permission = memory->permission;
-    for (i = 0; i < rails->count && error == HTE_OK; ++i) {
-        error = map_on(&rails->rail[i], region, i);
-    }
-    if (error != HTE_OK) {
-        hte_region_destroy(rails, region);
-        return error;
-    }
-    *region_p = region;
-    return HTE_OK;
-}
-
-void hte_region_destroy(struct hte_rails *rails, struct hte_region *region)
-{
-    unsigned i;
-
-    for (i = 0; i < rails->count; ++i) {
-        if (region->rkey[i] != NULL) {
-            ucp_rkey_buffer_release(region->rkey[i]);
-        }
-        if (region->memh[i] != NULL) {
-            ucp_mem_unmap(rails->rail[i].context, region->memh[i]);
-        }
-    }
-    free(region);
+    return region;
 }
 
 /* Index of the first region that ends after addr. */

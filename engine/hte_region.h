@@ -2,14 +2,23 @@
 #ifndef HTE_REGION_H_
 #define HTE_REGION_H_
 
-/* Local memory that requests may use: registered with every rail, found by address, pinned while a request uses it. */
+/* Local memory that requests may use: found by address, pinned while a request uses it. What UCX knows of it is hte_mapping.h's. */
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "hte_rail.h"
+#include "core/hte_pick.h"
+#include "engine/include/hte.h"
+
+/* What a rail's UCX has of a region. */
+struct hte_mapping {
+    void  *memh;        /* ucp_mem_h; NULL: it has nothing */
+    void  *rkey;        /* packed, of UCX; NULL: LOCAL, nobody gets a key */
+    size_t rkey_length;
+};
 
 struct hte_region {
     uint64_t         addr, length;
@@ -17,9 +26,7 @@ struct hte_region {
     char             location[64];
     uint32_t         preferred, available; /* rails near it */
     _Atomic uint32_t pins;       /* unfinished requests that use it; raised only under the regions' lock */
-    ucp_mem_h        memh[HTE_RAILS_MAX];
-    void            *rkey[HTE_RAILS_MAX]; /* packed, of UCX; NULL: LOCAL, nobody gets a key */
-    size_t           rkey_length[HTE_RAILS_MAX];
+    struct hte_mapping mapping[HTE_RAILS_MAX];
 };
 
 struct hte_regions {
@@ -29,12 +36,11 @@ struct hte_regions {
 };
 
 void hte_regions_init(struct hte_regions *regions);
-/* Unregisters what is left. */
-void hte_regions_cleanup(struct hte_regions *regions, struct hte_rails *rails);
+/* None may be left. */
+void hte_regions_cleanup(struct hte_regions *regions);
 
-/* Not in the list yet. The masks and the location are the caller's to set. */
-int hte_region_create(struct hte_rails *rails, const struct hte_memory *memory, struct hte_region **region);
-void hte_region_destroy(struct hte_rails *rails, struct hte_region *region);
+/* Not in the list yet, and not mapped. The masks and the location are the caller's to set. free(3); NULL: no memory. */
+struct hte_region *hte_region_create(const struct hte_memory *memory);
 
 /* With the lock held for writing. */
 int hte_regions_add(struct hte_regions *regions, struct hte_region *region);

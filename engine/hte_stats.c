@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hte_nic_load(), hte_links(), hte_counters(): looks that disturb nobody. */
+/* hte_nic_load(), hte_links(), hte_counters(), hte_topology_export(): looks that disturb nobody. */
 #include <stdio.h>
 #include <string.h>
 
@@ -158,6 +158,26 @@ int hte_counters(struct hte_engine *engine, struct hte_counters *counters)
 
     if (error == HTE_OK) {
         error = read_counters(engine, counters);
+        hte_leave(engine);
+    }
+    return error;
+}
+
+static int export(struct hte_engine *engine, char **json)
+{
+    if (json == NULL) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "json is NULL");
+    }
+    *json = hte_topology_text(&engine->topology, &engine->devices);
+    return *json != NULL ? HTE_OK : hte_fail(HTE_ERR_MEMORY, "no memory for the topology's text");
+}
+
+int hte_topology_export(struct hte_engine *engine, char **json)
+{
+    int error = hte_enter(engine);
+
+    if (error == HTE_OK) {
+        error = export(engine, json);
         hte_leave(engine);
     }
     return error;

@@ -10,7 +10,6 @@
 
 #include <jansson.h>
 
-#include "hte_engine.h"
 #include "hte_error.h"
 
 /* ---- sysfs ---- */
@@ -55,7 +54,7 @@ static bool has_node(int node)
 }
 
 /* Rails of the node are preferred, others available; with none of its own all are preferred. */
-static void discover(struct hte_topology *topology, const struct hte_rails *rails)
+static void discover(struct hte_topology *topology, const struct hte_devices *devices)
 {
     struct hte_location *location;
     unsigned i;
@@ -67,8 +66,8 @@ static void discover(struct hte_topology *topology, const struct hte_rails *rail
         }
         location = &topology->location[topology->count++];
         snprintf(location->name, sizeof(location->name), "cpu:%d", node);
-        for (i = 0; i < rails->count; ++i) {
-            location->preferred |= (uint32_t)(node_of(rails->rail[i].name) == node) << i;
+        for (i = 0; i < devices->count; ++i) {
+            location->preferred |= (uint32_t)(node_of(devices->name[i]) == node) << i;
         }
         if (location->preferred == 0) {
             location->preferred = topology->all;
@@ -79,19 +78,19 @@ static void discover(struct hte_topology *topology, const struct hte_rails *rail
 
 /* ---- JSON ---- */
 
-static int rail_of(const struct hte_rails *rails, const char *name)
+static int rail_of(const struct hte_devices *devices, const char *name)
 {
     unsigned i;
 
-    for (i = 0; i < rails->count; ++i) {
-        if (strcmp(rails->rail[i].name, name) == 0) {
+    for (i = 0; i < devices->count; ++i) {
+        if (strcmp(devices->name[i], name) == 0) {
             return (int)i;
         }
     }
     return -1;
 }
 
-static int parse_list(const struct hte_rails *rails, const char *location, json_t *list, uint32_t *mask)
+static int parse_list(const struct hte_devices *devices, const char *location, json_t *list, uint32_t *mask)
 {
     const char *name;
     size_t i;
@@ -105,7 +104,7 @@ static int parse_list(const struct hte_rails *rails, const char *location, json_
         if (name == NULL) {
             return hte_fail(HTE_ERR_MALFORMED_JSON, "topology: device %zu of '%s' is not a text", i, location);
         }
-        rail = rail_of(rails, name);
+        rail = rail_of(devices, name);
         if (rail < 0) {
             return hte_fail(HTE_ERR_DEVICE_NOT_FOUND, "topology: '%s' names %s, which option devices does not list",
                             location, name);
@@ -115,7 +114,7 @@ static int parse_list(const struct hte_rails *rails, const char *location, json_
     return HTE_OK;
 }
 
-static int parse_location(struct hte_topology *topology, const struct hte_rails *rails, const char *name, json_t *value)
+static int parse_location(struct hte_topology *topology, const struct hte_devices *devices, const char *name, json_t *value)
 {
     struct hte_location *location = &topology->location[topology->count];
     int error;
@@ -126,9 +125,9 @@ static int parse_location(struct hte_topology *topology, const struct hte_rails 
     }
     *location = (struct hte_location){.preferred = 0};
     strcpy(location->name, name);
-    error = parse_list(rails, name, json_array_get(value, 0), &location->preferred);
+    error = parse_list(devices, name, json_array_get(value, 0), &location->preferred);
     if (error == HTE_OK) {
-        error = parse_list(rails, name, json_array_get(value, 1), &location->available);
+        error = parse_list(devices, name, json_array_get(value, 1), &location->available);
     }
     if (error == HTE_OK && (location->preferred | location->available) == 0) {
         error = hte_fail(HTE_ERR_MALFORMED_JSON, "topology: '%s' has no device at all", name);
@@ -159,7 +158,7 @@ static int load_json(const char *path, json_t **root)
     return hte_fail(HTE_ERR_MALFORMED_JSON, "topology file %s, line %d: %s", path, line, text);
 }
 
-static int load(struct hte_topology *topology, const struct hte_rails *rails, const char *path)
+static int load(struct hte_topology *topology, const struct hte_devices *devices, const char *path)
 {
     json_t *root = NULL, *value;
     const char *name;
@@ -170,22 +169,22 @@ static int load(struct hte_topology *topology, const struct hte_rails *rails, co
     }
     json_object_foreach(root, name, value) {
         if (error == HTE_OK) {
-            error = parse_location(topology, rails, name, value);
+            error = parse_location(topology, devices, name, value);
         }
     }
     json_decref(root);
     return error;
 }
 
-int hte_topology_init(struct hte_topology *topology, const struct hte_rails *rails,
+int hte_topology_init(struct hte_topology *topology, const struct hte_devices *devices,
                       const struct hte_settings *settings)
 {
     topology->count = 0;
-    topology->all   = (1u << rails->count) - 1;
+    topology->all   = (1u << devices->count) - 1;
     if (settings->topology_file[0] != '\0') {
-        return load(topology, rails, settings->topology_file);
+        return load(topology, devices, settings->topology_file);
     }
-    discover(topology, rails);
+    discover(topology, devices);
     return HTE_OK;
 }
 
@@ -241,45 +240,31 @@ int hte_location_check(const char *location)
     return HTE_OK;
 }
 
-static json_t *list_of(const struct hte_rails *rails, uint32_t mask)
+static json_t *list_of(const struct hte_devices *devices, uint32_t mask)
 {
     json_t *list = json_array();
 
     for (; mask != 0; mask &= mask - 1) {
-        json_array_append_new(list, json_string(rails->rail[__builtin_ctz(mask)].name));
+        json_array_append_new(list, json_string(devices->name[__builtin_ctz(mask)]));
     }
     return list;
 }
 
-static int export(struct hte_engine *engine, char **json)
+char *hte_topology_text(const struct hte_topology *topology, const struct hte_devices *devices)
 {
-    struct hte_location *location;
-    json_t *root, *lists;
+    const struct hte_location *location;
+    json_t *root = json_object(), *lists;
     unsigned i;
+    char *text;
 
-    if (json == NULL) {
-        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "json is NULL");
-    }
-    root = json_object();
-    for (i = 0; i < engine->topology.count; ++i) {
-        location = &engine->topology.location[i];
+    for (i = 0; i < topology->count; ++i) {
+        location = &topology->location[i];
         lists    = json_array();
-        json_array_append_new(lists, list_of(&engine->rails, location->preferred));
-        json_array_append_new(lists, list_of(&engine->rails, location->available));
+        json_array_append_new(lists, list_of(devices, location->preferred));
+        json_array_append_new(lists, list_of(devices, location->available));
         json_object_set_new(root, location->name, lists);
     }
-    *json = json_dumps(root, JSON_COMPACT);
+    text = json_dumps(root, JSON_COMPACT);
     json_decref(root);
-    return *json != NULL ? HTE_OK : hte_fail(HTE_ERR_MEMORY, "no memory for the topology's text");
-}
-
-int hte_topology_export(struct hte_engine *engine, char **json)
-{
-    int error = hte_enter(engine);
-
-    if (error == HTE_OK) {
-        error = export(engine, json);
-        hte_leave(engine);
-    }
-    return error;
+    return text;
 }

@@ -40,6 +40,8 @@ libhte_la_SOURCES = \
 	%D%/hte_flow.c \
 	%D%/hte_flow.h \
 	%D%/hte_list.h \
+	%D%/hte_mapping.c \
+	%D%/hte_mapping.h \
 	%D%/hte_memory.c \
 	%D%/hte_notify.c \
 	%D%/hte_notify.h \

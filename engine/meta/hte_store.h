@@ -16,12 +16,8 @@
  * keeps working when its server comes back.
  */
 
-#include <stdbool.h>
-
 #include "hte_store_options.h"
 #include "hte_why.h"
-
-#define HTE_STORE_KEY_MAX 512
 
 struct hte_store;
 

@@ -2,10 +2,11 @@
 #ifndef HTE_STORE_OPTIONS_H_
 #define HTE_STORE_OPTIONS_H_
 
-/* What the user of a store asks for; its driver gets the same. */
+/* What the user of a store asks for, and what it takes at most; its driver gets the same. */
 
 #include <stddef.h>
 
+#define HTE_STORE_KEY_MAX   512
 #define HTE_STORE_VALUE_MAX (64u << 20)
 
 struct hte_store_options {
