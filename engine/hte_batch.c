@@ -153,7 +153,7 @@ static void task_final(struct hte_task *task, int code, int error)
         hte_regions_unpin(&batch->engine->regions, task->remote, task->length);
     }
     if (task->notice != NULL) {
-        hte_notice_task_final(batch->engine, task->notice, code == HTE_COMPLETED);
+        hte_notice_task_final(&batch->engine->notify, task->notice, code == HTE_COMPLETED);
     }
     atomic_store_explicit(&task->error, error, memory_order_relaxed);
     atomic_store_explicit(&task->code, code, memory_order_release);

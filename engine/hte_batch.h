@@ -3,7 +3,7 @@
 #define HTE_BATCH_H_
 
 /*
- * Batches, their requests, and the queue between the callers and the worker threads.
+ * Batches and their requests.
  *
  *   caller: submit ──▶ queue of pieces ──▶ worker thread: take, cut into slices, post ... piece FINAL
  *                                            ──▶ last piece: request final ──▶ last request: wake, eventfd, callback
@@ -23,10 +23,10 @@
 #include "hte_list.h"
 
 struct hte_engine;
+struct hte_notice;
 struct hte_segment;
 struct hte_view;
 struct hte_task;
-struct hte_worker;
 
 struct hte_piece {
     struct hte_link_ring   link; /* in the queue, or in its thread's list */
@@ -36,17 +36,6 @@ struct hte_piece {
     uint32_t               preferred, available; /* rails near that region */
     uint32_t               buffer;    /* of the view, that the next slice begins in */
     struct hte_piece_state state;
-};
-
-/* What is sent when the requests of one submission have completed. */
-struct hte_notice {
-    struct hte_link_ring link;      /* in the list of those to be sent */
-    _Atomic uint32_t     left;      /* requests that are not final */
-    _Atomic bool         is_void;   /* one did not complete */
-    uint32_t             n_targets;
-    struct hte_segment **targets;   /* references, each once; those that have it are taken out */
-    uint8_t             *tries;     /* per target, that failed */
-    char                *name, *text;
 };
 
 struct hte_task {
@@ -119,38 +108,5 @@ bool hte_batch_in_callback(void);
 
 /* A piece of this task has become final. Called by its thread; runs what follows from it. */
 void hte_task_piece_final(struct hte_task *task, const struct hte_piece_state *piece);
-
-/* ---- queue ---- */
-
-#define HTE_PRIORITIES 3
-
-/* Pieces of one priority for one target. In the order of submission; lines take turns, so that a target that takes nothing any
- * more stops nobody but those behind it in its own. */
-struct hte_line {
-    struct hte_link_ring link;   /* queue's waiting, while it has pieces */
-    struct hte_link_ring pieces;
-    struct hte_segment  *segment; /* that it is part of; NULL: HTE_SEGMENT_LOCAL */
-};
-
-struct hte_queue {
-    pthread_mutex_t      lock;
-    struct hte_link_ring waiting[HTE_PRIORITIES]; /* lines; they and their pieces are guarded by lock */
-    struct hte_line      local[HTE_PRIORITIES];
-    _Atomic uint64_t     count;  /* pieces */
-    _Atomic uint64_t     pushes; /* changes when pieces come */
-};
-
-void hte_lines_init(struct hte_line *lines, struct hte_segment *segment); /* HTE_PRIORITIES of them */
-
-void hte_queue_init(struct hte_queue *queue);
-void hte_queue_cleanup(struct hte_queue *queue);
-/* Moves all pieces of `pieces`, which are for one target, to the end of its line. Whether that was empty. */
-bool hte_queue_push(struct hte_queue *queue, unsigned priority, struct hte_segment *segment, struct hte_link_ring *pieces,
-                    uint64_t count);
-/* Takes at most max pieces that the worker has room for, of the highest priority that has some; appends them to `taken`, and notes
- * the pushes in worker->seen. More than a thread can post soon would wait there while other threads idle. */
-void hte_queue_take(struct hte_queue *queue, struct hte_worker *worker, unsigned max, struct hte_link_ring *taken);
-/* Takes those that were canceled, however many. */
-void hte_queue_take_canceled(struct hte_queue *queue, struct hte_link_ring *taken);
 
 #endif

@@ -26,7 +26,7 @@
  * under way. Each remembers the sequence number of the last slice posted before it.
  */
 
-#include "hte_peer.h"
+#include "hte_segment.h"
 #include "hte_worker.h"
 
 enum hte_conn_step { HTE_CONN_IDLE, HTE_CONN_UP, HTE_CONN_BROKEN, HTE_CONN_CLOSING, HTE_CONN_LEFT };

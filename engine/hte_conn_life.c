@@ -219,8 +219,8 @@ static bool is_replaced(const struct hte_conn *conn)
  * name in a store says less. */
 static bool has_nobody(const struct hte_conn *conn)
 {
-    return conn->is_unguarded && (atomic_load(&conn->segment->is_deserted) ||
-                                  (hte_meta_is_p2p(conn->worker->engine->meta) && is_replaced(conn)));
+    return conn->is_unguarded &&
+           (atomic_load(&conn->segment->is_deserted) || (conn->segment->is_address && is_replaced(conn)));
 }
 
 static void mend(struct hte_conn *conn)

@@ -104,19 +104,17 @@ static void init(struct hte_engine *engine)
 {
     hte_regions_init(&engine->regions);
     hte_queue_init(&engine->queue);
+    hte_notify_init(&engine->notify, engine->settings.notify_max);
     pthread_mutex_init(&engine->publish_lock, NULL);
 }
 
 static int open_tables(struct hte_engine *engine)
 {
-    int error = hte_segments_init(&engine->segments, (uint32_t)engine->settings.segments_max,
+    int error = hte_segments_init(&engine->segments, (uint32_t)engine->settings.segments_max, hte_target_create,
                                   (unsigned)engine->settings.threads);
 
     if (error == HTE_OK) {
         error = hte_batches_init(&engine->batches, (uint32_t)engine->settings.batches_max);
-    }
-    if (error == HTE_OK) {
-        error = hte_notify_init(&engine->notify, engine, engine->settings.notify_max);
     }
     return error;
 }
@@ -144,7 +142,10 @@ static int build(struct hte_engine *engine, const struct hte_config *config)
         error = hte_publish(engine);
     }
     if (error == HTE_OK) {
-        error = hte_refresh_init(&engine->refresh, engine);
+        error = hte_notify_start(&engine->notify, engine->meta);
+    }
+    if (error == HTE_OK) {
+        error = hte_refresh_init(&engine->refresh, &engine->segments, engine->meta);
     }
     if (error == HTE_OK) {
         error = start_workers(engine);
@@ -225,7 +226,7 @@ static void end(struct hte_engine *engine)
     unsigned i;
 
     atomic_store(&engine->is_closing, true);
-    hte_notify_stop(&engine->notify);
+    hte_notify_stop(&engine->notify, engine->settings.shutdown_timeout_ms);
     if (engine->meta != NULL) {
         hte_meta_withdraw(engine->meta, &why);
         hte_meta_stop(engine->meta);

@@ -1,36 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "hte_flow.h"
 
-#include <stdlib.h>
-
 #include "core/hte_share.h"
 #include "hte_engine.h"
-#include "hte_peer.h"
 #include "hte_worker.h"
 
 #define TAKE_MAX 32
 
-void hte_flow_init(struct hte_flow *flow)
-{
-    hte_ring_init(&flow->link);
-    hte_ring_init(&flow->pieces);
-    hte_ring_init(&flow->reserve.link);
-}
-
-struct hte_flow *hte_flows_create(unsigned count)
-{
-    struct hte_flow *flows = calloc(count, sizeof(*flows));
-    unsigned i;
-
-    for (i = 0; flows != NULL && i < count; ++i) {
-        hte_flow_init(&flows[i]);
-    }
-    return flows;
-}
-
 struct hte_flow *hte_flow_of(struct hte_worker *worker, struct hte_segment *segment)
 {
-    return segment == NULL ? &worker->local : &segment->flows[worker->index];
+    return segment == NULL ? &worker->local : &hte_target_of(segment)->flows[worker->index];
 }
 
 /* ---- shares ---- */

@@ -7,10 +7,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "hte_engine.h"
 #include "hte_error.h"
 #include "hte_now.h"
-#include "hte_worker.h"
 
 #define TRIES        5
 #define TRY_PAUSE_NS 100000000ull /* doubles; and as long as the try took */
@@ -89,17 +87,12 @@ int hte_notify_receive(struct hte_notify *notify, const char *from, const char *
     return HTE_OK;
 }
 
-static int drain(struct hte_engine *engine, struct hte_notification **notifications, size_t *count)
+int hte_notify_take(struct hte_notify *notify, struct hte_notification **notifications, size_t *count)
 {
-    struct hte_notify *notify;
     struct hte_notification *array = NULL;
     struct hte_letter *letter;
     size_t i = 0;
 
-    if (notifications == NULL || count == NULL) {
-        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "notifications or count is NULL");
-    }
-    notify = &engine->notify;
     pthread_mutex_lock(&notify->lock);
     if (notify->n_inbox > 0) {
         array = calloc(notify->n_inbox, sizeof(*array));
@@ -121,32 +114,9 @@ static int drain(struct hte_engine *engine, struct hte_notification **notificati
     return HTE_OK;
 }
 
-int hte_notify_drain(struct hte_engine *engine, struct hte_notification **notifications, size_t *count)
-{
-    int error = hte_enter(engine);
-
-    if (error == HTE_OK) {
-        error = drain(engine, notifications, count);
-        hte_leave(engine);
-    }
-    return error;
-}
-
-void hte_notify_free(struct hte_notification *notifications, size_t count)
-{
-    size_t i;
-
-    for (i = 0; notifications != NULL && i < count; ++i) {
-        free(notifications[i].from);
-        free(notifications[i].name);
-        free(notifications[i].text);
-    }
-    free(notifications);
-}
-
 /* ---- sending ---- */
 
-static int check(const char *name, const char *text)
+int hte_notify_check(const char *name, const char *text)
 {
     if (name == NULL || text == NULL) {
         return hte_fail(HTE_ERR_INVALID_ARGUMENT, "a notification's name or text is NULL");
@@ -158,7 +128,7 @@ static int check(const char *name, const char *text)
     return HTE_OK;
 }
 
-static int deliver(struct hte_engine *engine, const char *segment, const char *name, const char *text)
+int hte_notify_deliver(struct hte_meta *meta, const char *segment, const char *name, const char *text)
 {
     size_t size        = strlen(name) + strlen(text) + 32;
     char *payload      = malloc(size);
@@ -169,40 +139,9 @@ static int deliver(struct hte_engine *engine, const char *segment, const char *n
         return hte_fail(HTE_ERR_MEMORY, "no memory for a notification");
     }
     snprintf(payload, size, "%zu\n%s%s", strlen(name), name, text);
-    error = hte_meta_call(engine->meta, segment, HTE_CALL_NOTIFY, payload, NULL, &why);
+    error = hte_meta_call(meta, segment, HTE_CALL_NOTIFY, payload, NULL, &why);
     free(payload);
     return hte_fail_why(error, &why);
-}
-
-static int send_now(struct hte_engine *engine, hte_segment_t target, const char *name, const char *text)
-{
-    struct hte_segment *segment;
-    int error = check(name, text);
-
-    if (error != HTE_OK) {
-        return error;
-    }
-    if (target == HTE_SEGMENT_LOCAL) {
-        return deliver(engine, hte_meta_name(engine->meta), name, text);
-    }
-    segment = hte_segments_get(&engine->segments, target);
-    if (segment == NULL) {
-        return hte_fail(HTE_ERR_BAD_HANDLE, "segment %d is not open", target);
-    }
-    error = deliver(engine, segment->name, name, text);
-    hte_segment_put(segment);
-    return error;
-}
-
-int hte_notify_send(struct hte_engine *engine, hte_segment_t target, const char *name, const char *text)
-{
-    int error = hte_enter(engine);
-
-    if (error == HTE_OK) {
-        error = send_now(engine, target, name, text);
-        hte_leave(engine);
-    }
-    return error;
 }
 
 /* ---- those of batches ---- */
@@ -210,7 +149,7 @@ int hte_notify_send(struct hte_engine *engine, hte_segment_t target, const char 
 int hte_notice_create(const char *name, const char *text, uint32_t max_targets, struct hte_notice **notice_p)
 {
     struct hte_notice *notice;
-    int error = check(name, text);
+    int error = hte_notify_check(name, text);
 
     if (error != HTE_OK) {
         return error;
@@ -248,10 +187,9 @@ void hte_notice_destroy(struct hte_notice *notice)
     free(notice);
 }
 
-void hte_notice_task_final(struct hte_engine *engine, struct hte_notice *notice, bool is_completed)
+void hte_notice_task_final(struct hte_notify *notify, struct hte_notice *notice, bool is_completed)
 {
-    struct hte_notify *notify = &engine->notify;
-    bool is_sent              = false;
+    bool is_sent = false;
 
     if (!is_completed) {
         atomic_store(&notice->is_void, true);
@@ -308,7 +246,7 @@ static bool try_one(struct hte_notify *notify, struct hte_notice *notice, uint32
 {
     struct hte_segment *segment = notice->targets[target];
     uint64_t now, begin = hte_now();
-    int error = deliver(notify->engine, segment->name, notice->name, notice->text);
+    int error = hte_notify_deliver(notify->meta, segment->name, notice->name, notice->text);
 
     if (error == HTE_OK) {
         ++notify->sent;
@@ -378,12 +316,12 @@ static void *run(void *arg)
 
 /* ---- life ---- */
 
-int hte_notify_init(struct hte_notify *notify, struct hte_engine *engine, uint64_t max)
+void hte_notify_init(struct hte_notify *notify, uint64_t max)
 {
     pthread_condattr_t attributes;
 
-    notify->engine = engine;
-    notify->max    = max;
+    notify->max     = max;
+    notify->is_open = true;
     hte_ring_init(&notify->inbox);
     hte_ring_init(&notify->outbox);
     pthread_mutex_init(&notify->lock, NULL);
@@ -391,6 +329,11 @@ int hte_notify_init(struct hte_notify *notify, struct hte_engine *engine, uint64
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&notify->has_work, &attributes);
     pthread_condattr_destroy(&attributes);
+}
+
+int hte_notify_start(struct hte_notify *notify, struct hte_meta *meta)
+{
+    notify->meta = meta;
     if (pthread_create(&notify->thread, NULL, run, notify) != 0) {
         return hte_fail(HTE_ERR_LIMIT, "cannot create a thread for notifications");
     }
@@ -398,13 +341,13 @@ int hte_notify_init(struct hte_notify *notify, struct hte_engine *engine, uint64
     return HTE_OK;
 }
 
-void hte_notify_stop(struct hte_notify *notify)
+void hte_notify_stop(struct hte_notify *notify, uint64_t timeout_ms)
 {
-    if (notify->engine == NULL || !notify->has_thread) {
+    if (!notify->has_thread) {
         return;
     }
     pthread_mutex_lock(&notify->lock);
-    notify->stop_at     = hte_now() + notify->engine->settings.shutdown_timeout_ms * 1000000;
+    notify->stop_at     = hte_now() + timeout_ms * HTE_NS_PER_MS;
     notify->is_stopping = true;
     pthread_cond_signal(&notify->has_work);
     pthread_mutex_unlock(&notify->lock);
@@ -416,7 +359,7 @@ void hte_notify_cleanup(struct hte_notify *notify)
 {
     struct hte_link_ring *link;
 
-    if (notify->engine == NULL) {
+    if (!notify->is_open) {
         return;
     }
     while (!hte_ring_is_empty(&notify->inbox)) {

@@ -1,18 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "hte_queue.h"
+
 #include "hte_engine.h"
-#include "hte_peer.h"
 #include "hte_worker.h"
-
-void hte_lines_init(struct hte_line *lines, struct hte_segment *segment)
-{
-    unsigned i;
-
-    for (i = 0; i < HTE_PRIORITIES; ++i) {
-        hte_ring_init(&lines[i].link);
-        hte_ring_init(&lines[i].pieces);
-        lines[i].segment = segment;
-    }
-}
 
 void hte_queue_init(struct hte_queue *queue)
 {
@@ -35,7 +25,7 @@ void hte_queue_cleanup(struct hte_queue *queue)
 bool hte_queue_push(struct hte_queue *queue, unsigned priority, struct hte_segment *segment, struct hte_link_ring *pieces,
                     uint64_t count)
 {
-    struct hte_line *line      = segment == NULL ? &queue->local[priority] : &segment->lines[priority];
+    struct hte_line *line      = segment == NULL ? &queue->local[priority] : &hte_target_of(segment)->lines[priority];
     struct hte_link_ring *head = &line->pieces;
     bool was_empty;
 

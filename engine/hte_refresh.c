@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "hte_refresh.h"
 
-#include "hte_engine.h"
 #include "hte_error.h"
 #include "hte_now.h"
-#include "hte_worker.h"
 
 #define PAUSE_NS 100000000ull /* between two fetches of one segment */
 
@@ -32,7 +30,7 @@ void hte_refresh_order(struct hte_refresh *refresh, struct hte_segment *segment)
  * somebody was before: else it may be a firewall that refuses. */
 static void look_for_process(struct hte_refresh *refresh, struct hte_segment *segment)
 {
-    enum hte_presence presence = hte_meta_presence(refresh->engine->meta, segment->name);
+    enum hte_presence presence = hte_meta_presence(refresh->meta, segment->name);
 
     if (presence == HTE_PRESENCE_THERE) {
         segment->was_there = true;
@@ -45,7 +43,7 @@ static void carry_out(struct hte_refresh *refresh, struct hte_segment *segment)
 {
     look_for_process(refresh, segment);
     if (!atomic_load(&segment->is_deserted) && !atomic_load(&segment->is_closed)) {
-        hte_segment_refresh(&refresh->engine->segments, refresh->engine->meta, segment);
+        hte_segment_refresh(refresh->segments, refresh->meta, segment);
     }
     if (!atomic_load(&segment->is_deserted)) { /* else there is nothing to spare: a look, and no more */
         atomic_store(&segment->refresh_after, hte_now() + PAUSE_NS);
@@ -82,9 +80,10 @@ static void *run(void *arg)
     return NULL;
 }
 
-int hte_refresh_init(struct hte_refresh *refresh, struct hte_engine *engine)
+int hte_refresh_init(struct hte_refresh *refresh, struct hte_segments *segments, struct hte_meta *meta)
 {
-    refresh->engine = engine;
+    refresh->segments = segments;
+    refresh->meta     = meta;
     hte_ring_init(&refresh->orders);
     pthread_mutex_init(&refresh->lock, NULL);
     pthread_cond_init(&refresh->has_work, NULL);
@@ -97,7 +96,7 @@ int hte_refresh_init(struct hte_refresh *refresh, struct hte_engine *engine)
 
 void hte_refresh_stop(struct hte_refresh *refresh)
 {
-    if (refresh->engine == NULL || !refresh->has_thread) {
+    if (refresh->segments == NULL || !refresh->has_thread) {
         return;
     }
     pthread_mutex_lock(&refresh->lock);
@@ -110,7 +109,7 @@ void hte_refresh_stop(struct hte_refresh *refresh)
 
 void hte_refresh_cleanup(struct hte_refresh *refresh)
 {
-    if (refresh->engine == NULL) {
+    if (refresh->segments == NULL) {
         return;
     }
     while (!hte_ring_is_empty(&refresh->orders)) {

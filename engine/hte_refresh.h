@@ -10,13 +10,13 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "engine/meta/hte_meta.h"
 #include "hte_list.h"
-
-struct hte_engine;
-struct hte_segment;
+#include "hte_segment.h"
 
 struct hte_refresh {
-    struct hte_engine   *engine;
+    struct hte_segments *segments; /* NULL: not initialized */
+    struct hte_meta     *meta;
     pthread_mutex_t      lock;   /* guards the list and is_stopping */
     pthread_cond_t       has_work;
     struct hte_link_ring orders; /* segments, references */
@@ -24,7 +24,7 @@ struct hte_refresh {
     pthread_t            thread;
 };
 
-int hte_refresh_init(struct hte_refresh *refresh, struct hte_engine *engine);
+int hte_refresh_init(struct hte_refresh *refresh, struct hte_segments *segments, struct hte_meta *meta);
 /* After it orders are not taken. What is being fetched is waited for. */
 void hte_refresh_stop(struct hte_refresh *refresh);
 void hte_refresh_cleanup(struct hte_refresh *refresh);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "hte_view.h"
+
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/hte_pick.h"
 #include "hte_error.h"
-#include "hte_peer.h"
-#include "hte_view.h"
 
 static int by_address(const void *a, const void *b)
 {

@@ -45,18 +45,18 @@ libhte_la_SOURCES = \
 	%D%/hte_memory.c \
 	%D%/hte_notify.c \
 	%D%/hte_notify.h \
+	%D%/hte_notify_api.c \
 	%D%/hte_now.c \
 	%D%/hte_now.h \
 	%D%/hte_orphan.c \
 	%D%/hte_orphan.h \
-	%D%/hte_peer.c \
-	%D%/hte_peer.h \
 	%D%/hte_post.c \
 	%D%/hte_pretouch.c \
 	%D%/hte_pretouch.h \
 	%D%/hte_publish.c \
 	%D%/hte_publish.h \
 	%D%/hte_queue.c \
+	%D%/hte_queue.h \
 	%D%/hte_rail.c \
 	%D%/hte_rail.h \
 	%D%/hte_refresh.c \
@@ -65,6 +65,8 @@ libhte_la_SOURCES = \
 	%D%/hte_region.h \
 	%D%/hte_route.c \
 	%D%/hte_route.h \
+	%D%/hte_segment.c \
+	%D%/hte_segment.h \
 	%D%/hte_segment_api.c \
 	%D%/hte_settings.c \
 	%D%/hte_settings.h \
@@ -72,6 +74,8 @@ libhte_la_SOURCES = \
 	%D%/hte_status.c \
 	%D%/hte_status.h \
 	%D%/hte_submit.c \
+	%D%/hte_target.c \
+	%D%/hte_target.h \
 	%D%/hte_topology.c \
 	%D%/hte_topology.h \
 	%D%/hte_view.c \

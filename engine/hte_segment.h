@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef HTE_PEER_H_
-#define HTE_PEER_H_
+#ifndef HTE_SEGMENT_H_
+#define HTE_SEGMENT_H_
 
 /*
- * Segments of other processes.
+ * Segments of other processes. A SEGMENT is what a handle means; it has the newest view (hte_view.h).
  *
- * A VIEW is one fetched descriptor: it never changes, whoever uses it holds a reference. A SEGMENT is what a handle means; it has the
- * newest view. Views of the same process have the same `incarnation`, a fingerprint of its workers' addresses, which UCX makes
- * unique; a restarted process has another one.
+ * Who makes requests to segments keeps things of its own with each: the attachment, made when the segment is opened, and there as long as
+ * anybody holds a reference.
  */
 
 #include <pthread.h>
@@ -18,17 +17,8 @@
 #include "core/hte_table.h"
 #include "engine/include/hte.h"
 #include "engine/meta/hte_meta.h"
-#include "hte_batch.h"
 #include "hte_list.h"
-
-struct hte_view {
-    _Atomic uint32_t       refs;
-    uint64_t               incarnation;
-    uint64_t               serial;     /* of this fetch: views differ when it does */
-    unsigned               rails;      /* contexts of the peer */
-    unsigned               threads;    /* workers per context */
-    struct hte_descriptor *descriptor; /* buffers sorted by address, none overlap; workers thread by thread */
-};
+#include "hte_view.h"
 
 struct hte_segment {
     _Atomic uint32_t refs;
@@ -44,21 +34,25 @@ struct hte_segment {
     _Atomic uint64_t refresh_after; /* no order is taken before */
     _Atomic bool     is_deserted;  /* nobody is where its process was: as of the last refresh */
     bool             was_there;    /* somebody was; of the refreshing thread, once it is open */
+    bool             is_address;   /* its name is the address of its process, and no entry of a store */
     struct hte_view *view;
     uint64_t         notify_after; /* of the notification thread: no try before */
-    struct hte_flow *flows;        /* per worker thread, each of its thread only */
-    struct hte_line  lines[HTE_PRIORITIES]; /* what waits in the queue */
+    void            *attachment;   /* see above */
 };
+
+/* Makes the attachment, of malloc(3); NULL: no memory. */
+typedef void *(*hte_segment_attach)(struct hte_segment *segment, unsigned threads);
 
 struct hte_segments {
     pthread_mutex_t    lock; /* guards table, opens */
     struct hte_table   table;
     struct hte_slot   *slots;
-    unsigned           threads;
+    hte_segment_attach attach;
+    unsigned           threads;  /* for attach */
     _Atomic uint64_t   serial;
 };
 
-int hte_segments_init(struct hte_segments *segments, uint32_t count, unsigned threads);
+int hte_segments_init(struct hte_segments *segments, uint32_t count, hte_segment_attach attach, unsigned threads);
 void hte_segments_cleanup(struct hte_segments *segments);
 
 /* A reference for the caller, or NULL. */
@@ -75,18 +69,5 @@ int hte_segment_refresh(struct hte_segments *segments, struct hte_meta *meta, st
 
 /* A reference for the caller. */
 struct hte_view *hte_segment_view(struct hte_segment *segment);
-void hte_view_put(struct hte_view *view);
-
-/* A copy of what a peer says is an address or key, with zeros behind it; the caller's, free(3); NULL: no memory. UCX is told where such
- * a thing begins, not where it ends: where the peer cut it off, UCX finds zeros, and mostly an error. */
-void *hte_blob_padded(const struct hte_blob *blob);
-
-/* Index of the buffer that contains addr, or -1. */
-long hte_view_find(const struct hte_view *view, uint64_t addr);
-/* Whether what was known about the bytes from addr on holds by a newer view of the same process: HTE_OK; RANGE, when they are not
- * registered any more, or are anew, with other keys; PERMISSION. */
-int hte_view_recheck(const struct hte_view *old, const struct hte_view *view, uint64_t addr, uint64_t length, bool is_write);
-/* HTE_OK when buffers cover the range and allow the operation, else RANGE or PERMISSION. */
-int hte_view_check(const struct hte_view *view, uint64_t addr, uint64_t length, bool is_write);
 
 #endif

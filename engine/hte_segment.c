@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "hte_peer.h"
+#include "hte_segment.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "hte_error.h"
-#include "hte_flow.h"
-#include "hte_view.h"
 
 /* A handle is generation * 65536 + slot + 1; slot + 1 keeps 0 for HTE_SEGMENT_LOCAL. */
 #define SLOT_BITS 16
 #define GEN_MASK  0x7fffu
 
-int hte_segments_init(struct hte_segments *segments, uint32_t count, unsigned threads)
+int hte_segments_init(struct hte_segments *segments, uint32_t count, hte_segment_attach attach, unsigned threads)
 {
+    segments->attach  = attach;
     segments->threads = threads;
-    segments->slots = calloc(count, sizeof(*segments->slots));
+    segments->slots   = calloc(count, sizeof(*segments->slots));
     if (segments->slots == NULL) {
         return hte_fail(HTE_ERR_MEMORY, "no memory for %u segments", count);
     }
@@ -65,7 +64,7 @@ void hte_segment_put(struct hte_segment *segment)
         hte_view_put(segment->view);
         pthread_mutex_destroy(&segment->lock);
         pthread_mutex_destroy(&segment->fetch_lock);
-        free(segment->flows);
+        free(segment->attachment);
         free(segment);
     }
 }
@@ -145,26 +144,25 @@ static bool open_again(struct hte_segments *segments, const char *name, hte_segm
     return false;
 }
 
-static struct hte_segment *create(unsigned threads)
+static struct hte_segment *create(struct hte_segments *segments)
 {
     struct hte_segment *segment = calloc(1, sizeof(*segment));
 
     if (segment == NULL) {
         return NULL;
     }
-    segment->flows = hte_flows_create(threads);
-    if (segment->flows == NULL) {
+    segment->attachment = segments->attach(segment, segments->threads);
+    if (segment->attachment == NULL) {
         free(segment);
         return NULL;
     }
-    hte_lines_init(segment->lines, segment);
     return segment;
 }
 
 /* With the lock held. */
-static int add(struct hte_segments *segments, const char *name, struct hte_view *view, bool was_there, hte_segment_t *id)
+static int add(struct hte_segments *segments, const char *name, struct hte_view *view, bool is_address, hte_segment_t *id)
 {
-    struct hte_segment *segment = create(segments->threads);
+    struct hte_segment *segment = create(segments);
     uint32_t slot;
 
     if (segment == NULL) {
@@ -172,7 +170,7 @@ static int add(struct hte_segments *segments, const char *name, struct hte_view 
     }
     slot = hte_table_add(&segments->table, segment);
     if (slot == HTE_TABLE_NONE) {
-        free(segment->flows);
+        free(segment->attachment);
         free(segment);
         return hte_fail(HTE_ERR_LIMIT, "%u segments are open: close some, or raise option segments_max",
                         segments->table.count);
@@ -182,7 +180,8 @@ static int add(struct hte_segments *segments, const char *name, struct hte_view 
     segment->id    = (hte_segment_t)(segments->slots[slot].generation << SLOT_BITS | (slot + 1));
     segment->opens = 1;
     segment->view  = view;
-    segment->was_there = was_there;
+    segment->was_there  = is_address; /* it has just answered there itself */
+    segment->is_address = is_address;
     strcpy(segment->name, name); /* its length was checked by hte_segment_open() */
     pthread_mutex_init(&segment->lock, NULL);
     pthread_mutex_init(&segment->fetch_lock, NULL);
