@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "hte_engine.h"
 #include "hte_error.h"
-#include "hte_notify.h"
 
-int hte_batches_init(struct hte_batches *batches, uint32_t count)
+int hte_batches_init(struct hte_batches *batches, uint32_t count, struct hte_engine *engine, hte_task_release release)
 {
-    batches->slots = calloc(count, sizeof(*batches->slots));
+    batches->engine  = engine;
+    batches->release = release;
+    batches->slots   = calloc(count, sizeof(*batches->slots));
     if (batches->slots == NULL) {
         return hte_fail(HTE_ERR_MEMORY, "no memory for %u batches", count);
     }
@@ -24,6 +24,76 @@ void hte_batches_cleanup(struct hte_batches *batches)
 {
     free(batches->slots);
     pthread_mutex_destroy(&batches->lock);
+}
+
+static void init_condition(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+static int add(struct hte_batches *batches, struct hte_batch *batch)
+{
+    pthread_mutex_lock(&batches->lock);
+    batch->slot = hte_table_add(&batches->table, batch);
+    if (batch->slot != HTE_TABLE_NONE) {
+        batch->id = (uint64_t)batches->slots[batch->slot].generation << 32 | batch->slot;
+        atomic_fetch_add(&batches->open, 1);
+    }
+    pthread_mutex_unlock(&batches->lock);
+    if (batch->slot == HTE_TABLE_NONE) {
+        return hte_fail(HTE_ERR_LIMIT, "%u batches are allocated: free some, or raise option batches_max",
+                        batches->table.count);
+    }
+    return HTE_OK;
+}
+
+int hte_batches_alloc(struct hte_batches *batches, size_t capacity, hte_batch_t *id)
+{
+    struct hte_batch *batch;
+    int error;
+
+    batch = malloc(sizeof(*batch) + capacity * sizeof(batch->tasks[0]));
+    if (batch == NULL) {
+        return hte_fail(HTE_ERR_MEMORY, "no memory for a batch of %zu requests", capacity);
+    }
+    *batch = (struct hte_batch){
+        .batches  = batches,
+        .capacity = (uint32_t)capacity,
+        .priority = HTE_PRIORITY_MEDIUM,
+        .eventfd  = -1,
+        .refs     = 1,
+        .worst    = HTE_COMPLETED,
+    };
+    pthread_mutex_init(&batch->lock, NULL);
+    pthread_mutex_init(&batch->submit_lock, NULL);
+    init_condition(&batch->ended);
+    error = add(batches, batch);
+    if (error != HTE_OK) {
+        hte_batch_put(batch);
+        return error;
+    }
+    *id = batch->id;
+    return HTE_OK;
+}
+
+bool hte_batches_remove(struct hte_batches *batches, struct hte_batch *batch)
+{
+    hte_batch_t id = batch->id;
+    bool is_there;
+
+    pthread_mutex_lock(&batches->lock);
+    is_there = hte_table_find(&batches->table, (uint32_t)id, (uint32_t)(id >> 32)) == batch;
+    if (is_there) {
+        hte_table_remove(&batches->table, batch->slot);
+        atomic_fetch_sub(&batches->open, 1);
+    }
+    pthread_mutex_unlock(&batches->lock);
+    return is_there;
 }
 
 struct hte_batch *hte_batches_get(struct hte_batches *batches, hte_batch_t id)
@@ -98,7 +168,19 @@ void hte_batch_cancel_tasks(struct hte_batch *batch)
     }
 }
 
-/* ---- the end of a request ---- */
+/* ---- a request ---- */
+
+void hte_task_begin(struct hte_task *task)
+{
+    int32_t waiting = HTE_WAITING;
+
+    if (atomic_load_explicit(&task->code, memory_order_relaxed) == HTE_WAITING) {
+        atomic_compare_exchange_strong(&task->code, &waiting, HTE_PENDING);
+        if (!atomic_load_explicit(&task->batch->has_begun, memory_order_relaxed)) {
+            atomic_store(&task->batch->has_begun, true);
+        }
+    }
+}
 
 static _Thread_local bool in_callback;
 
@@ -112,7 +194,7 @@ static void call_back(struct hte_batch *batch)
 {
     if (batch->callback != NULL) {
         in_callback = true;
-        batch->callback(batch->engine, batch->id, batch->callback_arg);
+        batch->callback(batch->batches->engine, batch->id, batch->callback_arg);
         in_callback = false;
     }
 }
@@ -145,23 +227,14 @@ static void task_final(struct hte_task *task, int code, int error)
     struct hte_batch *batch = task->batch;
     int32_t none            = HTE_OK;
 
-    hte_regions_unpin(&batch->engine->regions, (uint64_t)task->local, task->length);
-    if (task->segment != NULL) {
-        hte_segment_put(task->segment);
-        hte_view_put(task->view);
-    } else {
-        hte_regions_unpin(&batch->engine->regions, task->remote, task->length);
-    }
-    if (task->notice != NULL) {
-        hte_notice_task_final(&batch->engine->notify, task->notice, code == HTE_COMPLETED);
-    }
+    batch->batches->release(batch->batches->engine, task, code == HTE_COMPLETED);
     atomic_store_explicit(&task->error, error, memory_order_relaxed);
     atomic_store_explicit(&task->code, code, memory_order_release);
     merge_worst(&batch->worst, code);
     if (error != HTE_OK) {
         atomic_compare_exchange_strong(&batch->first_error, &none, error);
     }
-    atomic_fetch_add_explicit(&batch->engine->requests_ended, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&batch->batches->requests_ended, 1, memory_order_relaxed);
     if (atomic_fetch_sub(&batch->unfinished, 1) == 1) {
         call_back(batch);
     }

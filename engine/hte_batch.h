@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "core/hte_piece.h"
@@ -61,7 +62,7 @@ struct hte_block { /* pieces of divided requests */
 };
 
 struct hte_batch {
-    struct hte_engine   *engine;
+    struct hte_batches  *batches;
     hte_batch_t          id;
     uint32_t             slot;
     _Atomic uint32_t     refs;       /* table, callers inside a call, unfinished requests */
@@ -86,15 +87,25 @@ struct hte_batch {
     struct hte_task      tasks[];    /* capacity of them */
 };
 
+/* Gives back what a request that is final held besides the batch's memory. */
+typedef void (*hte_task_release)(struct hte_engine *engine, struct hte_task *task, bool is_completed);
+
 struct hte_batches {
-    pthread_mutex_t   lock;
-    struct hte_table  table;
-    struct hte_slot  *slots;
-    _Atomic uint32_t  open;
+    pthread_mutex_t    lock;
+    struct hte_table   table;
+    struct hte_slot   *slots;
+    struct hte_engine *engine;  /* for the two kinds of callbacks */
+    hte_task_release   release;
+    _Atomic uint32_t   open;
+    _Atomic uint64_t   requests, requests_ended;
 };
 
-int hte_batches_init(struct hte_batches *batches, uint32_t count);
+int hte_batches_init(struct hte_batches *batches, uint32_t count, struct hte_engine *engine, hte_task_release release);
 void hte_batches_cleanup(struct hte_batches *batches); /* none may be open */
+
+int hte_batches_alloc(struct hte_batches *batches, size_t capacity, hte_batch_t *id);
+/* Takes it out of the table. Whether it was there: then the table's reference is the caller's. */
+bool hte_batches_remove(struct hte_batches *batches, struct hte_batch *batch);
 
 /* A reference for the caller, or NULL with the error set. */
 struct hte_batch *hte_batches_get(struct hte_batches *batches, hte_batch_t id);
@@ -106,6 +117,8 @@ void hte_batch_cancel_tasks(struct hte_batch *batch);
 /* Whether the calling thread is inside a batch's callback: there nobody may wait for a callback. */
 bool hte_batch_in_callback(void);
 
+/* A piece of this task is being worked on. */
+void hte_task_begin(struct hte_task *task);
 /* A piece of this task has become final. Called by its thread; runs what follows from it. */
 void hte_task_piece_final(struct hte_task *task, const struct hte_piece_state *piece);
 

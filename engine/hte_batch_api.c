@@ -2,7 +2,6 @@
 /* hte_batch_*, hte_request_status: the life of a batch as its user sees it. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -28,73 +27,19 @@ static int batch_of(struct hte_engine *engine, hte_batch_t id, struct hte_batch 
     return HTE_OK;
 }
 
-static void release(struct hte_batch *batch)
+static void release(struct hte_engine *engine, struct hte_batch *batch)
 {
-    struct hte_engine *engine = batch->engine;
-
     hte_batch_put(batch);
     hte_leave(engine);
 }
 
-static void init_condition(pthread_cond_t *condition)
-{
-    pthread_condattr_t attributes;
-
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(condition, &attributes);
-    pthread_condattr_destroy(&attributes);
-}
-
-static int add_to_table(struct hte_engine *engine, struct hte_batch *batch)
-{
-    struct hte_batches *batches = &engine->batches;
-
-    pthread_mutex_lock(&batches->lock);
-    batch->slot = hte_table_add(&batches->table, batch);
-    if (batch->slot != HTE_TABLE_NONE) {
-        batch->id = (uint64_t)batches->slots[batch->slot].generation << 32 | batch->slot;
-        atomic_fetch_add(&batches->open, 1);
-    }
-    pthread_mutex_unlock(&batches->lock);
-    if (batch->slot == HTE_TABLE_NONE) {
-        return hte_fail(HTE_ERR_LIMIT, "%u batches are allocated: free some, or raise option batches_max",
-                        batches->table.count);
-    }
-    return HTE_OK;
-}
-
 static int alloc(struct hte_engine *engine, size_t capacity, hte_batch_t *id)
 {
-    struct hte_batch *batch;
-    int error;
-
     if (id == NULL || capacity == 0 || capacity > HTE_BATCH_MAX) {
         return hte_fail(HTE_ERR_INVALID_ARGUMENT, "batch is NULL, or capacity %zu is not from 1 to %u", capacity,
                         HTE_BATCH_MAX);
     }
-    batch = malloc(sizeof(*batch) + capacity * sizeof(batch->tasks[0]));
-    if (batch == NULL) {
-        return hte_fail(HTE_ERR_MEMORY, "no memory for a batch of %zu requests", capacity);
-    }
-    *batch = (struct hte_batch){
-        .engine   = engine,
-        .capacity = (uint32_t)capacity,
-        .priority = HTE_PRIORITY_MEDIUM,
-        .eventfd  = -1,
-        .refs     = 1,
-        .worst    = HTE_COMPLETED,
-    };
-    pthread_mutex_init(&batch->lock, NULL);
-    pthread_mutex_init(&batch->submit_lock, NULL);
-    init_condition(&batch->ended);
-    error = add_to_table(engine, batch);
-    if (error != HTE_OK) {
-        hte_batch_put(batch);
-        return error;
-    }
-    *id = batch->id;
-    return HTE_OK;
+    return hte_batches_alloc(&engine->batches, capacity, id);
 }
 
 int hte_batch_alloc(struct hte_engine *engine, size_t capacity, hte_batch_t *id)
@@ -145,25 +90,19 @@ int hte_batch_free(struct hte_engine *engine, hte_batch_t id)
     if (atomic_load(&batch->unfinished) > 0) {
         error = hte_fail(HTE_ERR_BATCH_BUSY, "%u of %u requests are unfinished: wait for them, or cancel",
                          atomic_load(&batch->unfinished), atomic_load(&batch->submitted));
-        release(batch);
+        release(engine, batch);
         return error;
     }
     if (!hte_batch_in_callback()) {
         wait_for(batch, -1);
     }
-    pthread_mutex_lock(&engine->batches.lock);
-    is_first = hte_table_find(&engine->batches.table, (uint32_t)id, (uint32_t)(id >> 32)) == batch;
-    if (is_first) {
-        hte_table_remove(&engine->batches.table, batch->slot);
-        atomic_fetch_sub(&engine->batches.open, 1);
-    }
-    pthread_mutex_unlock(&engine->batches.lock);
+    is_first = hte_batches_remove(&engine->batches, batch);
     if (is_first) {
         hte_batch_put(batch); /* the table's */
     } else {
         error = hte_fail(HTE_ERR_BAD_HANDLE, "another thread freed the batch");
     }
-    release(batch);
+    release(engine, batch);
     return error;
 }
 
@@ -199,7 +138,7 @@ int hte_batch_status(struct hte_engine *engine, hte_batch_t id, struct hte_batch
     } else {
         read_status(batch, status);
     }
-    release(batch);
+    release(engine, batch);
     return error;
 }
 
@@ -219,7 +158,7 @@ int hte_request_status(struct hte_engine *engine, hte_batch_t id, size_t index, 
         status->error       = atomic_load(&batch->tasks[index].error);
         status->transferred = atomic_load(&batch->tasks[index].transferred);
     }
-    release(batch);
+    release(engine, batch);
     return error;
 }
 
@@ -271,7 +210,7 @@ int hte_batch_cancel(struct hte_engine *engine, hte_batch_t id)
             hte_worker_order(&engine->workers[i]);
         }
     }
-    release(batch);
+    release(engine, batch);
     return HTE_OK;
 }
 
@@ -286,16 +225,16 @@ static int begin_change(struct hte_engine *engine, hte_batch_t id, struct hte_ba
     pthread_mutex_lock(&(*batch)->submit_lock);
     if (atomic_load(&(*batch)->submitted) > 0) {
         pthread_mutex_unlock(&(*batch)->submit_lock);
-        release(*batch);
+        release(engine, *batch);
         return hte_fail(HTE_ERR_INVALID_ARGUMENT, "requests were submitted already");
     }
     return HTE_OK;
 }
 
-static void end_change(struct hte_batch *batch)
+static void end_change(struct hte_engine *engine, struct hte_batch *batch)
 {
     pthread_mutex_unlock(&batch->submit_lock);
-    release(batch);
+    release(engine, batch);
 }
 
 int hte_batch_set_priority(struct hte_engine *engine, hte_batch_t id, int priority)
@@ -309,7 +248,7 @@ int hte_batch_set_priority(struct hte_engine *engine, hte_batch_t id, int priori
     error = begin_change(engine, id, &batch);
     if (error == HTE_OK) {
         batch->priority = (uint8_t)priority;
-        end_change(batch);
+        end_change(engine, batch);
     }
     return error;
 }
@@ -322,7 +261,7 @@ int hte_batch_set_callback(struct hte_engine *engine, hte_batch_t id, hte_batch_
     if (error == HTE_OK) {
         batch->callback     = callback;
         batch->callback_arg = arg;
-        end_change(batch);
+        end_change(engine, batch);
     }
     return error;
 }
@@ -345,7 +284,7 @@ int hte_batch_set_eventfd(struct hte_engine *engine, hte_batch_t id, int eventfd
         before         = batch->eventfd;
         batch->eventfd = copy;
         copy           = before;
-        end_change(batch);
+        end_change(engine, batch);
     }
     if (copy >= 0) {
         close(copy); /* the one before, or the new one that was refused */

@@ -9,6 +9,7 @@
 #include "hte_mapping.h"
 #include "hte_now.h"
 #include "hte_publish.h"
+#include "hte_submit.h"
 #include "hte_worker.h"
 
 /* ---- the metadata door ---- */
@@ -114,7 +115,7 @@ static int open_tables(struct hte_engine *engine)
                                   (unsigned)engine->settings.threads);
 
     if (error == HTE_OK) {
-        error = hte_batches_init(&engine->batches, (uint32_t)engine->settings.batches_max);
+        error = hte_batches_init(&engine->batches, (uint32_t)engine->settings.batches_max, engine, hte_submit_release);
     }
     return error;
 }

@@ -45,7 +45,6 @@ struct hte_engine {
     _Atomic bool         is_stopping; /* the worker threads cancel everything and end */
     _Atomic uint32_t     calls;       /* threads inside a function of hte.h, but for the next */
     _Atomic uint32_t     waiters;     /* threads that sleep in hte_batch_wait() */
-    _Atomic uint64_t     requests, requests_ended;
 };
 
 /* Around every call of hte.h, so that hte_destroy() frees nothing that a call uses. INVALID_ARGUMENT for NULL; CANCELED when the

@@ -365,7 +365,7 @@ static bool is_overlap_upwards(const char *from, const char *to, uint64_t length
     return (uintptr_t)to - (uintptr_t)from < length;
 }
 
-/* HTE_SEGMENT_LOCAL: nothing to ask UCX for. Always one piece: see pieces_of() in hte_submit.c. */
+/* HTE_SEGMENT_LOCAL: nothing to ask UCX for. Always one piece: see hte_divide_count(). */
 static void copy(struct hte_worker *worker, struct hte_piece *piece)
 {
     const struct hte_settings *settings = &worker->engine->settings;
@@ -383,18 +383,6 @@ static void copy(struct hte_worker *worker, struct hte_piece *piece)
     atomic_fetch_add_explicit(&task->batch->transferred, length, memory_order_relaxed);
     if (hte_piece_slice_done(&piece->state, length)) {
         piece_over(worker, piece);
-    }
-}
-
-static void begin(struct hte_task *task)
-{
-    int32_t waiting = HTE_WAITING;
-
-    if (atomic_load_explicit(&task->code, memory_order_relaxed) == HTE_WAITING) {
-        atomic_compare_exchange_strong(&task->code, &waiting, HTE_PENDING);
-        if (!atomic_load_explicit(&task->batch->has_begun, memory_order_relaxed)) {
-            atomic_store(&task->batch->has_begun, true);
-        }
     }
 }
 
@@ -417,7 +405,7 @@ unsigned hte_post_pieces(struct hte_worker *worker)
             stop(worker, piece);
             continue;
         }
-        begin(piece->task);
+        hte_task_begin(piece->task);
         if (piece->task->segment == NULL) {
             copy(worker, piece);
         } else {

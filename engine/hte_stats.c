@@ -133,8 +133,8 @@ static int read_counters(struct hte_engine *engine, struct hte_counters *counter
     if (counters == NULL || counters->size < sizeof(counters->size)) {
         return hte_fail(HTE_ERR_INVALID_ARGUMENT, "counters is NULL, or counters.size is not set");
     }
-    all.requests        = atomic_load(&engine->requests);
-    all.requests_ended  = atomic_load(&engine->requests_ended);
+    all.requests        = atomic_load(&engine->batches.requests);
+    all.requests_ended  = atomic_load(&engine->batches.requests_ended);
     all.batches_open    = atomic_load(&engine->batches.open);
     all.memory_regions  = count_regions(engine);
     all.notices_sent    = atomic_load(&engine->notify.sent);

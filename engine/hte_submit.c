@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hte_batch_submit*: check everything, then give everything to the queue. */
+#include "hte_submit.h"
+
 #include <stdlib.h>
 #include <string.h>
 
+#include "hte_divide.h"
 #include "hte_engine.h"
 #include "hte_error.h"
 #include "hte_worker.h"
@@ -154,71 +157,54 @@ static int take(struct submission *submission, size_t index)
     return HTE_OK;
 }
 
+/* What take_sides() took. */
+static void release_sides(struct hte_engine *engine, struct hte_task *task)
+{
+    hte_regions_unpin(&engine->regions, (uint64_t)task->local, task->length);
+    if (task->segment != NULL) {
+        hte_segment_put(task->segment);
+        hte_view_put(task->view);
+    } else {
+        hte_regions_unpin(&engine->regions, task->remote, task->length);
+    }
+}
+
+void hte_submit_release(struct hte_engine *engine, struct hte_task *task, bool is_completed)
+{
+    release_sides(engine, task);
+    if (task->notice != NULL) {
+        hte_notice_task_final(&engine->notify, task->notice, is_completed);
+    }
+}
+
 static void give_back(struct submission *submission)
 {
-    struct hte_regions *regions = &submission->engine->regions;
-    struct hte_task *task;
-
     while (submission->done > 0) {
-        task = &submission->batch->tasks[submission->first + --submission->done];
-        hte_regions_unpin(regions, (uint64_t)task->local, task->length);
-        if (task->segment != NULL) {
-            hte_segment_put(task->segment);
-            hte_view_put(task->view);
-        } else {
-            hte_regions_unpin(regions, task->remote, task->length);
-        }
+        release_sides(submission->engine, &submission->batch->tasks[submission->first + --submission->done]);
     }
 }
 
 /* ---- pieces ---- */
 
-static uint32_t pieces_of(const struct hte_engine *engine, const struct hte_task *task)
+static struct hte_division division_of(const struct hte_engine *engine)
 {
-    uint64_t pieces = task->length / engine->settings.split_size;
-
-    if (task->segment == NULL || pieces <= 1) {
-        return 1;
-    }
-    return (uint32_t)(pieces < engine->n_workers ? pieces : engine->n_workers);
+    return (struct hte_division){
+        .slice_size = engine->settings.slice_size,
+        .split_size = engine->settings.split_size,
+        .max        = engine->n_workers,
+    };
 }
 
 static uint64_t count_pieces(struct submission *submission)
 {
+    struct hte_division division = division_of(submission->engine);
     uint64_t count = 0;
     size_t i;
 
     for (i = 0; i < submission->count; ++i) {
-        count += pieces_of(submission->engine, &submission->batch->tasks[submission->first + i]);
+        count += hte_divide_count(&division, &submission->batch->tasks[submission->first + i]);
     }
     return count;
-}
-
-static void add_piece(struct hte_task *task, struct hte_piece *piece, uint64_t offset, uint64_t length,
-                      struct hte_link_ring *pieces)
-{
-    *piece = (struct hte_piece){.task = task, .offset = offset};
-    hte_piece_init(&piece->state, length);
-    hte_ring_append(pieces, &piece->link);
-}
-
-/* Parts are whole slices, but for the last. */
-static struct hte_piece *divide(struct hte_engine *engine, struct hte_task *task, struct hte_piece *extra,
-                                struct hte_link_ring *pieces)
-{
-    uint32_t i, count = pieces_of(engine, task);
-    uint64_t slice = engine->settings.slice_size, offset = 0;
-    uint64_t share = (task->length / count + slice - 1) / slice * slice, length;
-
-    if (count > 1 && share * (count - 1) >= task->length) {
-        count = (uint32_t)((task->length + share - 1) / share);
-    }
-    atomic_init(&task->pieces, count);
-    for (i = 0; i < count; ++i, offset += length) {
-        length = i + 1 == count ? task->length - offset : share;
-        add_piece(task, i == 0 ? &task->first : extra++, offset, length, pieces);
-    }
-    return extra;
 }
 
 /* Takes the pieces of neighbouring requests to the same target from the front of `pieces`. Whether the target had none in the queue. */
@@ -248,9 +234,10 @@ static bool push_run(struct submission *submission, size_t *index, struct hte_li
 /* Nothing can fail from here on. With the batch's submit lock held. */
 static void enqueue(struct submission *submission, struct hte_block *block, uint64_t n_pieces)
 {
-    struct hte_engine *engine = submission->engine;
-    struct hte_batch *batch   = submission->batch;
-    struct hte_piece *extra   = block == NULL ? NULL : block->pieces;
+    struct hte_engine *engine    = submission->engine;
+    struct hte_division division = division_of(engine);
+    struct hte_batch *batch      = submission->batch;
+    struct hte_piece *extra      = block == NULL ? NULL : block->pieces;
     struct hte_link_ring pieces;
     bool is_new = false;
     size_t i;
@@ -259,7 +246,7 @@ static void enqueue(struct submission *submission, struct hte_block *block, uint
     n_pieces = 0;
     for (i = 0; i < submission->count; ++i) {
         batch->tasks[submission->first + i].notice = submission->notice;
-        extra = divide(engine, &batch->tasks[submission->first + i], extra, &pieces);
+        extra = hte_divide(&division, &batch->tasks[submission->first + i], extra, &pieces);
         n_pieces += atomic_load(&batch->tasks[submission->first + i].pieces);
     }
     if (block != NULL) {
@@ -270,7 +257,7 @@ static void enqueue(struct submission *submission, struct hte_block *block, uint
     atomic_fetch_add(&batch->untold, (uint32_t)submission->count);
     atomic_fetch_add(&batch->unfinished, (uint32_t)submission->count);
     atomic_fetch_add(&batch->submitted, (uint32_t)submission->count);
-    atomic_fetch_add_explicit(&engine->requests, submission->count, memory_order_relaxed);
+    atomic_fetch_add_explicit(&engine->batches.requests, submission->count, memory_order_relaxed);
     for (i = 0; i < submission->count;) {
         is_new |= push_run(submission, &i, &pieces);
     }

@@ -33,6 +33,8 @@ libhte_la_SOURCES = \
 	%D%/hte_conn_life.c \
 	%D%/hte_device.c \
 	%D%/hte_device.h \
+	%D%/hte_divide.c \
+	%D%/hte_divide.h \
 	%D%/hte_engine.c \
 	%D%/hte_engine.h \
 	%D%/hte_error.c \
@@ -74,6 +76,7 @@ libhte_la_SOURCES = \
 	%D%/hte_status.c \
 	%D%/hte_status.h \
 	%D%/hte_submit.c \
+	%D%/hte_submit.h \
 	%D%/hte_target.c \
 	%D%/hte_target.h \
 	%D%/hte_topology.c \

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "hte_divide.h"
+
+uint32_t hte_divide_count(const struct hte_division *division, const struct hte_task *task)
+{
+    uint64_t pieces = task->length / division->split_size;
+
+    if (task->segment == NULL || pieces <= 1) {
+        return 1;
+    }
+    return (uint32_t)(pieces < division->max ? pieces : division->max);
+}
+
+static void add_piece(struct hte_task *task, struct hte_piece *piece, uint64_t offset, uint64_t length,
+                      struct hte_link_ring *pieces)
+{
+    *piece = (struct hte_piece){.task = task, .offset = offset};
+    hte_piece_init(&piece->state, length);
+    hte_ring_append(pieces, &piece->link);
+}
+
+/* Parts are whole slices, but for the last. */
+struct hte_piece *hte_divide(const struct hte_division *division, struct hte_task *task, struct hte_piece *extra,
+                             struct hte_link_ring *pieces)
+{
+    uint32_t i, count = hte_divide_count(division, task);
+    uint64_t slice = division->slice_size, offset = 0;
+    uint64_t share = (task->length / count + slice - 1) / slice * slice, length;
+
+    if (count > 1 && share * (count - 1) >= task->length) {
+        count = (uint32_t)((task->length + share - 1) / share);
+    }
+    atomic_init(&task->pieces, count);
+    for (i = 0; i < count; ++i, offset += length) {
+        length = i + 1 == count ? task->length - offset : share;
+        add_piece(task, i == 0 ? &task->first : extra++, offset, length, pieces);
+    }
+    return extra;
+}
