@@ -21,22 +21,13 @@
  * Error mode PEER: without it UCX keeps the requests of a dead peer for ever. Local memory of a slice is given back only when UCX
  * let go of it, so that a late packet cannot write into memory that was reused. Transports without PEER (plain shared memory) are used
  * with NONE.
- *
- * Flush: not per slice. One is posted when the thread has nothing more to post, or window/4 WRITEs are uncovered; several may be
- * under way. Each remembers the sequence number of the last slice posted before it.
  */
 
+#include "hte_keys.h"
+#include "hte_lane.h"
 #include "hte_segment.h"
-#include "hte_worker.h"
 
 enum hte_conn_step { HTE_CONN_IDLE, HTE_CONN_UP, HTE_CONN_BROKEN, HTE_CONN_CLOSING, HTE_CONN_LEFT };
-
-/* Unpacked keys of one view's buffers, for one endpoint. */
-struct hte_keys {
-    struct hte_view *view;   /* reference */
-    uint32_t         users;  /* posted slices, + 1 while it is the connection's newest */
-    ucp_rkey_h       rkeys[]; /* per buffer; NULL: not unpacked yet */
-};
 
 #define HTE_FLUSHES_MAX 4
 
@@ -47,10 +38,10 @@ struct hte_flush {
 };
 
 struct hte_conn {
-    struct hte_link_ring link;       /* worker's conns */
+    struct hte_link_ring link;       /* lane's conns */
     struct hte_link_ring bucket_link;
     struct hte_link_ring dirty_link, broken_link;
-    struct hte_worker   *worker;
+    struct hte_lane     *lane;
     struct hte_segment  *segment;    /* reference */
     uint64_t             incarnation;
     unsigned             rail, remote_rail;
@@ -60,7 +51,7 @@ struct hte_conn {
     void                *closing;    /* UCX's request to close ep, while it has one */
     bool                 is_unguarded; /* error mode NONE */
     struct hte_keys     *keys;
-    struct hte_link_ring posted;     /* slices, in order of seq */
+    struct hte_link_ring posted;     /* operations, in order of seq */
     struct hte_link_ring orphans;    /* requests that nobody waits for */
     uint32_t             pending;    /* requests that UCX has */
     uint32_t             uncovered;  /* slices of WRITEs that no flush covers */
@@ -75,10 +66,10 @@ struct hte_conn {
 };
 
 /* The connection, made when there is none yet; NULL: no memory. */
-struct hte_conn *hte_conn_get(struct hte_worker *worker, struct hte_segment *segment, const struct hte_view *view,
+struct hte_conn *hte_conn_get(struct hte_lane *lane, struct hte_segment *segment, const struct hte_view *view,
                               unsigned rail, unsigned remote_rail);
 /* Bit of each rail whose connection to this peer cannot be used now. */
-uint32_t hte_conns_unusable(struct hte_worker *worker, const struct hte_segment *segment, const struct hte_view *view);
+uint32_t hte_conns_unusable(struct hte_lane *lane, const struct hte_segment *segment, const struct hte_view *view);
 
 /* Whether slices can be posted now; opens it when it is IDLE and its time has come. */
 bool hte_conn_is_usable(struct hte_conn *conn, const struct hte_view *view);
@@ -87,26 +78,14 @@ bool hte_conn_is_deserted(const struct hte_conn *conn);
 /* So many breakdowns in a row that slices for it fail at once, until retry_at. */
 bool hte_conn_is_hopeless(const struct hte_conn *conn);
 
-/* Hand a slice to UCX: the caller has done HTE_SLICE_POST. */
-void hte_conn_post(struct hte_conn *conn, struct hte_slice *slice, struct hte_view *view);
+/* Something went through. */
+void hte_conn_succeeded(struct hte_conn *conn);
 void hte_conn_break(struct hte_conn *conn, int error);
 /* One more breakdown in a row: sets retry_at. */
 void hte_conn_strike(struct hte_conn *conn);
-void hte_keys_put(struct hte_keys *keys);
-
-/* Parts of the thread's loop. */
-void hte_conns_flush(struct hte_worker *worker);
-void hte_conns_mend(struct hte_worker *worker);
-void hte_conns_expire(struct hte_worker *worker, uint64_t timeout);
-void hte_conns_doubt(struct hte_worker *worker); /* without PEER: look whether the peer still lives when it takes long */
-void hte_conns_sweep(struct hte_worker *worker); /* connections of closed segments, or gone processes */
-void hte_conns_break_all(struct hte_worker *worker, int error);
-void hte_conns_release(struct hte_worker *worker); /* UCX's worker is about to be destroyed: keys, requests to close */
-void hte_conns_abandon(struct hte_worker *worker); /* UCX's worker is gone, and its requests with it */
-bool hte_conns_are_idle(const struct hte_worker *worker); /* UCX has no request of ours */
-void hte_conns_close(struct hte_worker *worker);   /* politely; nothing may be posted */
-void hte_conns_destroy(struct hte_worker *worker);
-/* Opens the connections and flushes them; takes over the references, frees `warm`. */
-void hte_conns_warm(struct hte_worker *worker, struct hte_warm *warm);
+/* UCX takes the endpoint back; flags of ucp_ep_close_nbx(). */
+void hte_conn_close(struct hte_conn *conn, uint32_t flags);
+/* Nothing of it may be posted. */
+void hte_conn_destroy(struct hte_conn *conn);
 
 #endif

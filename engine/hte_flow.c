@@ -7,7 +7,7 @@
 
 #define TAKE_MAX 32
 
-struct hte_flow *hte_flow_of(struct hte_worker *worker, struct hte_segment *segment)
+struct hte_flow *hte_flow_of(struct hte_worker *worker, const struct hte_segment *segment)
 {
     return segment == NULL ? &worker->local : &hte_target_of(segment)->flows[worker->index];
 }
@@ -37,19 +37,19 @@ struct hte_slice *hte_flow_take_slice(struct hte_worker *worker, struct hte_flow
     struct hte_slice *slice = &flow->reserve;
 
     if (!hte_ring_is_empty(&worker->free)) {
-        slice = HTE_OBJECT_OF(worker->free.next, struct hte_slice, link);
-        hte_ring_remove(&slice->link);
+        slice = HTE_OBJECT_OF(worker->free.next, struct hte_slice, op.link);
+        hte_ring_remove(&slice->op.link);
     }
     return slice;
 }
 
 void hte_flow_put_slice(struct hte_worker *worker, struct hte_flow *flow, struct hte_slice *slice)
 {
-    worker->out -= slice->units;
-    flow->out -= slice->units;
+    worker->out -= slice->op.units;
+    flow->out -= slice->op.units;
     worker->is_sated = false;
     if (slice != &flow->reserve) {
-        hte_ring_append(&worker->free, &slice->link);
+        hte_ring_append(&worker->free, &slice->op.link);
     }
 }
 

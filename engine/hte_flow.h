@@ -23,7 +23,7 @@ struct hte_piece;
 struct hte_worker;
 
 /* The thread's flow of that target; NULL: HTE_SEGMENT_LOCAL. */
-struct hte_flow *hte_flow_of(struct hte_worker *worker, struct hte_segment *segment);
+struct hte_flow *hte_flow_of(struct hte_worker *worker, const struct hte_segment *segment);
 /* In slices: how many UCX may still be given; how many may still be cut; the lesser of the two. */
 uint64_t hte_flow_window(const struct hte_worker *worker, const struct hte_flow *flow);
 uint64_t hte_flow_spare(const struct hte_worker *worker, const struct hte_flow *flow);

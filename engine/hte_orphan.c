@@ -1,35 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "hte_orphan.h"
 
-#include "hte_conn.h"
-
 void hte_orphan_init(void *request)
 {
     struct hte_orphan *orphan = request;
 
     hte_ring_init(&orphan->link);
-    orphan->conn = NULL;
-    orphan->keys = NULL;
+    orphan->pending = NULL;
+    orphan->keys    = NULL;
 }
 
-void hte_orphan_make(struct hte_slice *slice)
+void hte_orphan_make(void *request, struct hte_keys *keys, struct hte_link_ring *orphans, uint32_t *pending)
 {
-    struct hte_orphan *orphan = slice->request;
+    struct hte_orphan *orphan = request;
 
-    orphan->conn = slice->conn;
-    orphan->keys = slice->keys;
-    slice->keys  = NULL;
-    hte_ring_append(&slice->conn->orphans, &orphan->link);
+    orphan->pending = pending;
+    orphan->keys    = keys;
+    hte_ring_append(orphans, &orphan->link);
 }
 
 bool hte_orphan_end(void *request)
 {
     struct hte_orphan *orphan = request;
 
-    if (orphan == NULL || orphan->conn == NULL) {
+    if (orphan == NULL || orphan->pending == NULL) {
         return false;
     }
-    --orphan->conn->pending;
+    --*orphan->pending;
     hte_ring_remove(&orphan->link);
     hte_keys_put(orphan->keys);
     hte_orphan_init(orphan);
@@ -37,12 +34,12 @@ bool hte_orphan_end(void *request)
     return true;
 }
 
-void hte_orphans_release(struct hte_conn *conn)
+void hte_orphans_release(struct hte_link_ring *orphans)
 {
     struct hte_link_ring *link;
     struct hte_orphan *orphan;
 
-    for (link = conn->orphans.next; link != &conn->orphans; link = link->next) {
+    for (link = orphans->next; link != orphans; link = link->next) {
         orphan = HTE_OBJECT_OF(link, struct hte_orphan, link);
         hte_keys_put(orphan->keys);
         orphan->keys = NULL;

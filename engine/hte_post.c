@@ -41,14 +41,14 @@ static struct hte_flow *flow_of(struct hte_worker *worker, const struct hte_slic
 
 static void with_ucx(struct hte_worker *worker, const struct hte_slice *slice)
 {
-    worker->with_ucx += slice->units;
-    flow_of(worker, slice)->with_ucx += slice->units;
+    worker->with_ucx += slice->op.units;
+    flow_of(worker, slice)->with_ucx += slice->op.units;
 }
 
 static void without_ucx(struct hte_worker *worker, const struct hte_slice *slice)
 {
-    worker->with_ucx -= slice->units;
-    flow_of(worker, slice)->with_ucx -= slice->units;
+    worker->with_ucx -= slice->op.units;
+    flow_of(worker, slice)->with_ucx -= slice->op.units;
     worker->is_sated = false;
 }
 
@@ -57,64 +57,31 @@ bool hte_slice_has_window(struct hte_worker *worker, const struct hte_slice *sli
     return hte_flow_window(worker, flow_of(worker, slice)) > 0;
 }
 
-static void account_begin(struct hte_worker *worker, unsigned rail, uint64_t length)
-{
-    struct hte_worker_rail *mine = &worker->rail[rail];
-
-    if (mine->inflight == 0) {
-        hte_rate_begin(&mine->rate, worker->now);
-    }
-    mine->inflight += length;
-    atomic_fetch_add_explicit(&worker->engine->rails.rail[rail].inflight, length, memory_order_relaxed);
-}
-
-static void account_end(struct hte_worker *worker, const struct hte_slice *slice, bool is_done)
-{
-    unsigned rail         = slice->conn->rail;
-    struct hte_rail *rails = worker->engine->rails.rail;
-
-    worker->rail[rail].inflight -= slice->length;
-    atomic_fetch_sub_explicit(&rails[rail].inflight, slice->length, memory_order_relaxed);
-    if (is_done) {
-        hte_rate_add(&worker->rail[rail].rate, slice->length, worker->now);
-        atomic_fetch_add_explicit(&rails[rail].transferred, slice->length, memory_order_relaxed);
-        atomic_fetch_add_explicit(&slice->conn->transferred, slice->length, memory_order_relaxed);
-    } else {
-        atomic_fetch_add_explicit(&rails[rail].errors, slice->units, memory_order_relaxed);
-    }
-}
-
 static void completed(struct hte_worker *worker, struct hte_slice *slice)
 {
     struct hte_piece *piece = slice->piece;
     struct hte_task *task   = piece->task;
-    int bad_rail            = slice->state.bad_rail;
 
-    if (bad_rail >= 0 && bad_rail != (int)slice->conn->rail) {
-        hte_rail_charge(&worker->engine->rails, (unsigned)bad_rail, worker->now);
-    }
-    slice->conn->strikes = 0;
-    slice->conn->is_warm = true;
-    atomic_fetch_add_explicit(&task->transferred, slice->length, memory_order_relaxed);
-    atomic_fetch_add_explicit(&task->batch->transferred, slice->length, memory_order_relaxed);
+    atomic_fetch_add_explicit(&task->transferred, slice->op.length, memory_order_relaxed);
+    atomic_fetch_add_explicit(&task->batch->transferred, slice->op.length, memory_order_relaxed);
     hte_flow_put_slice(worker, flow_of(worker, slice), slice);
-    if (hte_piece_slice_done(&piece->state, slice->length)) {
+    if (hte_piece_slice_done(&piece->state, slice->op.length)) {
         piece_over(worker, piece);
     }
 }
 
 static void keep_ready(struct hte_worker *worker, struct hte_slice *slice)
 {
-    hte_ring_append(&worker->ready, &slice->link);
+    hte_ring_append(&worker->ready, &slice->op.link);
     ++worker->n_ready;
 }
 
 static void retry(struct hte_worker *worker, struct hte_slice *slice)
 {
-    slice->ready_at  = worker->now;
-    slice->failed_at = worker->now;
+    slice->ready_at  = worker->lane.now;
+    slice->failed_at = worker->lane.now;
     keep_ready(worker, slice);
-    atomic_fetch_add_explicit(&worker->slices_retried, slice->units, memory_order_relaxed);
+    atomic_fetch_add_explicit(&worker->slices_retried, slice->op.units, memory_order_relaxed);
 }
 
 static void lost(struct hte_worker *worker, struct hte_slice *slice, int error)
@@ -129,28 +96,29 @@ static void lost(struct hte_worker *worker, struct hte_slice *slice, int error)
     }
 }
 
-void hte_slice_event(struct hte_worker *worker, struct hte_slice *slice, enum hte_slice_event event, int error)
-{
-    bool was_with_ucx            = hte_slice_is_with_ucx(&slice->state);
-    enum hte_slice_action action = hte_slice_on(&slice->state, event, (int)slice->conn->rail);
+/* ---- what the lane tells ---- */
 
-    if (was_with_ucx && !hte_slice_is_with_ucx(&slice->state)) {
-        without_ucx(worker, slice);
-    }
-    if (action == HTE_SLICE_NOTHING || action == HTE_SLICE_ILLEGAL) {
-        return;
-    }
-    hte_ring_remove(&slice->link);
-    hte_keys_put(slice->keys);
-    slice->keys = NULL;
-    account_end(worker, slice, action == HTE_SLICE_COMPLETE);
+static struct hte_worker *worker_of(struct hte_lane *lane)
+{
+    return HTE_OBJECT_OF(lane, struct hte_worker, lane);
+}
+
+static void on_let_go(struct hte_lane *lane, struct hte_op *op)
+{
+    without_ucx(worker_of(lane), HTE_OBJECT_OF(op, struct hte_slice, op));
+}
+
+static void on_over(struct hte_lane *lane, struct hte_op *op, enum hte_slice_action action, int error)
+{
+    struct hte_worker *worker = worker_of(lane);
+    struct hte_slice *slice   = HTE_OBJECT_OF(op, struct hte_slice, op);
+
     switch (action) {
     case HTE_SLICE_COMPLETE:
         completed(worker, slice);
         break;
     case HTE_SLICE_RETRY:
         hte_refresh_order(&worker->engine->refresh, slice->piece->task->segment);
-        slice->error = error;
         retry(worker, slice);
         break;
     default:
@@ -159,19 +127,23 @@ void hte_slice_event(struct hte_worker *worker, struct hte_slice *slice, enum ht
     }
 }
 
-void hte_slice_fail(struct hte_worker *worker, struct hte_slice *slice, int error)
+static enum hte_outlook outlook(struct hte_lane *lane, const struct hte_segment *segment)
 {
-    if (slice->is_expired) {
-        hte_slice_event(worker, slice, HTE_SLICE_EXPIRE, HTE_ERR_TIMEOUT);
-    } else {
-        hte_slice_event(worker, slice, HTE_SLICE_FAIL, error);
+    struct hte_worker *worker   = worker_of(lane);
+    const struct hte_flow *flow = hte_flow_of(worker, segment);
+
+    if (hte_flow_spare(worker, flow) == 0) {
+        return HTE_OUTLOOK_STUCK;
     }
+    return flow->is_stalled || !hte_ring_is_empty(&worker->active) ? HTE_OUTLOOK_MORE : HTE_OUTLOOK_DRY;
 }
+
+const struct hte_lane_hooks hte_post_hooks = {.let_go = on_let_go, .over = on_over, .outlook = outlook};
 
 /* A slice that is with nobody ends. */
 static void drop(struct hte_worker *worker, struct hte_slice *slice, int error)
 {
-    hte_slice_on(&slice->state, HTE_SLICE_DROP, -1);
+    hte_slice_on(&slice->op.state, HTE_SLICE_DROP, -1);
     lost(worker, slice, error);
 }
 
@@ -179,7 +151,7 @@ static void drop(struct hte_worker *worker, struct hte_slice *slice, int error)
 
 static void wait_for(struct hte_worker *worker, struct hte_slice *slice, uint64_t when)
 {
-    slice->ready_at = when > worker->now ? when : worker->now + RETRY_SOON_NS;
+    slice->ready_at = when > worker->lane.now ? when : worker->lane.now + RETRY_SOON_NS;
     keep_ready(worker, slice);
 }
 
@@ -188,21 +160,21 @@ static void look_again(struct hte_worker *worker, struct hte_slice *slice)
 {
     struct hte_segment *segment = slice->piece->task->segment;
 
-    if (!slice->has_looked && slice->state.fails == 0) {
+    if (!slice->has_looked && slice->op.state.fails == 0) {
         slice->has_looked = true;
         hte_refresh_order(&worker->engine->refresh, segment);
     } else if (!atomic_load(&segment->is_refreshing)) {
         drop(worker, slice, HTE_ERR_DEAD_PEER);
         return;
     }
-    wait_for(worker, slice, worker->now + RETRY_SOON_NS);
+    wait_for(worker, slice, worker->lane.now + RETRY_SOON_NS);
 }
 
 static void post(struct hte_worker *worker, struct hte_slice *slice)
 {
     struct hte_task *task = slice->piece->task;
     unsigned rail         = hte_route_rail(worker, slice);
-    struct hte_conn *conn = hte_conn_get(worker, task->segment, task->view, rail,
+    struct hte_conn *conn = hte_conn_get(&worker->lane, task->segment, task->view, rail,
                                          hte_route_remote(worker, slice, rail));
 
     if (conn == NULL) {
@@ -210,13 +182,8 @@ static void post(struct hte_worker *worker, struct hte_slice *slice)
     } else if (hte_conn_is_deserted(conn)) {
         look_again(worker, slice);
     } else if (hte_conn_is_usable(conn, task->view)) {
-        hte_slice_on(&slice->state, HTE_SLICE_POST, (int)rail);
-        slice->posted_at = worker->now;
         with_ucx(worker, slice);
-        account_begin(worker, rail, slice->length);
-        atomic_fetch_add_explicit(&worker->posts, 1, memory_order_relaxed);
-        atomic_fetch_add_explicit(&worker->slices_posted, slice->units, memory_order_relaxed);
-        hte_conn_post(conn, slice, task->view);
+        hte_op_post(&slice->op, conn, task->view);
     } else if (hte_conn_is_hopeless(conn)) {
         drop(worker, slice, conn->error);
     } else {
@@ -242,11 +209,11 @@ static bool is_worth_it(struct hte_worker *worker, struct hte_slice *slice, bool
     if (view->incarnation != task->view->incarnation) {
         *error = HTE_ERR_DEAD_PEER; /* another process has its name */
     } else if (view->serial != task->view->serial) {
-        *error = hte_view_recheck(task->view, view, slice->remote, slice->length, task->is_write);
+        *error = hte_view_recheck(task->view, view, slice->op.remote, slice->op.length, task->is_write);
     }
     hte_view_put(view);
-    *is_early = slice->state.fails > 0 && slice->state.fails == slice->state.max_fails &&
-                atomic_load(&task->segment->is_refreshing) && worker->now - slice->failed_at < REFRESH_NS;
+    *is_early = slice->op.state.fails > 0 && slice->op.state.fails == slice->op.state.max_fails &&
+                atomic_load(&task->segment->is_refreshing) && worker->lane.now - slice->failed_at < REFRESH_NS;
     return *error == HTE_OK;
 }
 
@@ -258,7 +225,7 @@ static bool post_again(struct hte_worker *worker, struct hte_slice *slice)
     if (!is_worth_it(worker, slice, &is_early, &error)) {
         drop(worker, slice, error);
     } else if (is_early) {
-        wait_for(worker, slice, worker->now + RETRY_SOON_NS);
+        wait_for(worker, slice, worker->lane.now + RETRY_SOON_NS);
         return false;
     } else {
         post(worker, slice);
@@ -272,12 +239,12 @@ unsigned hte_post_ready(struct hte_worker *worker)
     struct hte_slice *slice;
 
     for (i = 0; i < count; ++i) {
-        slice = HTE_OBJECT_OF(worker->ready.next, struct hte_slice, link);
-        hte_ring_remove(&slice->link);
+        slice = HTE_OBJECT_OF(worker->ready.next, struct hte_slice, op.link);
+        hte_ring_remove(&slice->op.link);
         --worker->n_ready;
         if (is_unwanted(worker, slice->piece)) {
             drop(worker, slice, HTE_ERR_CANCELED);
-        } else if (worker->now < slice->ready_at || !hte_slice_has_window(worker, slice)) {
+        } else if (worker->lane.now < slice->ready_at || !hte_slice_has_window(worker, slice)) {
             keep_ready(worker, slice);
         } else {
             posted += post_again(worker, slice);
@@ -322,14 +289,14 @@ static void measure(struct hte_worker *worker, struct hte_flow *flow, struct hte
     const struct hte_settings *settings = &worker->engine->settings;
     uint64_t size                       = settings->slice_size;
 
-    if (worker->n_rails == 1) {
+    if (worker->lane.n_rails == 1) {
         size = hte_cut_run(size, settings->run_size, hte_flow_room(worker, flow));
     }
-    slice->length = hte_cut(piece->state.left, size, settings->fragment_size,
-                            piece->local_end - (uint64_t)slice->local, remote_left(piece, slice->remote));
-    slice->units  = (uint32_t)hte_cut_units(slice->length, size, settings->slice_size, settings->fragment_size);
-    worker->out += slice->units;
-    flow->out += slice->units;
+    slice->op.length = hte_cut(piece->state.left, size, settings->fragment_size,
+                            piece->local_end - (uint64_t)slice->op.local, remote_left(piece, slice->op.remote));
+    slice->op.units  = (uint32_t)hte_cut_units(slice->op.length, size, settings->slice_size, settings->fragment_size);
+    worker->out += slice->op.units;
+    flow->out += slice->op.units;
 }
 
 static void cut(struct hte_worker *worker, struct hte_piece *piece)
@@ -341,18 +308,18 @@ static void cut(struct hte_worker *worker, struct hte_piece *piece)
 
     find_borders(worker->engine, piece);
     slice->piece      = piece;
-    slice->local      = task->local + piece->offset;
-    slice->remote     = task->remote + piece->offset;
+    slice->op.local      = task->local + piece->offset;
+    slice->op.remote     = task->remote + piece->offset;
     measure(worker, flow, piece, slice);
-    slice->buffer     = piece->buffer;
+    slice->op.buffer     = piece->buffer;
     slice->preferred  = piece->preferred;
     slice->available  = piece->available;
-    slice->is_expired = slice->has_looked = false;
-    slice->conn       = NULL;
-    slice->keys       = NULL;
-    hte_slice_init(&slice->state, task->is_write, (unsigned)settings->retry_count);
-    hte_piece_cut(&piece->state, slice->length);
-    piece->offset += slice->length;
+    slice->has_looked = slice->op.is_expired = false;
+    slice->op.conn    = NULL;
+    slice->op.keys    = NULL;
+    hte_slice_init(&slice->op.state, task->is_write, (unsigned)settings->retry_count);
+    hte_piece_cut(&piece->state, slice->op.length);
+    piece->offset += slice->op.length;
     if (!hte_piece_can_cut(&piece->state)) {
         hte_flow_remove(worker, piece); /* its last slice ends it */
     }

@@ -25,8 +25,8 @@ static void fill_workers(struct draft *draft, struct hte_engine *engine)
     for (i = 0; i < engine->n_workers; ++i) {
         for (rail = 0; rail < engine->rails.count; ++rail, ++worker) {
             worker->context        = rail;
-            worker->address.bytes  = engine->workers[i].rail[rail].address;
-            worker->address.length = engine->workers[i].rail[rail].address_length;
+            worker->address.bytes  = engine->workers[i].lane.rail[rail].address;
+            worker->address.length = engine->workers[i].lane.rail[rail].address_length;
         }
     }
     draft->descriptor.num_workers = engine->n_workers * engine->rails.count;

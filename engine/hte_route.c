@@ -20,19 +20,19 @@ unsigned hte_route_rail(struct hte_worker *worker, const struct hte_slice *slice
     unsigned i;
     int rail;
 
-    if (worker->n_rails == 1) {
+    if (worker->lane.n_rails == 1) {
         return 0;
     }
-    for (i = 0; i < worker->n_rails; ++i) {
+    for (i = 0; i < worker->lane.n_rails; ++i) {
         inflight     = atomic_load_explicit(&engine->rails.rail[i].inflight, memory_order_relaxed); /* all threads' */
-        predicted[i] = hte_rate_predict(&worker->rail[i].rate, inflight, slice->length);
+        predicted[i] = hte_rate_predict(&worker->lane.rail[i].rate, inflight, slice->op.length);
     }
     pick = (struct hte_pick){
         .preferred = slice->preferred,
         .available = slice->available,
-        .paused    = hte_rails_paused(&engine->rails, worker->now) |
-                  hte_conns_unusable(worker, slice->piece->task->segment, slice->piece->task->view),
-        .bad_rail  = slice->state.bad_rail,
+        .paused    = hte_rails_paused(&engine->rails, worker->lane.now) |
+                  hte_conns_unusable(&worker->lane, slice->piece->task->segment, slice->piece->task->view),
+        .bad_rail  = slice->op.state.bad_rail,
         .turn      = worker->turn++,
         .random    = next_random(worker),
         .predicted = predicted,
@@ -43,5 +43,5 @@ unsigned hte_route_rail(struct hte_worker *worker, const struct hte_slice *slice
 
 unsigned hte_route_remote(const struct hte_worker *worker, const struct hte_slice *slice, unsigned rail)
 {
-    return (rail + slice->state.fails / worker->n_rails) % slice->piece->task->view->rails;
+    return (rail + slice->op.state.fails / worker->lane.n_rails) % slice->piece->task->view->rails;
 }

@@ -5,10 +5,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "hte_conn.h"
+#include "hte_conns.h"
 #include "hte_engine.h"
 #include "hte_error.h"
 #include "hte_now.h"
+#include "hte_worker.h"
 
 static int open_segment(struct hte_engine *engine, const char *name, hte_segment_t *segment)
 {
@@ -148,27 +149,6 @@ static int order_warm(struct hte_worker *worker, struct hte_segment *segment)
     return HTE_OK;
 }
 
-/* How many of the worker's connections to the segment work; a broken one's error. */
-static unsigned count_warm(struct hte_worker *worker, const struct hte_segment *segment, int *error)
-{
-    struct hte_link_ring *link;
-    struct hte_conn *conn;
-    unsigned count = 0;
-
-    pthread_mutex_lock(&worker->lock);
-    for (link = worker->conns.next; link != &worker->conns; link = link->next) {
-        conn = HTE_OBJECT_OF(link, struct hte_conn, link);
-        if (conn->segment == segment) {
-            count += atomic_load(&conn->is_warm);
-            if (atomic_load(&conn->strikes) > 0) {
-                *error = atomic_load(&conn->error);
-            }
-        }
-    }
-    pthread_mutex_unlock(&worker->lock);
-    return count;
-}
-
 static int wait_warm(struct hte_engine *engine, const struct hte_segment *segment, int timeout_ms)
 {
     static const struct timespec pause = {.tv_nsec = 1000000};
@@ -178,7 +158,7 @@ static int wait_warm(struct hte_engine *engine, const struct hte_segment *segmen
 
     for (;;) {
         for (i = 0, count = 0; i < engine->n_workers; ++i) {
-            count += count_warm(&engine->workers[i], segment, &error);
+            count += hte_conns_count_warm(&engine->workers[i].lane, segment, &error);
         }
         if (count >= engine->n_workers * engine->rails.count) {
             return HTE_OK;

@@ -7,6 +7,7 @@
 #include "hte_engine.h"
 #include "hte_error.h"
 #include "hte_now.h"
+#include "hte_worker.h"
 
 /* Threads' own rates, read while they change: each is one word. */
 static uint64_t bandwidth(const struct hte_engine *engine, unsigned rail)
@@ -15,7 +16,7 @@ static uint64_t bandwidth(const struct hte_engine *engine, unsigned rail)
     unsigned i;
 
     for (i = 0; i < engine->n_workers; ++i) {
-        sum += __atomic_load_n(&engine->workers[i].rail[rail].rate.per_second, __ATOMIC_RELAXED);
+        sum += __atomic_load_n(&engine->workers[i].lane.rail[rail].rate.per_second, __ATOMIC_RELAXED);
     }
     return sum;
 }
@@ -68,12 +69,12 @@ static void fill_link(const struct hte_conn *conn, struct hte_link *link)
 {
     *link = (struct hte_link){
         .segment     = conn->segment->id,
-        .worker      = conn->worker->index,
+        .worker      = conn->lane->index,
         .connected   = atomic_load(&conn->step) == HTE_CONN_UP,
         .transferred = atomic_load(&conn->transferred),
         .reconnects  = atomic_load(&conn->reconnects),
     };
-    snprintf(link->local_device, sizeof(link->local_device), "%s", conn->worker->engine->rails.rail[conn->rail].name);
+    snprintf(link->local_device, sizeof(link->local_device), "%s", conn->lane->rails->rail[conn->rail].name);
     snprintf(link->remote_device, sizeof(link->remote_device), "%s", conn->remote_device);
     snprintf(link->peer, sizeof(link->peer), "%s", conn->segment->name);
 }
@@ -81,7 +82,7 @@ static void fill_link(const struct hte_conn *conn, struct hte_link *link)
 static int list_links(struct hte_engine *engine, struct hte_link *links, size_t *count)
 {
     struct hte_link_ring *at;
-    struct hte_worker *worker;
+    struct hte_lane *lane;
     size_t room, found = 0;
     unsigned i;
 
@@ -90,14 +91,14 @@ static int list_links(struct hte_engine *engine, struct hte_link *links, size_t 
     }
     room = links == NULL ? 0 : *count;
     for (i = 0; i < engine->n_workers; ++i) {
-        worker = &engine->workers[i];
-        pthread_mutex_lock(&worker->lock);
-        for (at = worker->conns.next; at != &worker->conns; at = at->next, ++found) {
+        lane = &engine->workers[i].lane;
+        pthread_mutex_lock(&lane->lock);
+        for (at = lane->conns.next; at != &lane->conns; at = at->next, ++found) {
             if (found < room) {
                 fill_link(HTE_OBJECT_OF(at, struct hte_conn, link), &links[found]);
             }
         }
-        pthread_mutex_unlock(&worker->lock);
+        pthread_mutex_unlock(&lane->lock);
     }
     *count = found;
     return HTE_OK;
@@ -140,11 +141,11 @@ static int read_counters(struct hte_engine *engine, struct hte_counters *counter
     all.notices_sent    = atomic_load(&engine->notify.sent);
     all.notices_dropped = atomic_load(&engine->notify.dropped);
     for (i = 0; i < engine->n_workers; ++i) {
-        all.slices_posted += atomic_load(&engine->workers[i].slices_posted);
-        all.posts += atomic_load(&engine->workers[i].posts);
+        all.slices_posted += atomic_load(&engine->workers[i].lane.slices_posted);
+        all.posts += atomic_load(&engine->workers[i].lane.posts);
         all.slices_retried += atomic_load(&engine->workers[i].slices_retried);
-        all.flushes += atomic_load(&engine->workers[i].flushes);
-        all.ep_errors += atomic_load(&engine->workers[i].ep_errors);
+        all.flushes += atomic_load(&engine->workers[i].lane.flushes);
+        all.ep_errors += atomic_load(&engine->workers[i].lane.ep_errors);
     }
     size = counters->size < sizeof(all) ? counters->size : sizeof(all);
     memcpy(counters, &all, size);

@@ -18,7 +18,7 @@ void hte_flow_init(struct hte_flow *flow)
 {
     hte_ring_init(&flow->link);
     hte_ring_init(&flow->pieces);
-    hte_ring_init(&flow->reserve.link);
+    hte_ring_init(&flow->reserve.op.link);
 }
 
 void *hte_target_create(struct hte_segment *segment, unsigned threads)

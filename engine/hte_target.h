@@ -12,12 +12,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/hte_slice.h"
 #include "hte_list.h"
+#include "hte_op.h"
 #include "hte_segment.h"
 
-struct hte_conn;
-struct hte_keys;
 struct hte_piece;
 
 #define HTE_PRIORITIES 3
@@ -30,24 +28,13 @@ struct hte_line {
     struct hte_segment  *segment; /* that it is part of; NULL: HTE_SEGMENT_LOCAL */
 };
 
-/* One operation for UCX: a slice, or where there is one device and thus nothing to divide, a run of neighbouring ones. */
+/* A piece is cut into slices; each is one operation for UCX, at a time. */
 struct hte_slice {
-    struct hte_link_ring   link;   /* worker's free or ready, or conn's posted */
-    struct hte_slice_state state;
-    struct hte_piece      *piece;
-    char                  *local;
-    uint64_t               remote, length;
-    uint32_t               units;  /* slices in it, for window and counters */
-    uint32_t               buffer; /* index in the view */
-    uint32_t               preferred, available; /* rails near the local memory */
-    bool                   is_expired;
-    bool                   has_looked; /* whether the target is there, before its first try */
-    struct hte_conn       *conn;   /* while posted */
-    struct hte_keys       *keys;   /* while posted */
-    void                  *request; /* UCX's, while UCX has it */
-    uint64_t               seq;    /* of the connection */
-    uint64_t               posted_at, ready_at, failed_at;
-    int32_t                error;  /* of the last failure */
+    struct hte_op     op;
+    struct hte_piece *piece;
+    uint32_t          preferred, available; /* rails near the local memory */
+    bool              has_looked; /* whether the target is there, before its first try */
+    uint64_t          ready_at, failed_at;
 };
 
 struct hte_flow {

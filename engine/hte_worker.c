@@ -8,15 +8,15 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "hte_conn.h"
+#include "hte_conns.h"
 #include "hte_engine.h"
 #include "hte_error.h"
+#include "hte_flush.h"
 #include "hte_now.h"
 
 #define TICK_NS         (10 * HTE_NS_PER_MS)
 #define SWEEP_NS        (500 * HTE_NS_PER_MS)
 #define GOODBYE_NS      (500 * HTE_NS_PER_MS) /* for polite closing of connections at the end */
-#define PROGRESS_AT_ONCE 4
 
 /* ---- sleeping and waking ---- */
 
@@ -77,31 +77,18 @@ static int sleep_ms(struct hte_worker *worker)
     struct hte_slice *slice;
 
     for (link = worker->ready.next; link != &worker->ready; link = link->next) {
-        slice = HTE_OBJECT_OF(link, struct hte_slice, link);
-        if (slice->ready_at < soonest && (slice->ready_at > worker->now || hte_slice_has_window(worker, slice))) {
+        slice = HTE_OBJECT_OF(link, struct hte_slice, op.link);
+        if (slice->ready_at < soonest && (slice->ready_at > worker->lane.now || hte_slice_has_window(worker, slice))) {
             soonest = slice->ready_at;
         }
     }
     if (soonest != UINT64_MAX) {
-        return soonest <= worker->now ? 0 : (int)((soonest - worker->now) / HTE_NS_PER_MS + 1);
+        return soonest <= worker->lane.now ? 0 : (int)((soonest - worker->lane.now) / HTE_NS_PER_MS + 1);
     }
-    if (!hte_ring_is_empty(&worker->broken) || atomic_load(&worker->engine->is_stopping)) {
+    if (!hte_ring_is_empty(&worker->lane.broken) || atomic_load(&worker->engine->is_stopping)) {
         return 10;
     }
     return is_bare(worker) ? 500 : 100;
-}
-
-/* false: UCX has events to progress first */
-static bool arm(struct hte_worker *worker)
-{
-    unsigned i;
-
-    for (i = 0; i < worker->n_rails; ++i) {
-        if (ucp_worker_arm(worker->rail[i].ucp) != UCS_OK) {
-            return false;
-        }
-    }
-    return true;
 }
 
 /* Nothing in the queue that it has not seen, and found no room for. */
@@ -119,20 +106,20 @@ static void fall_asleep(struct hte_worker *worker)
     bool is_full;
     unsigned i;
 
-    if (!arm(worker)) {
+    if (!hte_lane_arm(&worker->lane)) {
         return;
     }
-    for (i = 0; i < worker->n_rails; ++i) {
-        fds[i] = (struct pollfd){.fd = worker->rail[i].event_fd, .events = POLLIN};
+    for (i = 0; i < worker->lane.n_rails; ++i) {
+        fds[i] = (struct pollfd){.fd = worker->lane.rail[i].event_fd, .events = POLLIN};
     }
-    fds[worker->n_rails] = (struct pollfd){.fd = worker->wake_fd, .events = POLLIN};
+    fds[worker->lane.n_rails] = (struct pollfd){.fd = worker->wake_fd, .events = POLLIN};
     is_full = worker->is_sated || !hte_ring_is_empty(&worker->stalled);
     atomic_store(&worker->rest, is_full ? HTE_FULL : HTE_IDLE); /* before the queue is looked at */
     if (has_seen_all(worker) && !atomic_load(&worker->has_orders)) {
-        poll(fds, worker->n_rails + 1, sleep_ms(worker));
+        poll(fds, worker->lane.n_rails + 1, sleep_ms(worker));
     }
     atomic_store(&worker->rest, HTE_AWAKE);
-    if (fds[worker->n_rails].revents != 0 && read(worker->wake_fd, &drained, sizeof(drained)) < 0) {
+    if (fds[worker->lane.n_rails].revents != 0 && read(worker->wake_fd, &drained, sizeof(drained)) < 0) {
         return; /* somebody else's wake was read before: nothing lost */
     }
 }
@@ -155,10 +142,13 @@ static void obey(struct hte_worker *worker)
     while (!hte_ring_is_empty(&warms)) {
         warm = HTE_OBJECT_OF(warms.next, struct hte_warm, link);
         hte_ring_remove(&warm->link);
-        hte_conns_warm(worker, warm);
+        hte_conns_warm(&worker->lane, warm->segment, warm->view);
+        hte_segment_put(warm->segment);
+        hte_view_put(warm->view);
+        free(warm);
     }
     hte_post_cancel(worker);
-    worker->next_sweep = worker->now;
+    worker->next_sweep = worker->lane.now;
 }
 
 static void tick(struct hte_worker *worker)
@@ -166,42 +156,30 @@ static void tick(struct hte_worker *worker)
     struct hte_engine *engine = worker->engine;
     unsigned i;
 
-    worker->next_tick = worker->now + TICK_NS;
+    worker->next_tick = worker->lane.now + TICK_NS;
     if (engine->settings.slice_timeout_ms > 0) {
-        hte_conns_expire(worker, engine->settings.slice_timeout_ms * HTE_NS_PER_MS);
+        hte_conns_expire(&worker->lane, engine->settings.slice_timeout_ms * HTE_NS_PER_MS);
     }
-    if (worker->now >= worker->next_sweep) {
-        worker->next_sweep = worker->now + SWEEP_NS;
-        hte_conns_doubt(worker);
-        hte_conns_sweep(worker);
-        for (i = 0; i < worker->n_rails && worker->n_rails > 1; ++i) {
-            if (worker->rail[i].rate.bytes > 0) {
-                hte_rail_clear(&engine->rails, i, worker->now);
+    if (worker->lane.now >= worker->next_sweep) {
+        worker->next_sweep = worker->lane.now + SWEEP_NS;
+        hte_conns_doubt(&worker->lane);
+        hte_conns_sweep(&worker->lane);
+        for (i = 0; i < worker->lane.n_rails && worker->lane.n_rails > 1; ++i) {
+            if (worker->lane.rail[i].rate.bytes > 0) {
+                hte_rail_clear(&engine->rails, i, worker->lane.now);
             }
         }
     }
-    if (atomic_load(&engine->is_stopping) && worker->now >= worker->stop_at) {
-        hte_conns_break_all(worker, HTE_ERR_CANCELED);
+    if (atomic_load(&engine->is_stopping) && worker->lane.now >= worker->stop_at) {
+        hte_conns_break_all(&worker->lane, HTE_ERR_CANCELED);
     }
-}
-
-static unsigned progress(struct hte_worker *worker)
-{
-    unsigned i, k, count = 0;
-
-    for (i = 0; i < worker->n_rails; ++i) {
-        for (k = 0; k < PROGRESS_AT_ONCE && ucp_worker_progress(worker->rail[i].ucp) != 0; ++k) {
-            ++count;
-        }
-    }
-    return count;
 }
 
 static unsigned turn(struct hte_worker *worker)
 {
     unsigned done = 0;
 
-    worker->now = hte_now();
+    worker->lane.now = hte_now();
     if (atomic_load_explicit(&worker->has_orders, memory_order_relaxed) &&
         atomic_exchange(&worker->has_orders, false)) {
         obey(worker);
@@ -212,12 +190,12 @@ static unsigned turn(struct hte_worker *worker)
         atomic_load_explicit(&worker->engine->queue.count, memory_order_relaxed) > 0) {
         hte_engine_wake(worker->engine, 8 * worker->engine->n_workers, true); /* others may have room */
     }
-    hte_conns_flush(worker);
-    done += progress(worker);
-    if (!hte_ring_is_empty(&worker->broken)) {
-        hte_conns_mend(worker);
+    hte_conns_flush(&worker->lane);
+    done += hte_lane_progress(&worker->lane);
+    if (!hte_ring_is_empty(&worker->lane.broken)) {
+        hte_conns_mend(&worker->lane);
     }
-    if (worker->now >= worker->next_tick) {
+    if (worker->lane.now >= worker->next_tick) {
         tick(worker);
     }
     return done;
@@ -226,24 +204,24 @@ static unsigned turn(struct hte_worker *worker)
 /* The first case is for requests that UCX never gives back: see open_endpoint() in hte_conn.c. */
 static bool is_over(const struct hte_worker *worker)
 {
-    if (atomic_load(&worker->engine->is_stopping) && worker->now > worker->stop_at + GOODBYE_NS) {
+    if (atomic_load(&worker->engine->is_stopping) && worker->lane.now > worker->stop_at + GOODBYE_NS) {
         return true;
     }
     return atomic_load(&worker->engine->is_stopping) && is_bare(worker) &&
            hte_ring_is_empty(&worker->active) && hte_ring_is_empty(&worker->stalled) &&
-           atomic_load(&worker->engine->queue.count) == 0 && hte_conns_are_idle(worker);
+           atomic_load(&worker->engine->queue.count) == 0 && hte_conns_are_idle(&worker->lane);
 }
 
 static void say_goodbye(struct hte_worker *worker)
 {
     uint64_t end = hte_now() + GOODBYE_NS;
 
-    hte_conns_close(worker);
-    while (!hte_conns_are_idle(worker) && (worker->now = hte_now()) < end) {
-        if (progress(worker) == 0) {
+    hte_conns_close(&worker->lane);
+    while (!hte_conns_are_idle(&worker->lane) && (worker->lane.now = hte_now()) < end) {
+        if (hte_lane_progress(&worker->lane) == 0) {
             fall_asleep(worker);
         }
-        hte_conns_mend(worker);
+        hte_conns_mend(&worker->lane);
     }
 }
 
@@ -257,9 +235,9 @@ static void *run(void *arg)
     while (!is_over(worker)) {
         if (turn(worker) > 0) {
             idle_at = UINT64_MAX;
-        } else if (idle_at > worker->now) {
-            idle_at = worker->now;
-        } else if (worker->now - idle_at >= poll_ns) {
+        } else if (idle_at > worker->lane.now) {
+            idle_at = worker->lane.now;
+        } else if (worker->lane.now - idle_at >= poll_ns) {
             fall_asleep(worker);
         }
     }
@@ -268,31 +246,6 @@ static void *run(void *arg)
 }
 
 /* ---- life ---- */
-
-static int open_rail(struct hte_worker *worker, unsigned index)
-{
-    struct hte_rail *rail        = &worker->engine->rails.rail[index];
-    struct hte_worker_rail *mine = &worker->rail[index];
-    ucp_worker_params_t params   = {
-        .field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
-        .thread_mode = UCS_THREAD_MODE_SERIALIZED, /* made here, used by the thread */
-    };
-    ucs_status_t status = ucp_worker_create(rail->context, &params, &mine->ucp);
-
-    if (status != UCS_OK) {
-        return hte_fail(HTE_ERR_CONTEXT, "UCX cannot create a worker on %s: %s", rail->name, ucs_status_string(status));
-    }
-    worker->n_rails = index + 1;
-    status          = ucp_worker_get_efd(mine->ucp, &mine->event_fd);
-    if (status == UCS_OK) {
-        status = ucp_worker_get_address(mine->ucp, &mine->address, &mine->address_length);
-    }
-    if (status != UCS_OK) {
-        return hte_fail(HTE_ERR_CONTEXT, "UCX's worker on %s has no events or address: %s", rail->name,
-                        ucs_status_string(status));
-    }
-    return HTE_OK;
-}
 
 static int make_slices(struct hte_worker *worker)
 {
@@ -303,14 +256,13 @@ static int make_slices(struct hte_worker *worker)
         return hte_fail(HTE_ERR_MEMORY, "no memory for %llu slices", (unsigned long long)count);
     }
     for (i = 0; i < count; ++i) {
-        hte_ring_append(&worker->free, &worker->slices[i].link);
+        hte_ring_append(&worker->free, &worker->slices[i].op.link);
     }
     return HTE_OK;
 }
 
 int hte_worker_open(struct hte_worker *worker, struct hte_engine *engine, unsigned index)
 {
-    unsigned i;
     int error;
 
     worker->engine = engine;
@@ -322,23 +274,15 @@ int hte_worker_open(struct hte_worker *worker, struct hte_engine *engine, unsign
     hte_ring_init(&worker->active);
     hte_ring_init(&worker->stalled);
     hte_flow_init(&worker->local);
-    hte_ring_init(&worker->dirty);
-    hte_ring_init(&worker->broken);
-    hte_ring_init(&worker->conns);
     hte_ring_init(&worker->warms);
-    for (i = 0; i < HTE_CONN_BUCKETS; ++i) {
-        hte_ring_init(&worker->buckets[i]);
-    }
+    hte_lane_init(&worker->lane, &hte_post_hooks, &engine->settings, index);
     pthread_mutex_init(&worker->lock, NULL);
     worker->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (worker->wake_fd < 0) {
         return hte_fail(HTE_ERR_LIMIT, "eventfd: %s", strerror(errno));
     }
     error = make_slices(worker);
-    for (i = 0; i < engine->rails.count && error == HTE_OK; ++i) {
-        error = open_rail(worker, i);
-    }
-    return error;
+    return error == HTE_OK ? hte_lane_open(&worker->lane, &engine->rails, &engine->refresh) : error;
 }
 
 int hte_worker_start(struct hte_worker *worker)
@@ -363,21 +307,15 @@ void hte_worker_join(struct hte_worker *worker)
 
 void hte_worker_close(struct hte_worker *worker)
 {
-    unsigned i;
-
     if (worker->engine == NULL) {
         return; /* never opened */
     }
-    hte_conns_release(worker);
-    for (i = 0; i < worker->n_rails; ++i) {
-        if (worker->rail[i].address != NULL) {
-            ucp_worker_release_address(worker->rail[i].ucp, worker->rail[i].address);
-        }
-        ucp_worker_destroy(worker->rail[i].ucp);
-    }
-    hte_conns_abandon(worker);
+    hte_conns_release(&worker->lane);
+    hte_lane_close(&worker->lane);
+    hte_conns_abandon(&worker->lane);
     hte_post_cancel(worker);
-    hte_conns_destroy(worker);
+    hte_conns_destroy(&worker->lane);
+    hte_lane_cleanup(&worker->lane);
     if (worker->wake_fd >= 0) {
         close(worker->wake_fd);
     }

@@ -16,22 +16,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <ucp/api/ucp.h>
-
-#include "core/hte_rail_state.h"
 #include "hte_batch.h"
 #include "hte_flow.h"
+#include "hte_lane.h"
 #include "hte_list.h"
-#include "hte_rail.h"
-
-struct hte_worker_rail {
-    ucp_worker_h    ucp;
-    ucp_address_t  *address;
-    size_t          address_length;
-    int             event_fd;
-    uint64_t        inflight;
-    struct hte_rate rate;
-};
 
 /* An order from outside: connect to a segment. The caller watches the connections' is_warm. */
 struct hte_warm {
@@ -52,17 +40,15 @@ struct hte_warm {
 /* AWAKE, asleep with room for more slices, asleep with a target that has no room for what waits. */
 enum hte_rest { HTE_AWAKE, HTE_IDLE, HTE_FULL };
 
-#define HTE_CONN_BUCKETS 256
-
 struct hte_worker {
     struct hte_engine     *engine;
-    unsigned               index, n_rails;
+    unsigned               index;
     pthread_t              thread;
     bool                   has_thread;
     int                    wake_fd;
     _Atomic int32_t        rest;        /* enum hte_rest */
     _Atomic bool           has_orders;  /* cancel, close, warm, stop: look at them */
-    struct hte_worker_rail rail[HTE_RAILS_MAX];
+    struct hte_lane        lane;
 
     struct hte_slice      *slices;      /* 2 * HTE_WINDOWS * settings.window of them */
     struct hte_link_ring   free, ready; /* slices; ready ones wait for their turn to be posted again */
@@ -73,17 +59,13 @@ struct hte_worker {
     struct hte_flow        local;       /* of HTE_SEGMENT_LOCAL */
     bool                   is_sated;    /* the queue had nothing, when last looked at, that there is room for */
     _Atomic uint64_t       seen;        /* the queue's pushes then */
-    struct hte_link_ring   dirty;       /* connections with WRITEs that no flush covers yet */
-    struct hte_link_ring   broken;      /* connections to be torn down, or being so */
 
-    pthread_mutex_t        lock;        /* guards conns (changes, and reads by others) and warms */
-    struct hte_link_ring   conns;
-    struct hte_link_ring   buckets[HTE_CONN_BUCKETS]; /* the same, by segment; of the thread only */
+    pthread_mutex_t        lock;        /* guards warms */
     struct hte_link_ring   warms;
 
-    uint64_t               now, next_tick, next_sweep, stop_at;
+    uint64_t               next_tick, next_sweep, stop_at;
     uint32_t               turn, random;
-    _Atomic uint64_t       posts, slices_posted, slices_retried, flushes, ep_errors;
+    _Atomic uint64_t       slices_retried;
 };
 
 int hte_worker_open(struct hte_worker *worker, struct hte_engine *engine, unsigned index);
@@ -99,12 +81,10 @@ void hte_worker_order(struct hte_worker *worker); /* has_orders, and wake */
 /* Cut pieces and post their slices while there is room. Returns how many were cut. */
 unsigned hte_post_pieces(struct hte_worker *worker);
 unsigned hte_post_ready(struct hte_worker *worker);
+/* What the lane tells. */
+extern const struct hte_lane_hooks hte_post_hooks;
 /* Whether one that is to be posted again can be. */
 bool hte_slice_has_window(struct hte_worker *worker, const struct hte_slice *slice);
-/* UCX or the connection is through with a posted slice. */
-void hte_slice_event(struct hte_worker *worker, struct hte_slice *slice, enum hte_slice_event event, int error);
-/* FAIL, or EXPIRE when it took too long. */
-void hte_slice_fail(struct hte_worker *worker, struct hte_slice *slice, int error);
 /* Pieces whose requests were canceled: taken ones, and slices that wait for a retry. */
 void hte_post_cancel(struct hte_worker *worker);
 

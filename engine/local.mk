@@ -30,7 +30,8 @@ libhte_la_SOURCES = \
 	%D%/hte_batch_api.c \
 	%D%/hte_conn.c \
 	%D%/hte_conn.h \
-	%D%/hte_conn_life.c \
+	%D%/hte_conns.c \
+	%D%/hte_conns.h \
 	%D%/hte_device.c \
 	%D%/hte_device.h \
 	%D%/hte_divide.c \
@@ -39,8 +40,14 @@ libhte_la_SOURCES = \
 	%D%/hte_engine.h \
 	%D%/hte_error.c \
 	%D%/hte_error.h \
+	%D%/hte_flush.c \
+	%D%/hte_flush.h \
 	%D%/hte_flow.c \
 	%D%/hte_flow.h \
+	%D%/hte_keys.c \
+	%D%/hte_keys.h \
+	%D%/hte_lane.c \
+	%D%/hte_lane.h \
 	%D%/hte_list.h \
 	%D%/hte_mapping.c \
 	%D%/hte_mapping.h \
@@ -50,6 +57,8 @@ libhte_la_SOURCES = \
 	%D%/hte_notify_api.c \
 	%D%/hte_now.c \
 	%D%/hte_now.h \
+	%D%/hte_op.c \
+	%D%/hte_op.h \
 	%D%/hte_orphan.c \
 	%D%/hte_orphan.h \
 	%D%/hte_post.c \
