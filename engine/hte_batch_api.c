@@ -8,7 +8,6 @@
 #include "hte_engine.h"
 #include "hte_error.h"
 #include "hte_now.h"
-#include "hte_worker.h"
 
 /* Enters the engine, and takes a reference: release() undoes both. */
 static int batch_of(struct hte_engine *engine, hte_batch_t id, struct hte_batch **batch)
@@ -170,7 +169,7 @@ static int wait_batch(struct hte_engine *engine, struct hte_batch *batch, int ti
     if (!wait_for(batch, timeout_ms)) {
         error = hte_fail(HTE_ERR_TIMEOUT, "%u of %u requests, or a callback, are unfinished after %d ms",
                          atomic_load(&batch->unfinished), atomic_load(&batch->submitted), timeout_ms);
-    } else if (atomic_load(&engine->is_stopping)) {
+    } else if (atomic_load(&engine->run.is_stopping)) {
         return hte_fail(HTE_ERR_CANCELED, "the engine is being destroyed");
     }
     if (status != NULL) {
@@ -198,7 +197,6 @@ int hte_batch_wait(struct hte_engine *engine, hte_batch_t id, int timeout_ms, st
 int hte_batch_cancel(struct hte_engine *engine, hte_batch_t id)
 {
     struct hte_batch *batch;
-    unsigned i;
     int error = batch_of(engine, id, &batch);
 
     if (error != HTE_OK) {
@@ -206,9 +204,7 @@ int hte_batch_cancel(struct hte_engine *engine, hte_batch_t id)
     }
     if (atomic_load(&batch->unfinished) > 0) {
         hte_batch_cancel_tasks(batch);
-        for (i = 0; i < engine->n_workers; ++i) {
-            hte_worker_order(&engine->workers[i]);
-        }
+        hte_workers_order(&engine->workers);
     }
     release(engine, batch);
     return HTE_OK;

@@ -14,15 +14,14 @@
 #include "hte_batch.h"
 #include "hte_device.h"
 #include "hte_notify.h"
-#include "hte_queue.h"
 #include "hte_segment.h"
 #include "hte_rail.h"
 #include "hte_refresh.h"
 #include "hte_region.h"
+#include "hte_run.h"
 #include "hte_settings.h"
 #include "hte_topology.h"
-
-struct hte_worker;
+#include "hte_worker.h"
 
 struct hte_engine {
     struct hte_settings  settings;
@@ -32,17 +31,15 @@ struct hte_engine {
     struct hte_regions   regions;
     struct hte_segments  segments;
     struct hte_batches   batches;
-    struct hte_queue     queue;
     struct hte_notify    notify;
     struct hte_refresh   refresh;
-    struct hte_worker   *workers; /* settings.threads of them */
-    unsigned             n_workers;
+    struct hte_run       run;
+    struct hte_workers   workers;
     struct hte_meta     *meta;
     pthread_mutex_t      publish_lock; /* one publication at a time; guards version */
     uint64_t             version;
     _Atomic bool         is_closing;  /* hte_destroy() has begun: calls are refused, long ones end soon */
     bool                 is_ended;    /* hte_shutdown() is through: only hte_enter() may be called */
-    _Atomic bool         is_stopping; /* the worker threads cancel everything and end */
     _Atomic uint32_t     calls;       /* threads inside a function of hte.h, but for the next */
     _Atomic uint32_t     waiters;     /* threads that sleep in hte_batch_wait() */
 };
@@ -51,9 +48,5 @@ struct hte_engine {
  * engine is being destroyed, except inside a callback: those run until the workers have ended. Only after HTE_OK: leave. */
 int hte_enter(struct hte_engine *engine);
 void hte_leave(struct hte_engine *engine);
-
-/* Wakes threads that sleep, for `count` new pieces. is_new: also those that found no room for what the queue had, unless they have
- * seen it as it is now. */
-void hte_engine_wake(struct hte_engine *engine, uint64_t count, bool is_new);
 
 #endif

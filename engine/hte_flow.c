@@ -1,137 +1,149 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "hte_flow.h"
 
+#include <stdlib.h>
+
 #include "core/hte_share.h"
-#include "hte_engine.h"
-#include "hte_worker.h"
+#include "hte_batch.h"
+#include "hte_error.h"
 
-#define TAKE_MAX 32
-
-struct hte_flow *hte_flow_of(struct hte_worker *worker, const struct hte_segment *segment)
+int hte_flows_open(struct hte_flows *flows, const struct hte_settings *settings, unsigned index)
 {
-    return segment == NULL ? &worker->local : &hte_target_of(segment)->flows[worker->index];
+    uint64_t i, count = 2 * HTE_WINDOWS * settings->window;
+
+    flows->window     = settings->window;
+    flows->slice_size = settings->slice_size;
+    flows->index      = index;
+    hte_ring_init(&flows->free);
+    hte_ring_init(&flows->active);
+    hte_ring_init(&flows->stalled);
+    hte_flow_init(&flows->local);
+    flows->slices = calloc(count, sizeof(*flows->slices));
+    if (flows->slices == NULL) {
+        return hte_fail(HTE_ERR_MEMORY, "no memory for %llu slices", (unsigned long long)count);
+    }
+    for (i = 0; i < count; ++i) {
+        hte_ring_append(&flows->free, &flows->slices[i].op.link);
+    }
+    return HTE_OK;
+}
+
+void hte_flows_close(struct hte_flows *flows)
+{
+    free(flows->slices);
 }
 
 /* ---- shares ---- */
 
-uint64_t hte_flow_window(const struct hte_worker *worker, const struct hte_flow *flow)
+uint64_t hte_flow_window(const struct hte_flows *flows, const struct hte_flow *flow)
 {
-    return hte_share(worker->engine->settings.window, worker->with_ucx, flow->with_ucx);
+    return hte_share(flows->window, flows->with_ucx, flow->with_ucx);
 }
 
-uint64_t hte_flow_spare(const struct hte_worker *worker, const struct hte_flow *flow)
+uint64_t hte_flow_spare(const struct hte_flows *flows, const struct hte_flow *flow)
 {
-    return hte_share(HTE_WINDOWS * worker->engine->settings.window, worker->out, flow->out);
+    return hte_share(HTE_WINDOWS * flows->window, flows->out, flow->out);
 }
 
-uint64_t hte_flow_room(const struct hte_worker *worker, const struct hte_flow *flow)
+uint64_t hte_flow_room(const struct hte_flows *flows, const struct hte_flow *flow)
 {
-    uint64_t window = hte_flow_window(worker, flow), spare = hte_flow_spare(worker, flow);
+    uint64_t window = hte_flow_window(flows, flow), spare = hte_flow_spare(flows, flow);
 
     return window < spare ? window : spare;
 }
 
 /* There is one where hte_flow_spare() says so: the pool has as many as all may share, and else it is the flow's first. */
-struct hte_slice *hte_flow_take_slice(struct hte_worker *worker, struct hte_flow *flow)
+struct hte_slice *hte_flow_take_slice(struct hte_flows *flows, struct hte_flow *flow)
 {
     struct hte_slice *slice = &flow->reserve;
 
-    if (!hte_ring_is_empty(&worker->free)) {
-        slice = HTE_OBJECT_OF(worker->free.next, struct hte_slice, op.link);
+    if (!hte_ring_is_empty(&flows->free)) {
+        slice = HTE_OBJECT_OF(flows->free.next, struct hte_slice, op.link);
         hte_ring_remove(&slice->op.link);
     }
     return slice;
 }
 
-void hte_flow_put_slice(struct hte_worker *worker, struct hte_flow *flow, struct hte_slice *slice)
+void hte_flow_count(struct hte_flows *flows, struct hte_flow *flow, const struct hte_slice *slice)
 {
-    worker->out -= slice->op.units;
+    flows->out += slice->op.units;
+    flow->out += slice->op.units;
+}
+
+void hte_flow_put_slice(struct hte_flows *flows, struct hte_flow *flow, struct hte_slice *slice)
+{
+    flows->out -= slice->op.units;
     flow->out -= slice->op.units;
-    worker->is_sated = false;
+    flows->is_sated = false;
     if (slice != &flow->reserve) {
-        hte_ring_append(&worker->free, &slice->op.link);
+        hte_ring_append(&flows->free, &slice->op.link);
     }
+}
+
+void hte_flow_give(struct hte_flows *flows, struct hte_flow *flow, const struct hte_slice *slice)
+{
+    flows->with_ucx += slice->op.units;
+    flow->with_ucx += slice->op.units;
+}
+
+void hte_flow_let_go(struct hte_flows *flows, struct hte_flow *flow, const struct hte_slice *slice)
+{
+    flows->with_ucx -= slice->op.units;
+    flow->with_ucx -= slice->op.units;
+    flows->is_sated = false;
 }
 
 /* ---- pieces ---- */
 
-static void add_piece(struct hte_worker *worker, struct hte_piece *piece)
+void hte_flows_add(struct hte_flows *flows, struct hte_piece *piece)
 {
-    struct hte_flow *flow = hte_flow_of(worker, piece->task->segment);
+    struct hte_flow *flow = hte_flow_of(flows, piece->task->segment);
 
     hte_ring_append(&flow->pieces, &piece->link);
     if (hte_ring_is_empty(&flow->link)) {
-        hte_ring_append(&worker->active, &flow->link);
+        hte_ring_append(&flows->active, &flow->link);
     }
 }
 
-/* What the queue had for flows without room is not looked at again before there is some, or something new. */
-static void take(struct hte_worker *worker)
+void hte_flows_remove(struct hte_flows *flows, struct hte_piece *piece)
 {
-    struct hte_queue *queue = &worker->engine->queue;
-    struct hte_link_ring taken, *link;
-
-    if (atomic_load(&queue->count) == 0) {
-        worker->is_sated = false;
-        return;
-    }
-    if (worker->is_sated && atomic_load(&queue->pushes) == worker->seen) {
-        return;
-    }
-    hte_ring_init(&taken);
-    hte_queue_take(queue, worker, TAKE_MAX, &taken);
-    worker->is_sated = hte_ring_is_empty(&taken);
-    while (!hte_ring_is_empty(&taken)) {
-        link = taken.next;
-        hte_ring_remove(link);
-        add_piece(worker, HTE_OBJECT_OF(link, struct hte_piece, link));
-    }
-}
-
-struct hte_piece *hte_flows_next(struct hte_worker *worker)
-{
-    struct hte_flow *flow;
-
-    for (;;) {
-        if (hte_ring_is_empty(&worker->active)) {
-            take(worker);
-        }
-        if (hte_ring_is_empty(&worker->active)) {
-            return NULL;
-        }
-        flow = HTE_OBJECT_OF(worker->active.next, struct hte_flow, link);
-        if (hte_flow_room(worker, flow) > 0) {
-            return HTE_OBJECT_OF(flow->pieces.next, struct hte_piece, link);
-        }
-        hte_ring_remove(&flow->link);
-        hte_ring_append(&worker->stalled, &flow->link);
-        flow->is_stalled = true;
-    }
-}
-
-void hte_flows_resume(struct hte_worker *worker)
-{
-    struct hte_link_ring *link, *next;
-    struct hte_flow *flow;
-
-    for (link = worker->stalled.next; link != &worker->stalled; link = next) {
-        next = link->next;
-        flow = HTE_OBJECT_OF(link, struct hte_flow, link);
-        if (hte_flow_room(worker, flow) > 0) {
-            hte_ring_remove(link);
-            hte_ring_append(&worker->active, link);
-            flow->is_stalled = false;
-        }
-    }
-}
-
-void hte_flow_remove(struct hte_worker *worker, struct hte_piece *piece)
-{
-    struct hte_flow *flow = hte_flow_of(worker, piece->task->segment);
+    struct hte_flow *flow = hte_flow_of(flows, piece->task->segment);
 
     hte_ring_remove(&piece->link);
     if (hte_ring_is_empty(&flow->pieces)) {
         hte_ring_remove(&flow->link);
         flow->is_stalled = false;
     }
+}
+
+void hte_flows_resume(struct hte_flows *flows)
+{
+    struct hte_link_ring *link, *next;
+    struct hte_flow *flow;
+
+    for (link = flows->stalled.next; link != &flows->stalled; link = next) {
+        next = link->next;
+        flow = HTE_OBJECT_OF(link, struct hte_flow, link);
+        if (hte_flow_room(flows, flow) > 0) {
+            hte_ring_remove(link);
+            hte_ring_append(&flows->active, link);
+            flow->is_stalled = false;
+        }
+    }
+}
+
+struct hte_flow *hte_flows_first(struct hte_flows *flows)
+{
+    struct hte_flow *flow;
+
+    while (!hte_ring_is_empty(&flows->active)) {
+        flow = HTE_OBJECT_OF(flows->active.next, struct hte_flow, link);
+        if (hte_flow_room(flows, flow) > 0) {
+            return flow;
+        }
+        hte_ring_remove(&flow->link);
+        hte_ring_append(&flows->stalled, &flow->link);
+        flow->is_stalled = true;
+    }
+    return NULL;
 }

@@ -6,7 +6,6 @@
 
 #include "hte_engine.h"
 #include "hte_error.h"
-#include "hte_worker.h"
 
 /* The arrays are ours; what they point to belongs to the engine. */
 struct draft {
@@ -22,14 +21,14 @@ static void fill_workers(struct draft *draft, struct hte_engine *engine)
     struct hte_desc_worker *worker = draft->descriptor.workers;
     unsigned i, rail;
 
-    for (i = 0; i < engine->n_workers; ++i) {
+    for (i = 0; i < engine->workers.count; ++i) {
         for (rail = 0; rail < engine->rails.count; ++rail, ++worker) {
             worker->context        = rail;
-            worker->address.bytes  = engine->workers[i].lane.rail[rail].address;
-            worker->address.length = engine->workers[i].lane.rail[rail].address_length;
+            worker->address.bytes  = engine->workers.list[i].poster.lane.rail[rail].address;
+            worker->address.length = engine->workers.list[i].poster.lane.rail[rail].address_length;
         }
     }
-    draft->descriptor.num_workers = engine->n_workers * engine->rails.count;
+    draft->descriptor.num_workers = engine->workers.count * engine->rails.count;
 }
 
 static void fill_devices(struct draft *draft, struct hte_engine *engine)
@@ -142,7 +141,7 @@ static int publish(struct hte_engine *engine, struct draft *draft)
     count = engine->regions.count;
     draft->descriptor.buffers = calloc(count + 1, sizeof(*draft->descriptor.buffers));
     draft->keys               = calloc(count * engine->rails.count + 1, sizeof(*draft->keys));
-    draft->descriptor.workers = calloc(engine->n_workers * engine->rails.count, sizeof(*draft->descriptor.workers));
+    draft->descriptor.workers = calloc(engine->workers.count * engine->rails.count, sizeof(*draft->descriptor.workers));
     draft->indices            = calloc(HTE_LOCATIONS_MAX * HTE_RAILS_MAX, sizeof(*draft->indices));
     ok = draft->descriptor.buffers != NULL && draft->keys != NULL && draft->descriptor.workers != NULL &&
          draft->indices != NULL;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "hte_queue.h"
 
-#include "hte_engine.h"
-#include "hte_worker.h"
+#include "hte_batch.h"
 
 void hte_queue_init(struct hte_queue *queue)
 {
@@ -69,7 +68,7 @@ static unsigned take_of(struct hte_queue *queue, unsigned priority, struct hte_l
     return count;
 }
 
-static unsigned take_priority(struct hte_queue *queue, struct hte_worker *worker, unsigned priority, unsigned max,
+static unsigned take_priority(struct hte_queue *queue, struct hte_flows *flows, unsigned priority, unsigned max,
                               struct hte_link_ring *taken)
 {
     struct hte_link_ring *head = &queue->waiting[priority], *link, *next, *last = head->prev;
@@ -82,22 +81,22 @@ static unsigned take_priority(struct hte_queue *queue, struct hte_worker *worker
         next    = link->next;
         is_last = link == last;
         line    = HTE_OBJECT_OF(link, struct hte_line, link);
-        room    = hte_flow_room(worker, hte_flow_of(worker, line->segment));
+        room    = hte_flow_room(flows, hte_flow_of(flows, line->segment));
         count += take_of(queue, priority, line, room < max - count ? (unsigned)room : max - count,
-                         room * worker->engine->settings.slice_size, taken);
+                         room * flows->slice_size, taken);
     }
     return count;
 }
 
-void hte_queue_take(struct hte_queue *queue, struct hte_worker *worker, unsigned max, struct hte_link_ring *taken)
+void hte_queue_take(struct hte_queue *queue, struct hte_flows *flows, unsigned max, struct hte_link_ring *taken)
 {
     unsigned i, count = 0;
 
     pthread_mutex_lock(&queue->lock);
     for (i = 0; i < HTE_PRIORITIES && count == 0; ++i) {
-        count = take_priority(queue, worker, i, max, taken);
+        count = take_priority(queue, flows, i, max, taken);
     }
-    atomic_store(&worker->seen, atomic_load(&queue->pushes));
+    atomic_store(&flows->seen, atomic_load(&queue->pushes));
     atomic_fetch_sub(&queue->count, count);
     pthread_mutex_unlock(&queue->lock);
 }

@@ -5,11 +5,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "hte_conns.h"
 #include "hte_engine.h"
 #include "hte_error.h"
 #include "hte_now.h"
-#include "hte_worker.h"
 
 static int open_segment(struct hte_engine *engine, const char *name, hte_segment_t *segment)
 {
@@ -35,15 +33,6 @@ int hte_segment_open(struct hte_engine *engine, const char *name, hte_segment_t 
     return error;
 }
 
-static void order_all(struct hte_engine *engine)
-{
-    unsigned i;
-
-    for (i = 0; i < engine->n_workers; ++i) {
-        hte_worker_order(&engine->workers[i]);
-    }
-}
-
 static int close_segment(struct hte_engine *engine, hte_segment_t segment)
 {
     int error;
@@ -53,7 +42,7 @@ static int close_segment(struct hte_engine *engine, hte_segment_t segment)
     }
     error = hte_segments_close(&engine->segments, segment);
     if (error == HTE_OK) {
-        order_all(engine);
+        hte_workers_order(&engine->workers);
     }
     return error;
 }
@@ -132,35 +121,16 @@ int hte_segment_sync(struct hte_engine *engine, hte_segment_t id)
 
 /* ---- warm-up ---- */
 
-static int order_warm(struct hte_worker *worker, struct hte_segment *segment)
-{
-    struct hte_warm *warm = calloc(1, sizeof(*warm));
-
-    if (warm == NULL) {
-        return hte_fail(HTE_ERR_MEMORY, "no memory for an order");
-    }
-    atomic_fetch_add(&segment->refs, 1);
-    warm->segment = segment;
-    warm->view    = hte_segment_view(segment);
-    pthread_mutex_lock(&worker->lock);
-    hte_ring_append(&worker->warms, &warm->link);
-    pthread_mutex_unlock(&worker->lock);
-    hte_worker_order(worker);
-    return HTE_OK;
-}
-
 static int wait_warm(struct hte_engine *engine, const struct hte_segment *segment, int timeout_ms)
 {
     static const struct timespec pause = {.tv_nsec = 1000000};
-    uint64_t end                       = hte_now() + (uint64_t)(timeout_ms < 0 ? 0 : timeout_ms) * 1000000;
-    unsigned i, count;
+    uint64_t end   = hte_now() + (uint64_t)(timeout_ms < 0 ? 0 : timeout_ms) * HTE_NS_PER_MS;
+    unsigned count, all = engine->workers.count * engine->rails.count;
     int error = HTE_OK;
 
     for (;;) {
-        for (i = 0, count = 0; i < engine->n_workers; ++i) {
-            count += hte_conns_count_warm(&engine->workers[i].lane, segment, &error);
-        }
-        if (count >= engine->n_workers * engine->rails.count) {
+        count = hte_workers_count_warm(&engine->workers, segment, &error);
+        if (count >= all) {
             return HTE_OK;
         }
         if (error != HTE_OK) {
@@ -170,8 +140,7 @@ static int wait_warm(struct hte_engine *engine, const struct hte_segment *segmen
             return hte_fail(HTE_ERR_CANCELED, "the engine is being destroyed");
         }
         if (timeout_ms >= 0 && hte_now() >= end) {
-            return hte_fail(HTE_ERR_TIMEOUT, "%u of %u connections to '%s' are made", count,
-                            engine->n_workers * engine->rails.count, segment->name);
+            return hte_fail(HTE_ERR_TIMEOUT, "%u of %u connections to '%s' are made", count, all, segment->name);
         }
         nanosleep(&pause, NULL);
     }
@@ -180,7 +149,6 @@ static int wait_warm(struct hte_engine *engine, const struct hte_segment *segmen
 static int warm(struct hte_engine *engine, hte_segment_t id, int timeout_ms)
 {
     struct hte_segment *segment;
-    unsigned i;
     int error;
 
     if (id == HTE_SEGMENT_LOCAL) {
@@ -190,9 +158,7 @@ static int warm(struct hte_engine *engine, hte_segment_t id, int timeout_ms)
     if (error != HTE_OK) {
         return error;
     }
-    for (i = 0; i < engine->n_workers && error == HTE_OK; ++i) {
-        error = order_warm(&engine->workers[i], segment);
-    }
+    error = hte_workers_warm(&engine->workers, segment);
     if (error == HTE_OK) {
         error = wait_warm(engine, segment, timeout_ms);
     }

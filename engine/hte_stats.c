@@ -7,7 +7,6 @@
 #include "hte_engine.h"
 #include "hte_error.h"
 #include "hte_now.h"
-#include "hte_worker.h"
 
 /* Threads' own rates, read while they change: each is one word. */
 static uint64_t bandwidth(const struct hte_engine *engine, unsigned rail)
@@ -15,8 +14,8 @@ static uint64_t bandwidth(const struct hte_engine *engine, unsigned rail)
     uint64_t sum = 0;
     unsigned i;
 
-    for (i = 0; i < engine->n_workers; ++i) {
-        sum += __atomic_load_n(&engine->workers[i].lane.rail[rail].rate.per_second, __ATOMIC_RELAXED);
+    for (i = 0; i < engine->workers.count; ++i) {
+        sum += __atomic_load_n(&engine->workers.list[i].poster.lane.rail[rail].rate.per_second, __ATOMIC_RELAXED);
     }
     return sum;
 }
@@ -90,8 +89,8 @@ static int list_links(struct hte_engine *engine, struct hte_link *links, size_t 
         return hte_fail(HTE_ERR_INVALID_ARGUMENT, "count is NULL");
     }
     room = links == NULL ? 0 : *count;
-    for (i = 0; i < engine->n_workers; ++i) {
-        lane = &engine->workers[i].lane;
+    for (i = 0; i < engine->workers.count; ++i) {
+        lane = &engine->workers.list[i].poster.lane;
         pthread_mutex_lock(&lane->lock);
         for (at = lane->conns.next; at != &lane->conns; at = at->next, ++found) {
             if (found < room) {
@@ -140,12 +139,12 @@ static int read_counters(struct hte_engine *engine, struct hte_counters *counter
     all.memory_regions  = count_regions(engine);
     all.notices_sent    = atomic_load(&engine->notify.sent);
     all.notices_dropped = atomic_load(&engine->notify.dropped);
-    for (i = 0; i < engine->n_workers; ++i) {
-        all.slices_posted += atomic_load(&engine->workers[i].lane.slices_posted);
-        all.posts += atomic_load(&engine->workers[i].lane.posts);
-        all.slices_retried += atomic_load(&engine->workers[i].slices_retried);
-        all.flushes += atomic_load(&engine->workers[i].lane.flushes);
-        all.ep_errors += atomic_load(&engine->workers[i].lane.ep_errors);
+    for (i = 0; i < engine->workers.count; ++i) {
+        all.slices_posted += atomic_load(&engine->workers.list[i].poster.lane.slices_posted);
+        all.posts += atomic_load(&engine->workers.list[i].poster.lane.posts);
+        all.slices_retried += atomic_load(&engine->workers.list[i].poster.slices_retried);
+        all.flushes += atomic_load(&engine->workers.list[i].poster.lane.flushes);
+        all.ep_errors += atomic_load(&engine->workers.list[i].poster.lane.ep_errors);
     }
     size = counters->size < sizeof(all) ? counters->size : sizeof(all);
     memcpy(counters, &all, size);

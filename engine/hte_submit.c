@@ -8,7 +8,6 @@
 #include "hte_divide.h"
 #include "hte_engine.h"
 #include "hte_error.h"
-#include "hte_worker.h"
 
 #define NAME_OF(opcode) ((opcode) == HTE_WRITE ? "WRITE" : "READ")
 
@@ -191,7 +190,7 @@ static struct hte_division division_of(const struct hte_engine *engine)
     return (struct hte_division){
         .slice_size = engine->settings.slice_size,
         .split_size = engine->settings.split_size,
-        .max        = engine->n_workers,
+        .max        = engine->workers.count,
     };
 }
 
@@ -228,7 +227,7 @@ static bool push_run(struct submission *submission, size_t *index, struct hte_li
     }
     run.next->prev = &run;
     run.prev->next = &run;
-    return hte_queue_push(&submission->engine->queue, submission->batch->priority, segment, &run, count);
+    return hte_queue_push(&submission->engine->run.queue, submission->batch->priority, segment, &run, count);
 }
 
 /* Nothing can fail from here on. With the batch's submit lock held. */
@@ -261,7 +260,7 @@ static void enqueue(struct submission *submission, struct hte_block *block, uint
     for (i = 0; i < submission->count;) {
         is_new |= push_run(submission, &i, &pieces);
     }
-    hte_engine_wake(engine, n_pieces, is_new);
+    hte_workers_wake(&engine->workers, n_pieces, is_new);
 }
 
 static int allocate_block(struct submission *submission, struct hte_block **block, uint64_t *n_pieces)
@@ -359,7 +358,7 @@ static int submit(struct hte_engine *engine, hte_batch_t id, const struct hte_re
         return HTE_ERR_BAD_HANDLE;
     }
     pthread_mutex_lock(&submission.batch->submit_lock);
-    error = atomic_load(&engine->is_stopping) ? hte_fail(HTE_ERR_CANCELED, "the engine is being destroyed")
+    error = atomic_load(&engine->run.is_stopping) ? hte_fail(HTE_ERR_CANCELED, "the engine is being destroyed")
                                               : submit_locked(&submission);
     pthread_mutex_unlock(&submission.batch->submit_lock);
     forget_segment(&submission);

@@ -40,6 +40,8 @@ libhte_la_SOURCES = \
 	%D%/hte_engine.h \
 	%D%/hte_error.c \
 	%D%/hte_error.h \
+	%D%/hte_feed.c \
+	%D%/hte_feed.h \
 	%D%/hte_flush.c \
 	%D%/hte_flush.h \
 	%D%/hte_flow.c \
@@ -48,6 +50,7 @@ libhte_la_SOURCES = \
 	%D%/hte_keys.h \
 	%D%/hte_lane.c \
 	%D%/hte_lane.h \
+	%D%/hte_life.c \
 	%D%/hte_list.h \
 	%D%/hte_mapping.c \
 	%D%/hte_mapping.h \
@@ -61,7 +64,10 @@ libhte_la_SOURCES = \
 	%D%/hte_op.h \
 	%D%/hte_orphan.c \
 	%D%/hte_orphan.h \
+	%D%/hte_pieces.c \
+	%D%/hte_pieces.h \
 	%D%/hte_post.c \
+	%D%/hte_post.h \
 	%D%/hte_pretouch.c \
 	%D%/hte_pretouch.h \
 	%D%/hte_publish.c \
@@ -76,6 +82,7 @@ libhte_la_SOURCES = \
 	%D%/hte_region.h \
 	%D%/hte_route.c \
 	%D%/hte_route.h \
+	%D%/hte_run.h \
 	%D%/hte_segment.c \
 	%D%/hte_segment.h \
 	%D%/hte_segment_api.c \
