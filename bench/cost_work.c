@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Counting by callgrind: collection is on while the phase in question runs, and each figure is a dump
+ * of its own, named in its description. What the card counts is printed.
+ */
+
+#include "cost_work.h"
+
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <valgrind/callgrind.h>
+
+static const char *const op_names[] = {
+    "am_short", "am_bcopy", "am_zcopy", "put_short", "put_bcopy", "put_zcopy", "get_bcopy", "get_zcopy", "atomic",
+    "idle",
+};
+static const char *const phase_names[] = { "post", "complete", "receive" };
+
+/* As the card's struct sc_counts. */
+struct counts {
+    uint64_t sends, signaled, recvs, recv_doorbells, send_doorbells, polls, completions, packets;
+};
+
+static struct counts counts_now(void)
+{
+    const struct counts *card = dlsym(RTLD_DEFAULT, "softcard_counts");
+
+    return card != NULL ? *card : (struct counts){ 0 };
+}
+
+static void counted(int yes)
+{
+    if (yes) {
+        CALLGRIND_TOGGLE_COLLECT;
+    }
+}
+
+void cost_batch(const struct cost_carrier *carrier, enum cost_op op, enum cost_phase phase)
+{
+    counted(phase == COST_POST);
+    carrier->post(op, COST_BATCH);
+    counted(phase == COST_POST);
+    counted(phase == COST_COMPLETE);
+    carrier->progress(0);
+    counted(phase == COST_COMPLETE);
+    counted(phase == COST_RECEIVE);
+    carrier->progress(1);
+    counted(phase == COST_RECEIVE);
+    carrier->progress(0); /* acknowledgements and what is owed, of either side */
+    carrier->progress(1);
+}
+
+static void dump(const char *name, enum cost_op op, const char *phase)
+{
+    char label[128];
+
+    snprintf(label, sizeof(label), "%s.%s.%s", name, op_names[op], phase);
+    CALLGRIND_DUMP_STATS_AT(label);
+    CALLGRIND_ZERO_STATS;
+}
+
+static void print_counts(const char *name, enum cost_op op, const struct counts *before)
+{
+    struct counts now = counts_now();
+    double        n = COST_BATCH * COST_ROUNDS;
+
+    printf("counts %s.%s sends %.3f signaled %.3f recv_doorbells %.3f send_doorbells %.3f polls %.2f\n", name,
+           op_names[op], (double)(now.sends - before->sends) / n, (double)(now.signaled - before->signaled) / n,
+           (double)(now.recv_doorbells - before->recv_doorbells) / n,
+           (double)(now.send_doorbells - before->send_doorbells) / n, (double)(now.polls - before->polls) / n);
+    fflush(stdout);
+}
+
+static void measure_op(const struct cost_carrier *carrier, const char *name, enum cost_op op)
+{
+    struct counts before;
+
+    for (int i = 0; i < COST_ROUNDS; i++) {
+        cost_batch(carrier, op, COST_PHASES);
+    }
+    before = counts_now();
+    for (int phase = 0; phase < COST_PHASES; phase++) {
+        for (int i = 0; i < COST_ROUNDS; i++) {
+            cost_batch(carrier, op, (enum cost_phase)phase);
+        }
+        dump(name, op, phase_names[phase]);
+        if (phase == 0) {
+            print_counts(name, op, &before);
+        }
+    }
+}
+
+void cost_measure(const struct cost_carrier *carrier, const char *name)
+{
+    CALLGRIND_ZERO_STATS;
+    for (int op = 0; op < COST_OPS; op++) {
+        if (carrier->can((enum cost_op)op)) {
+            measure_op(carrier, name, (enum cost_op)op);
+        }
+    }
+    for (int i = 0; i < COST_ROUNDS; i++) {
+        cost_batch(carrier, COST_AM_SHORT, COST_PHASES); /* what the last operation owes is behind us */
+    }
+    for (int i = 0; i < 4 * COST_BATCH * COST_ROUNDS; i++) {
+        carrier->progress(0);
+    }
+    counted(1);
+    for (int i = 0; i < COST_BATCH * COST_ROUNDS; i++) {
+        carrier->progress(0);
+    }
+    counted(1);
+    dump(name, COST_IDLE, "progress");
+}

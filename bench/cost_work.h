@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef COST_WORK_H_
+#define COST_WORK_H_
+
+/* What bench/cost measures, whatever carries it out. */
+
+#define COST_BATCH  16
+#define COST_ROUNDS 64
+
+enum cost_op {
+    COST_AM_SHORT, COST_AM_BCOPY, COST_AM_ZCOPY, COST_PUT_SHORT, COST_PUT_BCOPY, COST_PUT_ZCOPY, COST_GET_BCOPY,
+    COST_GET_ZCOPY, COST_ATOMIC, COST_OPS, COST_IDLE = COST_OPS,
+};
+
+/* Of a batch: asking for it, the sender's progress, the receiver's. */
+enum cost_phase { COST_POST, COST_COMPLETE, COST_RECEIVE, COST_PHASES };
+
+struct cost_carrier {
+    int  (*can)(enum cost_op op);
+    void (*post)(enum cost_op op, unsigned count);
+    void (*progress)(int receiver); /* once */
+};
+
+/* A batch, with `phase` counted (COST_PHASES: none). */
+void cost_batch(const struct cost_carrier *carrier, enum cost_op op, enum cost_phase phase);
+
+/* All figures of one carrier; one line each for what callgrind does not count. */
+void cost_measure(const struct cost_carrier *carrier, const char *name);
+void cost_bare(struct cost_carrier *carrier);
+
+#endif
