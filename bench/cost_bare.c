@@ -2,12 +2,12 @@
 
 /* The least that a transport over verbs can do: fill a work request, post it, look at its completion. */
 
+#include "cost_bare.h"
+
 #include <infiniband/verbs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "cost_work.h"
 
 #define DEPTH 256
 #define BYTES (1u << 20)

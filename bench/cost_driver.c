@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cost_bare.h"
 #include "cost_side.h"
 #include "cost_work.h"
 

@@ -26,6 +26,5 @@ void cost_batch(const struct cost_carrier *carrier, enum cost_op op, enum cost_p
 
 /* All figures of one carrier; one line each for what callgrind does not count. */
 void cost_measure(const struct cost_carrier *carrier, const char *name);
-void cost_bare(struct cost_carrier *carrier);
 
 #endif

@@ -28,6 +28,22 @@ noinst_PROGRAMS += %D%/ha_budget_of %D%/ha_connect
 %C%_ha_connect_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
 %C%_ha_connect_LDADD    = $(UCX_LIBS)
 
+# for bench/cost
+EXTRA_DIST += %D%/cost %D%/cost.expected
+if HAVE_CALLGRIND
+noinst_PROGRAMS += %D%/cost_driver
+%C%_cost_driver_SOURCES  = \
+	%D%/cost_bare.c \
+	%D%/cost_bare.h \
+	%D%/cost_driver.c \
+	%D%/cost_side.c \
+	%D%/cost_side.h \
+	%D%/cost_work.c \
+	%D%/cost_work.h
+%C%_cost_driver_CPPFLAGS = -D_GNU_SOURCE $(AM_CPPFLAGS) $(UCX_CFLAGS) $(VERBS_CFLAGS)
+%C%_cost_driver_LDADD    = $(UCX_LIBS) $(VERBS_LIBS) -ldl
+endif
+
 if HAVE_OMPI
 bin_PROGRAMS += %D%/ha_bw %D%/ha_lat
 

@@ -38,6 +38,12 @@ AC_DEFUN([HA_HWLOC], [
     AM_CONDITIONAL([HAVE_HWLOC], [test "x$have_hwloc" != xno])
 ])
 
+# callgrind's requests are macros of a header; the program is needed only to count.
+AC_DEFUN([HA_CALLGRIND], [
+    AC_CHECK_HEADERS([valgrind/callgrind.h], [have_callgrind=yes], [have_callgrind=no])
+    AM_CONDITIONAL([HAVE_CALLGRIND], [test "x$have_callgrind" = xyes])
+])
+
 AC_DEFUN([HA_CMOCKA], [
     PKG_CHECK_MODULES([CMOCKA], [cmocka],
         [have_cmocka=yes cmocka_summary=yes],

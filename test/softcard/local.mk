@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# libsoftcard.so: an RDMA card made of software, in front of libibverbs (LD_PRELOAD).
+
+noinst_LTLIBRARIES += libsoftcard.la
+
+libsoftcard_la_SOURCES = \
+	%D%/sc_card.h \
+	%D%/sc_cq.c \
+	%D%/sc_device.c \
+	%D%/sc_event.c \
+	%D%/sc_fabric.c \
+	%D%/sc_fabric.h \
+	%D%/sc_fault.c \
+	%D%/sc_lock.h \
+	%D%/sc_memory.c \
+	%D%/sc_net.c \
+	%D%/sc_nic.c \
+	%D%/sc_post.c \
+	%D%/sc_qp.c \
+	%D%/sc_requester.c \
+	%D%/sc_responder.c \
+	%D%/sc_rq.c \
+	%D%/sc_sysfs.c \
+	%D%/sc_ud.c \
+	%D%/sc_wire.h \
+	%D%/sc_wr.c
+libsoftcard_la_CPPFLAGS = -D_GNU_SOURCE $(AM_CPPFLAGS) $(VERBS_CFLAGS)
+# -rpath: libtool makes a shared library, though it is not installed
+libsoftcard_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -rpath $(abs_builddir)
+libsoftcard_la_LIBADD  = -lpthread -ldl
