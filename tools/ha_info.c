@@ -9,7 +9,7 @@
 #include "ha_info_json.h"
 #include "ha_info_text.h"
 
-#include "topo/ha_discover.h"
+#include "topo/ha_discover_hwloc.h"
 
 #include <errno.h>
 #include <getopt.h>

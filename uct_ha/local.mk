@@ -45,7 +45,7 @@ libha_topo_la_SOURCES = \
 	%D%/topo/ha_zone.h
 
 # the only place that knows hwloc
-libha_discover_la_SOURCES = %D%/topo/ha_discover.c %D%/topo/ha_discover.h
+libha_discover_la_SOURCES = %D%/topo/ha_discover.c %D%/topo/ha_discover.h %D%/topo/ha_discover_hwloc.h
 if HAVE_HWLOC
 libha_discover_la_SOURCES += %D%/topo/ha_discover_hwloc.c
 else

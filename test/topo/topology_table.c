@@ -3,7 +3,7 @@
 /* topology_table FILE.xml...: the standbys of machines described by hwloc, as the
  * tables of docs/topology.md. Status 77 = hwloc is not built in. */
 
-#include "topo/ha_discover.h"
+#include "topo/ha_discover_hwloc.h"
 #include "topo/ha_topo_pair.h"
 
 #include <errno.h>

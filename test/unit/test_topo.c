@@ -7,6 +7,7 @@
 #endif
 
 #include "topo/ha_discover.h"
+#include "topo/ha_discover_hwloc.h"
 
 #include <errno.h>
 #include <ftw.h>

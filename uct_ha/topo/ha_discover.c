@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "ha_discover.h"
+#include "ha_discover_hwloc.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #  define _GNU_SOURCE /* strverscmp */
 #endif
 
-#include "ha_discover.h"
+#include "ha_discover_hwloc.h"
 
 #include <errno.h>
 #include <hwloc.h>

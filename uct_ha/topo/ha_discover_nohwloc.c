@@ -2,7 +2,7 @@
 
 /* Built where there is no hwloc: sysfs has to do. */
 
-#include "ha_discover.h"
+#include "ha_discover_hwloc.h"
 
 #include <errno.h>
 
