@@ -48,9 +48,9 @@ void mca_hook_ha_choice_apply_defaults(void);
 /* --- hook_ha_library.c --- */
 
 /* Load the transport. True when UCX now knows a component "ha" with at least
- * one device; otherwise *reason says why not. Never unloads: UCX keeps pointers
- * into the library from then on. */
-bool mca_hook_ha_library_load(const char **reason);
+ * one device; otherwise *reason says why not, and *is_told whether the library has
+ * said so itself. Never unloads: UCX keeps pointers into the library from then on. */
+bool mca_hook_ha_library_load(const char **reason, bool *is_told);
 
 /* True when the loaded library exports its totals. Zeroes *stats otherwise. */
 bool mca_hook_ha_library_stats(struct uct_ha_stats *stats);

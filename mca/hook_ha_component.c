@@ -112,6 +112,7 @@ static int hook_ha_open(void)
     const struct mca_hook_ha_params *p = &mca_hook_ha_params;
     const char *reason = NULL;
     bool is_asked_for = mca_hook_ha_choice_is_explicit();
+    bool is_told;
 
     mca_hook_ha_output = opal_output_open(NULL);
     opal_output_set_verbosity(mca_hook_ha_output, p->verbose);
@@ -127,8 +128,8 @@ static int hook_ha_open(void)
                                          : "hook/ha: nothing to do: %s", reason);
         return OMPI_SUCCESS;
     }
-    if (!mca_hook_ha_library_load(&reason)) {
-        opal_output_verbose(unmet_level(is_asked_for), mca_hook_ha_output,
+    if (!mca_hook_ha_library_load(&reason, &is_told)) {
+        opal_output_verbose(unmet_level(is_asked_for && !is_told), mca_hook_ha_output,
                             "hook/ha: ha_rc is not available, the job goes on without it: %s",
                             reason);
         return OMPI_SUCCESS;

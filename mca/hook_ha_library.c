@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Loading libuct_ha.so registers the transport with UCX from the library's
- * constructor. That it loaded proves little: built for another UCX it refuses
- * to register, and without an RDMA device it has nothing to offer. So UCX itself
+ * libuct_ha.so.0 looks for the UCX of the process and registers the transport with
+ * it from its constructor, so UCX has to be there first: the one that Open MPI is
+ * going to use. That the library loaded proves little: it refuses a UCX that it
+ * does not know, and without an RDMA device it has nothing to offer. So UCX itself
  * is asked, through its public API, whether it now has a component "ha" with a
  * device.
  */
 #include "hook_ha.h"
+
+#include "opal/mca/installdirs/installdirs.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,24 +23,26 @@
 
 #define COMPONENT "ha"
 #define SONAME    "libuct_ha.so.0"
+#define UCX       "libucp.so.0"
+#define PML_UCX   "mca_pml_ucx.so"
 #ifdef HA_LIBDIR
 #define INSTALLED HA_LIBDIR "/" SONAME
 #endif
 
 typedef int (*stats_get_fn)(struct uct_ha_stats *stats, size_t size);
 
-/* UCX's public calls, found through the library's own dependency on libuct: this
- * component links to nothing, so it loads on hosts without UCX too. */
+/* UCX's public calls. Not linked to, so that this component loads on hosts without UCX, too. */
 struct uct_api {
     ucs_status_t (*query_components)(uct_component_h **components, unsigned *count);
     void (*release_component_list)(uct_component_h *components);
     ucs_status_t (*component_query)(uct_component_h component, uct_component_attr_t *attr);
 };
 
+static void        *ucx;
 static void        *library;
 static stats_get_fn stats_get;
 static char         library_path[4096];
-static char         reason_text[sizeof(library_path) + 128];
+static char         reason_text[sizeof(library_path) + 2048];
 
 static const char *library_name(void)
 {
@@ -52,12 +57,30 @@ static const char *library_name(void)
     return SONAME;
 }
 
-/* POSIX guarantees that an object pointer from dlsym() holds a function; ISO C
- * knows no such cast, hence the copy. */
+/* UCX as Open MPI will load it, by the search path of its own component; or it is here already, as
+ * when that component is part of libmpi. */
+static void *ucx_open(void)
+{
+    char  pml[4096];
+    void *handle = dlopen(UCX, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+
+    if (!handle) {
+        (void)snprintf(pml, sizeof(pml), "%s/%s", opal_install_dirs.opallibdir, PML_UCX);
+        (void)dlopen(pml, RTLD_LAZY | RTLD_LOCAL);
+        handle = dlopen(UCX, RTLD_LAZY | RTLD_LOCAL);
+    }
+    return handle;
+}
+
+/* In the library first: preloaded, or a stand-in, it may have its own. POSIX guarantees that an object
+ * pointer from dlsym() holds a function; ISO C knows no such cast, hence the copy. */
 static bool symbol_find(const char *name, void *function, size_t size)
 {
     void *address = dlsym(library, name);
 
+    if (!address && ucx) {
+        address = dlsym(ucx, name);
+    }
     memcpy(function, &address, size);
     return address != NULL;
 }
@@ -115,33 +138,52 @@ static bool fail(const char **reason, const char *name, const char *text)
     return false;
 }
 
-bool mca_hook_ha_library_load(const char **reason)
+static bool library_open(const char **reason)
 {
-    const char *name = library_name();
-    struct uct_api api;
-    int devices;
+    const char *name = library_name(), *error;
 
+    ucx = ucx_open();
+    if (!ucx) {
+        error = dlerror();
+        return fail(reason, error ? error : UCX, "Open MPI's pml/ucx and its UCX are needed");
+    }
     library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!library) {
-        const char *error = dlerror();
-
+        error = dlerror();
         return fail(reason, error ? error : name,
                     "install ucx-ha on this host, or name the file: --mca hook_ha_library PATH");
     }
     path_record(name);
-    if (!uct_api_find(&api)) {
-        return fail(reason, library_path, "does not bring libuct with it; not a UCX transport?");
+    return true;
+}
+
+bool mca_hook_ha_library_load(const char **reason, bool *is_told)
+{
+    const char *(*refusal)(void);
+    struct uct_api api;
+    int devices;
+
+    *is_told = false;
+    if (!library_open(reason)) {
+        return false;
+    }
+    if (!uct_api_find(&api) || !symbol_find("uct_ha_stats_get", &stats_get, sizeof(stats_get))) {
+        return fail(reason, library_path, "not a UCX transport of ucx-ha");
     }
     devices = device_count(&api);
-    if (devices < 0) {
-        return fail(reason, library_path,
-                    "did not register with UCX; was it built for another UCX version?");
+    if (devices > 0) {
+        return true;
     }
     if (devices == 0) {
-        return fail(reason, library_path, "no usable RDMA device on this host: look at ibv_devices, ha_info --check");
+        return fail(reason, library_path,
+                    "no usable RDMA device on this host: look at ibv_devices, ha_info --check");
     }
-    (void)symbol_find("uct_ha_stats_get", &stats_get, sizeof(stats_get));
-    return true;
+    if (symbol_find("uct_ha_refusal", &refusal, sizeof(refusal)) && refusal()) {
+        *is_told = true;
+        return fail(reason, library_path, refusal());
+    }
+    return fail(reason, library_path,
+                "did not register with UCX; install the same version of all of ucx-ha");
 }
 
 bool mca_hook_ha_library_stats(struct uct_ha_stats *stats)

@@ -160,7 +160,7 @@ test_unit_test_setup_CPPFLAGS = $(unit_cppflags)
 test_unit_test_setup_LDADD    = $(unit_libs)
 
 # the whole transport over hardware made of memory, instead of uct_ha/verbs
-test_glue_test_glue_SOURCES = $(libuct_ha_la_SOURCES) \
+test_glue_test_glue_SOURCES = $(libuct_ha_1_13_la_SOURCES) \
 	%D%/glue/fake_cq.c \
 	%D%/glue/fake_mr.c \
 	%D%/glue/fake_net.c \
@@ -273,6 +273,16 @@ test_lab_tests_ha_torture_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
 test_lab_tests_ha_torture_LDADD    = $(UCX_LIBS) -ldl -lm
 test_lab_tests_ha_torture_LDFLAGS  = $(AM_LDFLAGS) -rdynamic
 
+# the library that everybody loads: in processes with every kind of UCX, and none
+EXTRA_DIST += test/front/test_front.sh test/front/test_symbols.sh
+if !HA_SANITIZED
+check_PROGRAMS += test/front/front_probe
+TESTS          += test/front/test_front.sh test/front/test_symbols.sh
+test_front_front_probe_SOURCES  = test/front/front_probe.c
+test_front_front_probe_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
+test_front_front_probe_LDADD    = -ldl -lpthread
+endif
+
 # who gets a second chance: needs no lab
 TESTS      += test/test_run_lab_tests.sh
 EXTRA_DIST += test/test_run_lab_tests.sh
@@ -310,7 +320,7 @@ test_fuzz_fuzz_packet_LDADD    = libha_core.la
 
 if HAVE_CMOCKA
 fuzz_tests += test/fuzz/fuzz_glue
-test_fuzz_fuzz_glue_SOURCES = $(fuzz_driver) $(libuct_ha_la_SOURCES) \
+test_fuzz_fuzz_glue_SOURCES = $(fuzz_driver) $(libuct_ha_1_13_la_SOURCES) \
 	%D%/fuzz/fuzz_glue.c \
 	%D%/glue/fake_cq.c \
 	%D%/glue/fake_mr.c \

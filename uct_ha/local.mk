@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The transport: libuct_ha.so = glue (uct, data, ctl, pair, lane, mem, base; abi) + core/ and topo/ (pure) + verbs/.
+# libuct_ha.so, which everybody loads = front/, and nothing else.
+# The transport, which that loads: libuct_ha_1_13.so = glue (uct, data, ctl, pair, lane, mem, base; abi) + core/ and topo/ (pure) + verbs/.
 
 noinst_LTLIBRARIES += libha_core.la libha_topo.la libha_discover.la libha_verbs.la
-lib_LTLIBRARIES    += libuct_ha.la
+lib_LTLIBRARIES    += libuct_ha.la libuct_ha_1_13.la
 include_HEADERS    += %D%/uct_ha.h
 
 # pure: libc only
@@ -77,7 +78,7 @@ libha_verbs_la_SOURCES = \
 libha_verbs_la_CPPFLAGS = $(AM_CPPFLAGS) $(VERBS_CFLAGS)
 libha_verbs_la_LIBADD   = $(VERBS_LIBS) -lpthread
 
-libuct_ha_la_SOURCES = \
+libuct_ha_1_13_la_SOURCES = \
 	%D%/abi/uct_ha_abi.h \
 	%D%/abi/uct_ha_guard.c \
 	%D%/abi/uct_ha_guard.h \
@@ -163,8 +164,33 @@ libuct_ha_la_SOURCES = \
 	%D%/uct/iface_setup.c \
 	%D%/uct/md.c \
 	%D%/uct/md.h
-libuct_ha_la_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
-libuct_ha_la_LIBADD   = libha_core.la libha_discover.la libha_verbs.la $(UCX_LIBS) -lpthread
+libuct_ha_1_13_la_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
+libuct_ha_1_13_la_LIBADD   = libha_core.la libha_discover.la libha_verbs.la $(UCX_LIBS) -lpthread
 # UCX keeps pointers into the library until the process ends: never unload it.
+libuct_ha_1_13_la_LDFLAGS  = $(AM_LDFLAGS) -module -avoid-version -no-undefined \
+	-export-symbols-regex '^uct_ha_((rail_)?stats_get|refusal)$$' -Wl,-z,nodelete
+
+# libc only: it is in processes that never heard of UCX
+libuct_ha_la_SOURCES = \
+	%D%/front/attach.c \
+	%D%/front/attach.h \
+	%D%/front/front.c \
+	%D%/front/say.c \
+	%D%/front/say.h \
+	%D%/front/ucx.c \
+	%D%/front/ucx.h
+nodist_libuct_ha_la_SOURCES = %D%/front/symbols_1_13.h
+# own objects, as in the tests the glue is linked without the front
+libuct_ha_la_CPPFLAGS = $(AM_CPPFLAGS)
+libuct_ha_la_LIBADD   = -ldl
 libuct_ha_la_LDFLAGS  = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined \
-	-export-symbols-regex '^uct_ha_(rail_)?stats_get$$' -Wl,-z,nodelete
+	-export-symbols-regex '^uct_(ha_((rail_)?stats_get|refusal)|query_components)$$' -Wl,-z,nodelete
+
+# what a minor's library needs of UCX, for the front to ask for
+EXTRA_DIST     += %D%/abi/ucx_1_13.symbols
+BUILT_SOURCES  += %D%/front/symbols_1_13.h
+CLEANFILES     += %D%/front/symbols_1_13.h
+%D%/front/symbols_1_13.h: %D%/abi/ucx_1_13.symbols
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && { \
+	echo '/* made from $(<F) */'; echo 'static const char *const symbols_1_13[] = {'; \
+	$(SED) -e '/^#/d' -e 's/.*/    "&",/' $<; echo '    0'; echo '};'; } >$@.tmp && mv $@.tmp $@

@@ -3,9 +3,12 @@
 #define UCT_HA_H_
 
 /*
- * The only public header of libuct_ha.so. Everything else reaches the library
- * through UCX. Resolve the function with dlsym() when the library was loaded
- * with dlopen(); link against it only in tests.
+ * The only public header of libuct_ha.so.0. Everything else reaches the library
+ * through UCX. Resolve the functions with dlsym(); the library need not be there.
+ *
+ * The library itself links no UCX: it loads the transport for the UCX that it
+ * finds in the process. Preloaded, it sees one that comes later, too. Opened with
+ * dlopen(), it must come after UCX, or with RTLD_GLOBAL.
  */
 
 #include <stddef.h>
@@ -64,7 +67,8 @@ struct uct_ha_stats {
 };
 
 /* Copy at most `size` bytes of the totals to `stats`; bytes of a newer, larger
- * structure of the caller that this library does not know are set to zero.
+ * structure of the caller that this library does not know are set to zero. All
+ * zero while there is no transport: no UCX yet, or a refused one.
  * Returns 0, or -EINVAL when stats is NULL. Thread-safe, never blocks. */
 int uct_ha_stats_get(struct uct_ha_stats *stats, size_t size);
 
@@ -78,8 +82,14 @@ struct uct_ha_rail_stats {
 
 /* Rail `index`, from 0 on; `size` as above. 0, -ENOENT when there is none with
  * this index, -EINVAL when stats is NULL or behind the last possible index:
- * ask until then. Thread-safe; waits for short locks only. */
+ * ask until then. While there is no transport every index is. Thread-safe; waits
+ * for short locks only. */
 int uct_ha_rail_stats_get(unsigned index, struct uct_ha_rail_stats *stats, size_t size);
+
+/* Why this process, which has UCX, has no ha_rc although the library is loaded:
+ * one line of text, valid for ever, which has been said already where somebody
+ * used UCX. NULL: nothing is wrong; it is registered, or there is no UCX yet. */
+const char *uct_ha_refusal(void);
 
 #ifdef __cplusplus
 }

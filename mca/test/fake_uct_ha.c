@@ -4,7 +4,8 @@
  * the component's view of UCX in the state that FAKE_UCT_HA names.
  *
  *   ok (default)   component "ha" with two devices, fixed totals
- *   refused        no component "ha": built for another UCX
+ *   refused        no component "ha", and says why
+ *   silent         no component "ha", and does not know why
  *   nodevice       component "ha" without devices
  *   norail         component "ha" with devices that nobody uses
  */
@@ -27,7 +28,7 @@ static int is_state(const char *name)
 ucs_status_t uct_query_components(uct_component_h **components_p, unsigned *num_components_p)
 {
     *components_p = fake_list;
-    *num_components_p = is_state("refused") ? 0 : 1;
+    *num_components_p = is_state("refused") || is_state("silent") ? 0 : 1;
     return UCS_OK;
 }
 
@@ -46,6 +47,11 @@ ucs_status_t uct_component_query(uct_component_h component, uct_component_attr_t
         attr->md_resource_count = is_state("nodevice") ? 0 : 2;
     }
     return UCS_OK;
+}
+
+const char *uct_ha_refusal(void)
+{
+    return is_state("refused") ? "the wrong UCX" : NULL;
 }
 
 int uct_ha_stats_get(struct uct_ha_stats *stats, size_t size)

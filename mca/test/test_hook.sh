@@ -138,9 +138,13 @@ probe -x FAKE_UCT_HA=nodevice "${fake[@]}"
 expect 'no device: nothing set, one line as a library was named' "${untouched[@]}" \
     'no usable RDMA device'
 probe -x FAKE_UCT_HA=refused "${fake[@]}"
-expect 'UCX mismatch: nothing set, told' "${untouched[@]}" 'built for another UCX version'
+expect 'UCX refused: nothing set, not told again' "${untouched[@]}" '!hook/ha'
+probe -x FAKE_UCT_HA=refused "${fake[@]}" --mca hook_ha_verbose 1
+expect 'UCX refused: verbose tells again' "${untouched[@]}" 'the wrong UCX'
+probe -x FAKE_UCT_HA=silent "${fake[@]}"
+expect 'not registered: nothing set, told' "${untouched[@]}" 'did not register with UCX'
 probe --mca hook_ha_library "$work/libempty.so"
-expect 'not a transport: nothing set, told' "${untouched[@]}" 'does not bring libuct'
+expect 'not a transport: nothing set, told' "${untouched[@]}" 'not a UCX transport of ucx-ha'
 probe --mca hook_ha_library "$work/none.so"
 expect 'library missing: nothing set, told' "${untouched[@]}" "$work/none.so" 'cannot open'
 

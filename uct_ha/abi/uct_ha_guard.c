@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "uct_ha_guard.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <ucp/api/ucp.h>
 
@@ -119,24 +120,43 @@ uct_ha_guard_judge(const struct uct_ha_guard_facts *facts, const char *own_name)
     return UCT_HA_GUARD_OK;
 }
 
-static const char *reason_of_verdict(enum uct_ha_guard_verdict verdict)
+/* What is wrong with this UCX, and the way out. */
+static void explain(enum uct_ha_guard_verdict verdict, const char **reason, const char **way_out)
 {
     switch (verdict) {
     case UCT_HA_GUARD_VERSION:
-        return "another minor version";
+        *reason  = "another minor version";
+        *way_out = "install a ucx-ha for that UCX, or let the program find the UCX that this one is for "
+                   "(LD_LIBRARY_PATH)";
+        break;
     case UCT_HA_GUARD_STATISTICS:
-        return "built with statistics, which changes its data layouts";
+        *reason  = "built with statistics, which changes its data layouts";
+        *way_out = "use a UCX configured without --enable-stats, as distributions build it";
+        break;
     case UCT_HA_GUARD_ASYNC:
-        return "built without assertions, which changes its async context";
+        *reason  = "built without assertions, which changes its async context";
+        *way_out = "use a UCX configured with --enable-assertions, as Debian builds it (its own "
+                   "configure-release switches them off)";
+        break;
     default:
-        return "its built-in component 'self' does not have the expected layout";
+        *reason  = "its built-in component 'self' does not have the expected layout";
+        *way_out = "use a release of this UCX version without changes, as distributions build it";
+        break;
     }
+}
+
+static char refusal[512];
+
+const char *uct_ha_guard_refusal(void)
+{
+    return (refusal[0] != '\0') ? refusal : NULL;
 }
 
 int uct_ha_guard_pass(const char *own_name)
 {
     struct uct_ha_guard_facts facts;
     enum uct_ha_guard_verdict verdict;
+    const char *reason, *way_out;
 
     uct_ha_guard_facts_get(&facts);
     verdict = uct_ha_guard_judge(&facts, own_name);
@@ -144,12 +164,13 @@ int uct_ha_guard_pass(const char *own_name)
         return 1;
     }
     if (verdict == UCT_HA_GUARD_DUPLICATE) {
-        ucs_debug("ha: another copy of libuct_ha.so is loaded already, this one stays idle");
+        ucs_debug("ha: another copy of the transport is loaded already, this one stays idle");
         return 0;
     }
-    ucs_warn("ha: libuct_ha.so was built for UCX %s but runs with UCX %s: %s. The "
-             "transport ha_rc is not available; rebuild ucx-ha against the UCX that "
-             "is used at run time", UCT_VERNO_STRING, facts.version,
-             reason_of_verdict(verdict));
+    explain(verdict, &reason, &way_out);
+    (void)snprintf(refusal, sizeof(refusal),
+                   "ha: the transport ha_rc was built for UCX %s but runs with UCX %s: %s. It is not "
+                   "available; %s", UCT_VERNO_STRING, facts.version, reason, way_out);
+    ucs_warn("%s", refusal);
     return 0;
 }

@@ -39,4 +39,7 @@ uct_ha_guard_judge(const struct uct_ha_guard_facts *facts, const char *own_name)
 /* 1 = register. 0 = do not; said why in one line. */
 int uct_ha_guard_pass(const char *own_name);
 
+/* That line, for uct_ha_refusal(); NULL when nothing was refused. */
+const char *uct_ha_guard_refusal(void);
+
 #endif

@@ -10,6 +10,7 @@
 #include "base/config.h"
 #include "uct/iface.h"
 #include "uct/md.h"
+#include "uct_ha.h"
 
 static ucs_status_t cm_open(uct_component_t *component, uct_worker_h worker,
                             const uct_cm_config_t *config, uct_cm_h *cm_p)
@@ -70,6 +71,12 @@ static uct_tl_t uct_ha_rc_tl = {
 };
 
 static int uct_ha_registered;
+
+__attribute__((visibility("default")))
+const char *uct_ha_refusal(void)
+{
+    return uct_ha_guard_refusal();
+}
 
 static void __attribute__((constructor)) uct_ha_register(void)
 {
