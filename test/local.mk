@@ -274,7 +274,7 @@ test_lab_tests_ha_torture_LDADD    = $(UCX_LIBS) -ldl -lm
 test_lab_tests_ha_torture_LDFLAGS  = $(AM_LDFLAGS) -rdynamic
 
 # the library that everybody loads: in processes with every kind of UCX, and none
-EXTRA_DIST += test/front/test_front.sh test/front/test_symbols.sh
+EXTRA_DIST += test/front/test_front.sh test/front/test_symbols.sh test/front/wrong_ucx
 if !HA_SANITIZED
 check_PROGRAMS += test/front/front_probe
 TESTS          += test/front/test_front.sh test/front/test_symbols.sh
