@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "hte_why.h"
+#include "base/hte_why.h"
 
 #define HTE_DESCRIPTOR_VERSION 1 /* of the JSON form; another one is refused */
 

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "hte_why.h"
+#include "base/hte_why.h"
 
 #define HTE_FRAME_HEADER_LEN 8
 

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "hte_why.h"
+#include "base/hte_why.h"
 
 struct hte_http;
 

@@ -12,7 +12,7 @@
 
 #include <jansson.h>
 
-#include "hte_why.h"
+#include "base/hte_why.h"
 
 /* Where we are, for messages: the object at `object`, or entry `index` of the list `list`. */
 struct hte_json_at {

@@ -14,7 +14,7 @@
 
 #include <stddef.h>
 
-#include "hte_why.h"
+#include "base/hte_why.h"
 
 enum hte_ask_type {
     HTE_ASK_METADATA, /* payload: name of a segment; the reply's: its descriptor */

@@ -23,9 +23,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hte_why.h"
 #include "hte_descriptor.h"
 #include "hte_store.h"
-#include "hte_why.h"
 
 #define HTE_META_P2P        "P2PHANDSHAKE"
 #define HTE_META_PORT_FIRST 15000 /* of the ports that are tried when none is asked for */

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "hte_why.h"
+#include "base/hte_why.h"
 
 #define HTE_HOST_MAX    255
 #define HTE_ADDRESS_TEXT_MAX (HTE_HOST_MAX + 9) /* "[host]:65535" and the zero byte */

@@ -8,7 +8,7 @@
  * whoever cannot make that cannot make us talk to him, nor hand us another key's value. Pure.
  */
 
-#include "hte_why.h"
+#include "base/hte_why.h"
 
 /* *sealed and *text are the caller's, to be given to free(). Without a secret (NULL) they are copies. */
 int hte_seal_close(const char *secret, const char *key, const char *text, char **sealed, struct hte_why *why);

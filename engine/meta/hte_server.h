@@ -15,8 +15,8 @@
 
 #include <stdint.h>
 
+#include "base/hte_why.h"
 #include "hte_server_options.h"
-#include "hte_why.h"
 
 struct hte_server;
 

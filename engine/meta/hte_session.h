@@ -26,8 +26,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hte_why.h"
 #include "hte_hmac.h"
-#include "hte_why.h"
 
 #define HTE_SESSION_VERSION   1
 #define HTE_SESSION_NONCE_LEN 32

@@ -16,8 +16,8 @@
  * keeps working when its server comes back.
  */
 
+#include "base/hte_why.h"
 #include "hte_store_options.h"
-#include "hte_why.h"
 
 struct hte_store;
 

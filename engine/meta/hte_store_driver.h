@@ -7,9 +7,9 @@
  * the URL's scheme, checks keys and sizes, and calls one function at a time.
  */
 
+#include "base/hte_why.h"
 #include "hte_store_options.h"
 #include "hte_url.h"
-#include "hte_why.h"
 
 struct hte_store_driver {
     int (*open)(const struct hte_url *url, const struct hte_store_options *options, void **state,

@@ -4,7 +4,7 @@
 
 /* scheme://[[user]:password@]place[/path], taken apart. Pure. */
 
-#include "hte_why.h"
+#include "base/hte_why.h"
 
 #define HTE_URL_MAX 2048
 

@@ -48,10 +48,10 @@ libhte_meta_la_SOURCES = \
 	%D%/hte_store_redis.c \
 	%D%/hte_url.c \
 	%D%/hte_url.h \
-	%D%/hte_why.c \
-	%D%/hte_why.h
+	engine/base/hte_why.c \
+	engine/base/hte_why.h
 
-hte_meta_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/engine/include -I$(srcdir)/%D%
+hte_meta_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/engine -I$(top_srcdir)/engine/include -I$(srcdir)/%D%
 
 libhte_meta_la_CPPFLAGS = $(hte_meta_cppflags) \
 	$(JANSSON_CFLAGS) $(LIBCRYPTO_CFLAGS) $(LIBCURL_CFLAGS) $(HIREDIS_CFLAGS)
@@ -66,7 +66,8 @@ bin_PROGRAMS += engine/hte_http_store
 engine_hte_http_store_SOURCES = \
 	%D%/hte_net.c \
 	%D%/hte_net.h \
-	%D%/hte_why.c \
+	engine/base/hte_why.c \
+	engine/base/hte_why.h \
 	%D%/tool/hte_http_store.c \
 	%D%/tool/store_table.c \
 	%D%/tool/store_table.h

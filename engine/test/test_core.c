@@ -14,7 +14,7 @@
 #include "engine/core/hte_piece.h"
 #include "engine/core/hte_rail_state.h"
 #include "engine/core/hte_slice.h"
-#include "engine/core/hte_table.h"
+#include "engine/base/hte_table.h"
 #include "engine/include/hte.h"
 
 #define K 1024ull

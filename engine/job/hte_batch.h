@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HTE_BATCH_H_
+#define HTE_BATCH_H_
+
+/*
+ * Batches and their requests.
+ *
+ *   caller: submit ──▶ queue of pieces ──▶ worker thread: take, cut into slices, post ... piece FINAL
+ *                                            ──▶ last piece: request final ──▶ last request: wake, eventfd, callback
+ *
+ * A request is divided into pieces at submit; a piece belongs to the thread that took it. Memory: one block per batch
+ * (its requests, each with its first piece) and one per submission that has requests to divide.
+ */
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/hte_list.h"
+#include "base/hte_table.h"
+#include "core/hte_piece.h"
+#include "engine/include/hte.h"
+
+struct hte_engine;
+struct hte_notice;
+struct hte_segment;
+struct hte_view;
+struct hte_task;
+
+struct hte_piece {
+    struct hte_link_ring   link; /* in the queue, or in its thread's list */
+    struct hte_task       *task;
+    uint64_t               offset;    /* in the request, of the next slice */
+    uint64_t               local_end; /* border of the local region that the next slice begins in; 0: to be looked up */
+    uint32_t               preferred, available; /* rails near that region */
+    uint32_t               buffer;    /* of the view, that the next slice begins in */
+    struct hte_piece_state state;
+};
+
+struct hte_task {
+    struct hte_batch   *batch;
+    struct hte_segment *segment;   /* reference; NULL: HTE_SEGMENT_LOCAL */
+    struct hte_view    *view;      /* reference; NULL likewise */
+    struct hte_notice  *notice;    /* or NULL */
+    char               *local;
+    uint64_t            remote, length;
+    uint8_t             is_write;
+    _Atomic bool        is_canceled;
+    _Atomic int32_t     code;      /* enum hte_status_code; final ones are stored last */
+    _Atomic int32_t     error;
+    _Atomic int32_t     worst;     /* of its final pieces: code | -error << 8 */
+    _Atomic uint32_t    pieces;    /* not final */
+    _Atomic uint64_t    transferred;
+    struct hte_piece    first;
+};
+
+struct hte_block { /* pieces of divided requests */
+    struct hte_block *next;
+    struct hte_piece  pieces[];
+};
+
+struct hte_batch {
+    struct hte_batches  *batches;
+    hte_batch_t          id;
+    uint32_t             slot;
+    _Atomic uint32_t     refs;       /* table, callers inside a call, unfinished requests */
+    uint32_t             capacity;
+    uint8_t              priority;
+    hte_batch_callback_t callback;
+    void                *callback_arg;
+    int                  eventfd;    /* our duplicate, so that the caller's may be closed at any time; -1: none */
+
+    pthread_mutex_t      submit_lock; /* guards blocks, has_notice and the growth of submitted; held while fetching */
+    pthread_mutex_t      lock;       /* waiters sleep on it; held for moments only */
+    pthread_cond_t       ended;      /* CLOCK_MONOTONIC */
+    struct hte_block    *blocks;
+    bool                 has_notice;
+    _Atomic uint32_t     submitted;
+    _Atomic bool         has_begun;  /* one of its requests has */
+    _Atomic uint32_t     unfinished; /* requests that are not final */
+    _Atomic uint32_t     untold;     /* the same, and those whose callback is still to come or under way */
+    _Atomic int32_t      worst;      /* code of final requests */
+    _Atomic int32_t      first_error;
+    _Atomic uint64_t     transferred;
+    struct hte_task      tasks[];    /* capacity of them */
+};
+
+/* Gives back what a request that is final held besides the batch's memory. */
+typedef void (*hte_task_release)(struct hte_engine *engine, struct hte_task *task, bool is_completed);
+
+struct hte_batches {
+    pthread_mutex_t    lock;
+    struct hte_table   table;
+    struct hte_slot   *slots;
+    struct hte_engine *engine;  /* for the two kinds of callbacks */
+    hte_task_release   release;
+    _Atomic uint32_t   open;
+    _Atomic uint64_t   requests, requests_ended;
+};
+
+int hte_batches_init(struct hte_batches *batches, uint32_t count, struct hte_engine *engine, hte_task_release release);
+void hte_batches_cleanup(struct hte_batches *batches); /* none may be open */
+
+int hte_batches_alloc(struct hte_batches *batches, size_t capacity, hte_batch_t *id);
+/* Takes it out of the table. Whether it was there: then the table's reference is the caller's. */
+bool hte_batches_remove(struct hte_batches *batches, struct hte_batch *batch);
+
+/* A reference for the caller, or NULL with the error set. */
+struct hte_batch *hte_batches_get(struct hte_batches *batches, hte_batch_t id);
+void hte_batch_ref(struct hte_batch *batch, uint32_t count);
+void hte_batch_put(struct hte_batch *batch);
+/* References to all open ones, an array of the caller's. */
+struct hte_batch **hte_batches_all(struct hte_batches *batches, size_t *count);
+void hte_batch_cancel_tasks(struct hte_batch *batch);
+/* Whether the calling thread is inside a batch's callback: there nobody may wait for a callback. */
+bool hte_batch_in_callback(void);
+
+/* A piece of this task is being worked on. */
+void hte_task_begin(struct hte_task *task);
+/* A piece of this task has become final. Called by its thread; runs what follows from it. */
+void hte_task_piece_final(struct hte_task *task, const struct hte_piece_state *piece);
+
+#endif

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "hte_post.h"
+
+#include "job/hte_batch.h"
+#include "wire/hte_conn.h"
+#include "wire/hte_op.h"
+
+#define RETRY_SOON_NS 1000000ull /* a connection is being torn down */
+#define REFRESH_NS    1000000000ull /* the last try waits so long for the target's descriptor */
+
+/* ---- the end of a slice or piece ---- */
+
+void hte_post_piece_over(struct hte_poster *poster, struct hte_piece *piece)
+{
+    hte_flows_remove(&poster->flows, piece);
+    hte_task_piece_final(piece->task, &piece->state);
+}
+
+static int code_of(int error)
+{
+    switch (error) {
+    case HTE_ERR_CANCELED:
+        return HTE_CANCELED;
+    case HTE_ERR_TIMEOUT:
+        return HTE_TIMEOUT;
+    case HTE_ERR_RANGE:
+    case HTE_ERR_PERMISSION:
+        return HTE_INVALID;
+    default:
+        return HTE_FAILED;
+    }
+}
+
+static struct hte_flow *flow_of(struct hte_poster *poster, const struct hte_slice *slice)
+{
+    return hte_flow_of(&poster->flows, slice->piece->task->segment);
+}
+
+static bool has_window(struct hte_poster *poster, const struct hte_slice *slice)
+{
+    return hte_flow_window(&poster->flows, flow_of(poster, slice)) > 0;
+}
+
+static void completed(struct hte_poster *poster, struct hte_slice *slice)
+{
+    struct hte_piece *piece = slice->piece;
+    struct hte_task *task   = piece->task;
+
+    atomic_fetch_add_explicit(&task->transferred, slice->op.length, memory_order_relaxed);
+    atomic_fetch_add_explicit(&task->batch->transferred, slice->op.length, memory_order_relaxed);
+    hte_flow_put_slice(&poster->flows, flow_of(poster, slice), slice);
+    if (hte_piece_slice_done(&piece->state, slice->op.length)) {
+        hte_post_piece_over(poster, piece);
+    }
+}
+
+static void keep_ready(struct hte_poster *poster, struct hte_slice *slice)
+{
+    hte_ring_append(&poster->ready, &slice->op.link);
+    ++poster->n_ready;
+}
+
+static void retry(struct hte_poster *poster, struct hte_slice *slice)
+{
+    slice->ready_at  = poster->lane.now;
+    slice->failed_at = poster->lane.now;
+    keep_ready(poster, slice);
+    atomic_fetch_add_explicit(&poster->slices_retried, slice->op.units, memory_order_relaxed);
+}
+
+static void lost(struct hte_poster *poster, struct hte_slice *slice, int error)
+{
+    struct hte_piece *piece = slice->piece;
+
+    hte_flow_put_slice(&poster->flows, flow_of(poster, slice), slice);
+    if (hte_piece_slice_lost(&piece->state, code_of(error), error)) {
+        hte_post_piece_over(poster, piece);
+    } else if (!hte_piece_can_cut(&piece->state)) {
+        hte_flows_remove(&poster->flows, piece); /* its last slice ends it */
+    }
+}
+
+/* ---- what the lane tells ---- */
+
+static struct hte_poster *poster_of(struct hte_lane *lane)
+{
+    return HTE_OBJECT_OF(lane, struct hte_poster, lane);
+}
+
+static void on_let_go(struct hte_lane *lane, struct hte_op *op)
+{
+    struct hte_poster *poster     = poster_of(lane);
+    const struct hte_slice *slice = HTE_OBJECT_OF(op, struct hte_slice, op);
+
+    hte_flow_let_go(&poster->flows, flow_of(poster, slice), slice);
+}
+
+static void on_over(struct hte_lane *lane, struct hte_op *op, enum hte_slice_action action, int error)
+{
+    struct hte_poster *poster = poster_of(lane);
+    struct hte_slice *slice   = HTE_OBJECT_OF(op, struct hte_slice, op);
+
+    switch (action) {
+    case HTE_SLICE_COMPLETE:
+        completed(poster, slice);
+        break;
+    case HTE_SLICE_RETRY:
+        hte_refresh_order(poster->run->refresh, slice->piece->task->segment);
+        retry(poster, slice);
+        break;
+    default:
+        lost(poster, slice, error);
+        break;
+    }
+}
+
+static enum hte_outlook outlook(struct hte_lane *lane, const struct hte_segment *segment)
+{
+    struct hte_flows *flows     = &poster_of(lane)->flows;
+    const struct hte_flow *flow = hte_flow_of(flows, segment);
+
+    if (hte_flow_spare(flows, flow) == 0) {
+        return HTE_OUTLOOK_STUCK;
+    }
+    return flow->is_stalled || !hte_ring_is_empty(&flows->active) ? HTE_OUTLOOK_MORE : HTE_OUTLOOK_DRY;
+}
+
+static const struct hte_lane_hooks hooks = {.let_go = on_let_go, .over = on_over, .outlook = outlook};
+
+/* A slice that is with nobody ends. */
+static void drop(struct hte_poster *poster, struct hte_slice *slice, int error)
+{
+    hte_slice_on(&slice->op.state, HTE_SLICE_DROP, -1);
+    lost(poster, slice, error);
+}
+
+/* ---- posting ---- */
+
+static void wait_for(struct hte_poster *poster, struct hte_slice *slice, uint64_t when)
+{
+    slice->ready_at = when > poster->lane.now ? when : poster->lane.now + RETRY_SOON_NS;
+    keep_ready(poster, slice);
+}
+
+/* Nobody was there. What is tried for the first time may find another process: it waits for a fresh look. */
+static void look_again(struct hte_poster *poster, struct hte_slice *slice)
+{
+    struct hte_segment *segment = slice->piece->task->segment;
+
+    if (!slice->has_looked && slice->op.state.fails == 0) {
+        slice->has_looked = true;
+        hte_refresh_order(poster->run->refresh, segment);
+    } else if (!atomic_load(&segment->is_refreshing)) {
+        drop(poster, slice, HTE_ERR_DEAD_PEER);
+        return;
+    }
+    wait_for(poster, slice, poster->lane.now + RETRY_SOON_NS);
+}
+
+void hte_post_slice(struct hte_poster *poster, struct hte_slice *slice)
+{
+    struct hte_task *task = slice->piece->task;
+    unsigned rail         = hte_route_rail(&poster->router, &poster->lane, slice);
+    struct hte_conn *conn = hte_conn_get(&poster->lane, task->segment, task->view, rail,
+                                         hte_route_remote(&poster->lane, slice, rail));
+
+    if (conn == NULL) {
+        drop(poster, slice, HTE_ERR_MEMORY);
+    } else if (hte_conn_is_deserted(conn)) {
+        look_again(poster, slice);
+    } else if (hte_conn_is_usable(conn, task->view)) {
+        hte_flow_give(&poster->flows, flow_of(poster, slice), slice);
+        hte_op_post(&slice->op, conn, task->view);
+    } else if (hte_conn_is_hopeless(conn)) {
+        drop(poster, slice, conn->error);
+    } else {
+        wait_for(poster, slice, conn->retry_at);
+    }
+}
+
+bool hte_post_is_unwanted(const struct hte_poster *poster, const struct hte_piece *piece)
+{
+    return piece->state.step == HTE_PIECE_STOPPED ||
+           atomic_load_explicit(&piece->task->is_canceled, memory_order_relaxed) ||
+           atomic_load_explicit(&poster->run->is_stopping, memory_order_relaxed);
+}
+
+/* Whether to try again, by what is known of the target now; else *error. *is_early: a descriptor is on its way, and the last try may
+ * wait for what it says. */
+static bool is_worth_it(struct hte_poster *poster, struct hte_slice *slice, bool *is_early, int *error)
+{
+    struct hte_task *task = slice->piece->task;
+    struct hte_view *view = hte_segment_view(task->segment);
+
+    *error = HTE_OK;
+    if (view->incarnation != task->view->incarnation) {
+        *error = HTE_ERR_DEAD_PEER; /* another process has its name */
+    } else if (view->serial != task->view->serial) {
+        *error = hte_view_recheck(task->view, view, slice->op.remote, slice->op.length, task->is_write);
+    }
+    hte_view_put(view);
+    *is_early = slice->op.state.fails > 0 && slice->op.state.fails == slice->op.state.max_fails &&
+                atomic_load(&task->segment->is_refreshing) && poster->lane.now - slice->failed_at < REFRESH_NS;
+    return *error == HTE_OK;
+}
+
+static bool post_again(struct hte_poster *poster, struct hte_slice *slice)
+{
+    bool is_early;
+    int error;
+
+    if (!is_worth_it(poster, slice, &is_early, &error)) {
+        drop(poster, slice, error);
+    } else if (is_early) {
+        wait_for(poster, slice, poster->lane.now + RETRY_SOON_NS);
+        return false;
+    } else {
+        hte_post_slice(poster, slice);
+    }
+    return true;
+}
+
+unsigned hte_post_ready(struct hte_poster *poster)
+{
+    unsigned i, count = poster->n_ready, posted = 0;
+    struct hte_slice *slice;
+
+    for (i = 0; i < count; ++i) {
+        slice = HTE_OBJECT_OF(poster->ready.next, struct hte_slice, op.link);
+        hte_ring_remove(&slice->op.link);
+        --poster->n_ready;
+        if (hte_post_is_unwanted(poster, slice->piece)) {
+            drop(poster, slice, HTE_ERR_CANCELED);
+        } else if (poster->lane.now < slice->ready_at || !has_window(poster, slice)) {
+            keep_ready(poster, slice);
+        } else {
+            posted += post_again(poster, slice);
+        }
+    }
+    return posted;
+}
+
+uint64_t hte_post_due(struct hte_poster *poster)
+{
+    uint64_t soonest = UINT64_MAX;
+    struct hte_link_ring *link;
+    struct hte_slice *slice;
+
+    for (link = poster->ready.next; link != &poster->ready; link = link->next) {
+        slice = HTE_OBJECT_OF(link, struct hte_slice, op.link);
+        if (slice->ready_at < soonest && (slice->ready_at > poster->lane.now || has_window(poster, slice))) {
+            soonest = slice->ready_at;
+        }
+    }
+    return soonest;
+}
+
+int hte_poster_open(struct hte_poster *poster, struct hte_run *run, unsigned index)
+{
+    int error;
+
+    poster->run = run;
+    hte_ring_init(&poster->ready);
+    hte_router_init(&poster->router, (enum hte_policy)run->settings->policy, index);
+    hte_lane_init(&poster->lane, &hooks, run->settings, index);
+    error = hte_flows_open(&poster->flows, run->settings, index);
+    return error == HTE_OK ? hte_lane_open(&poster->lane, run->rails, run->refresh) : error;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HTE_POST_H_
+#define HTE_POST_H_
+
+/*
+ * A poster: what one thread posts with, and with what comes back. Slices that failed, or whose connection is not usable now, are READY and
+ * wait for their turn.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "hte_flow.h"
+#include "hte_route.h"
+#include "hte_run.h"
+#include "wire/hte_lane.h"
+
+struct hte_poster {
+    struct hte_run      *run;
+    struct hte_lane      lane;
+    struct hte_flows     flows;
+    struct hte_router    router;
+    struct hte_link_ring ready;
+    unsigned             n_ready;
+    _Atomic uint64_t     slices_retried;
+};
+
+int hte_poster_open(struct hte_poster *poster, struct hte_run *run, unsigned index);
+
+/* A slice that has just been cut: it is posted, or becomes READY, or ends. */
+void hte_post_slice(struct hte_poster *poster, struct hte_slice *slice);
+/* READY ones whose time has come. Returns how many. */
+unsigned hte_post_ready(struct hte_poster *poster);
+/* When the next of them can be posted; UINT64_MAX: when something else makes room. */
+uint64_t hte_post_due(struct hte_poster *poster);
+
+/* Canceled, or stopped: nothing more of it is posted. */
+bool hte_post_is_unwanted(const struct hte_poster *poster, const struct hte_piece *piece);
+/* The piece is FINAL. */
+void hte_post_piece_over(struct hte_poster *poster, struct hte_piece *piece);
+
+#endif

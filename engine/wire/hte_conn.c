@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "hte_conn.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "hte_status.h"
+#include "remote/hte_refresh.h"
+
+#define BACKOFF_NS     2000000ull   /* after the first breakdown; doubles */
+#define BACKOFF_MAX_NS 1000000000ull
+#define LOOK_NS        50000000ull
+
+static struct hte_link_ring *bucket_of(struct hte_lane *lane, const struct hte_segment *segment)
+{
+    return &lane->buckets[segment->slot % HTE_CONN_BUCKETS];
+}
+
+static bool is_of(const struct hte_conn *conn, const struct hte_segment *segment, const struct hte_view *view)
+{
+    return conn->segment == segment && conn->incarnation == view->incarnation;
+}
+
+static struct hte_conn *find(struct hte_lane *lane, const struct hte_segment *segment, const struct hte_view *view,
+                             unsigned rail, unsigned remote_rail)
+{
+    struct hte_link_ring *link, *bucket = bucket_of(lane, segment);
+    struct hte_conn *conn;
+
+    for (link = bucket->next; link != bucket; link = link->next) {
+        conn = HTE_OBJECT_OF(link, struct hte_conn, bucket_link);
+        if (conn->rail == rail && conn->remote_rail == remote_rail && is_of(conn, segment, view)) {
+            return conn;
+        }
+    }
+    return NULL;
+}
+
+static struct hte_conn *create(struct hte_lane *lane, struct hte_segment *segment, const struct hte_view *view,
+                               unsigned rail, unsigned remote_rail)
+{
+    struct hte_conn *conn = calloc(1, sizeof(*conn));
+    unsigned i;
+
+    if (conn == NULL) {
+        return NULL;
+    }
+    atomic_fetch_add(&segment->refs, 1);
+    conn->lane        = lane;
+    conn->segment     = segment;
+    conn->incarnation = view->incarnation;
+    conn->rail        = rail;
+    conn->remote_rail = remote_rail;
+    snprintf(conn->remote_device, sizeof(conn->remote_device), "%s", view->descriptor->devices[remote_rail].name);
+    for (i = 0; i < HTE_FLUSHES_MAX; ++i) {
+        conn->flush[i].conn = conn;
+    }
+    hte_ring_init(&conn->dirty_link);
+    hte_ring_init(&conn->broken_link);
+    hte_ring_init(&conn->posted);
+    hte_ring_init(&conn->orphans);
+    hte_ring_append(bucket_of(lane, segment), &conn->bucket_link);
+    pthread_mutex_lock(&lane->lock);
+    hte_ring_append(&lane->conns, &conn->link);
+    pthread_mutex_unlock(&lane->lock);
+    return conn;
+}
+
+struct hte_conn *hte_conn_get(struct hte_lane *lane, struct hte_segment *segment, const struct hte_view *view,
+                              unsigned rail, unsigned remote_rail)
+{
+    struct hte_conn *conn = find(lane, segment, view, rail, remote_rail);
+
+    return conn != NULL ? conn : create(lane, segment, view, rail, remote_rail);
+}
+
+static bool is_waiting(const struct hte_conn *conn)
+{
+    return conn->step == HTE_CONN_IDLE && conn->lane->now < conn->retry_at;
+}
+
+uint32_t hte_conns_unusable(struct hte_lane *lane, const struct hte_segment *segment, const struct hte_view *view)
+{
+    struct hte_link_ring *link, *bucket = bucket_of(lane, segment);
+    struct hte_conn *conn;
+    uint32_t mask = 0;
+
+    for (link = bucket->next; link != bucket; link = link->next) {
+        conn = HTE_OBJECT_OF(link, struct hte_conn, bucket_link);
+        if (is_of(conn, segment, view) && (conn->step > HTE_CONN_UP || is_waiting(conn))) {
+            mask |= 1u << conn->rail;
+        }
+    }
+    return mask;
+}
+
+/* ---- opening and breaking ---- */
+
+static void on_error(void *arg, ucp_ep_h ep, ucs_status_t status)
+{
+    (void)ep;
+    hte_conn_break(arg, hte_error_of_ucs(status));
+}
+
+/* Plain shared memory (UCX_TLS=sm) does not know error mode PEER: without it UCX does not notice a dead peer, and
+ * hte_conns_doubt() has to. */
+static ucs_status_t open_at(struct hte_conn *conn, const void *address)
+{
+    ucp_worker_h ucp = conn->lane->rail[conn->rail].ucp;
+    ucs_status_t status;
+    ucp_ep_params_t params = {
+        .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                      UCP_EP_PARAM_FIELD_ERR_HANDLER,
+        .address         = address,
+        .err_mode        = UCP_ERR_HANDLING_MODE_PEER,
+        .err_handler.cb  = on_error,
+        .err_handler.arg = conn,
+    };
+    if (!conn->is_unguarded) {
+        status = ucp_ep_create(ucp, &params, &conn->ep);
+        if (status != UCS_ERR_UNREACHABLE) {
+            return status;
+        }
+    }
+    params.err_mode    = UCP_ERR_HANDLING_MODE_NONE;
+    status             = ucp_ep_create(ucp, &params, &conn->ep);
+    conn->is_unguarded = status == UCS_OK;
+    if (conn->is_unguarded) {
+        hte_refresh_order(conn->lane->refresh, conn->segment); /* that somebody is there: see hte_refresh.c */
+    }
+    return status;
+}
+
+static ucs_status_t open_endpoint(struct hte_conn *conn, const struct hte_view *view)
+{
+    unsigned thread = conn->lane->index % view->threads;
+    void *address   = hte_blob_padded(&view->descriptor->workers[thread * view->rails + conn->remote_rail].address);
+    ucs_status_t status;
+
+    if (address == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    status = open_at(conn, address);
+    free(address);
+    return status;
+}
+
+void hte_conn_strike(struct hte_conn *conn)
+{
+    uint64_t backoff = BACKOFF_NS << (conn->strikes < 20 ? conn->strikes : 20);
+
+    hte_refresh_order(conn->lane->refresh, conn->segment); /* another process may have the name now */
+    ++conn->strikes;
+    conn->retry_at = conn->lane->now + (backoff < BACKOFF_MAX_NS ? backoff : BACKOFF_MAX_NS);
+}
+
+bool hte_conn_is_deserted(const struct hte_conn *conn)
+{
+    return (conn->step == HTE_CONN_IDLE || conn->step == HTE_CONN_LEFT) && conn->strikes > 0 &&
+           atomic_load(&conn->segment->is_deserted);
+}
+
+/* Somebody looks whether the target is there at all: a moment well spent, as a transport may take many seconds for that. */
+static bool awaits_news(const struct hte_conn *conn)
+{
+    return conn->strikes > 0 && atomic_load(&conn->segment->is_refreshing) &&
+           conn->lane->now < conn->retry_at + LOOK_NS;
+}
+
+bool hte_conn_is_hopeless(const struct hte_conn *conn)
+{
+    if (conn->step == HTE_CONN_LEFT) {
+        return true;
+    }
+    return conn->step == HTE_CONN_IDLE && conn->strikes > conn->lane->retry_count && conn->lane->now < conn->retry_at;
+}
+
+bool hte_conn_is_usable(struct hte_conn *conn, const struct hte_view *view)
+{
+    ucs_status_t status;
+
+    if (conn->step != HTE_CONN_IDLE) {
+        return conn->step == HTE_CONN_UP;
+    }
+    if (conn->lane->now < conn->retry_at || awaits_news(conn)) {
+        return false;
+    }
+    status = open_endpoint(conn, view);
+    if (status != UCS_OK) {
+        conn->error = hte_error_of_ucs(status);
+        hte_conn_strike(conn);
+        return false;
+    }
+    if (conn->strikes > 0) {
+        atomic_fetch_add_explicit(&conn->reconnects, 1, memory_order_relaxed);
+    }
+    conn->step = HTE_CONN_UP;
+    return true;
+}
+
+void hte_conn_break(struct hte_conn *conn, int error)
+{
+    if (conn->step == HTE_CONN_UP) {
+        conn->step  = HTE_CONN_BROKEN;
+        conn->error = error;
+        atomic_fetch_add_explicit(&conn->lane->ep_errors, 1, memory_order_relaxed);
+        hte_ring_append(&conn->lane->broken, &conn->broken_link);
+    }
+}
+
+void hte_conn_succeeded(struct hte_conn *conn)
+{
+    conn->strikes = 0;
+    conn->is_warm = true;
+}
+
+/* ---- the end ---- */
+
+static void on_close(void *request, ucs_status_t status, void *arg)
+{
+    struct hte_conn *conn = arg;
+
+    (void)status;
+    --conn->pending;
+    conn->closing = NULL;
+    if (request != NULL) {
+        ucp_request_free(request);
+    }
+}
+
+void hte_conn_close(struct hte_conn *conn, uint32_t flags)
+{
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
+        .cb.send      = on_close,
+        .user_data    = conn,
+        .flags        = flags,
+    };
+    ucs_status_ptr_t request;
+
+    hte_keys_put(conn->keys);
+    conn->keys    = NULL;
+    conn->is_warm = false;
+    ++conn->pending;
+    request = ucp_ep_close_nbx(conn->ep, &param);
+    if (UCS_PTR_IS_PTR(request)) {
+        conn->closing = request;
+    } else {
+        on_close(NULL, UCS_PTR_STATUS(request), conn);
+    }
+}
+
+void hte_conn_destroy(struct hte_conn *conn)
+{
+    pthread_mutex_lock(&conn->lane->lock);
+    hte_ring_remove(&conn->link);
+    pthread_mutex_unlock(&conn->lane->lock);
+    hte_ring_remove(&conn->bucket_link);
+    hte_ring_remove(&conn->dirty_link);
+    hte_keys_put(conn->keys);
+    hte_segment_put(conn->segment);
+    free(conn);
+}
