@@ -108,13 +108,22 @@ libhte_la_LDFLAGS  = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined
 
 bin_PROGRAMS += %D%/bench/hte_bench
 %C%_bench_hte_bench_SOURCES = \
+	%D%/bench/bench_base.c \
+	%D%/bench/bench_base.h \
+	%D%/bench/bench_engine.c \
+	%D%/bench/bench_engine.h \
 	%D%/bench/bench_options.c \
+	%D%/bench/bench_options.h \
 	%D%/bench/bench_pattern.c \
+	%D%/bench/bench_pattern.h \
 	%D%/bench/bench_plain.c \
+	%D%/bench/bench_plain.h \
 	%D%/bench/bench_report.c \
+	%D%/bench/bench_report.h \
 	%D%/bench/bench_run.c \
-	%D%/bench/hte_bench.c \
-	%D%/bench/hte_bench.h
+	%D%/bench/bench_run.h \
+	%D%/bench/bench_types.h \
+	%D%/bench/hte_bench.c
 %C%_bench_hte_bench_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
 %C%_bench_hte_bench_LDADD    = libhte.la $(UCX_LIBS) -lpthread
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "hte_bench.h"
+#include "bench_options.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "bench_base.h"
 
 #define BUFFER_DEFAULT (256ull << 20)
 
@@ -47,19 +48,6 @@ static const char help[] =
     "\n"
     "Sizes take K, M, G. Exit status 0: all requests completed and all bytes compared were right.\n";
 
-void die(const char *format, ...)
-{
-    va_list args;
-
-    fflush(stdout);
-    fputs("hte_bench: ", stderr);
-    va_start(args, format);
-    vfprintf(stderr, format, args);
-    va_end(args);
-    fputc('\n', stderr);
-    exit(2);
-}
-
 /* Digits, and maybe a unit; *end is what follows. False if it is none, or too large for 64 bits. */
 static bool read_size(const char *text, char **end, uint64_t *value)
 {
@@ -82,7 +70,7 @@ static bool read_size(const char *text, char **end, uint64_t *value)
     return true;
 }
 
-uint64_t parse_number(const char *name, const char *text, uint64_t min, uint64_t max)
+uint64_t option_number(const char *name, const char *text, uint64_t min, uint64_t max)
 {
     char *end;
     uint64_t value;
@@ -246,7 +234,7 @@ static void set(struct options *o, int id, char *value)
 
     switch (id) {
     case ID_BUFFER:
-        o->buffer_size = parse_number("buffer_size", value, 4096, 1ull << 46);
+        o->buffer_size = option_number("buffer_size", value, 4096, 1ull << 46);
         break;
     case ID_BLOCK:
         parse_sweep("block_size", value, 1ull << 40, &o->block);
@@ -258,10 +246,10 @@ static void set(struct options *o, int id, char *value)
         parse_sweep("threads", value, 256, &o->threads);
         break;
     case ID_ENGINE_THREADS:
-        o->engine_threads = parse_number("engine_threads", value, 1, ENGINE_THREADS_MAX);
+        o->engine_threads = option_number("engine_threads", value, 1, ENGINE_THREADS_MAX);
         break;
     case ID_DEPTH:
-        o->depth = parse_number("depth", value, 1, 64);
+        o->depth = option_number("depth", value, 1, 64);
         break;
     case ID_DURATION:
         o->duration = parse_seconds(value);
@@ -270,7 +258,7 @@ static void set(struct options *o, int id, char *value)
         o->unit = units[parse_choice("report_unit", value, units)];
         break;
     case ID_PRECISION:
-        o->precision = parse_number("report_precision", value, 0, 9);
+        o->precision = option_number("report_precision", value, 0, 9);
         break;
     case ID_CHECK:
         o->check = true;
@@ -279,7 +267,7 @@ static void set(struct options *o, int id, char *value)
         o->baseline = true;
         break;
     case ID_ROUNDS:
-        o->rounds = parse_number("rounds", value, 1, ROUNDS_MAX);
+        o->rounds = option_number("rounds", value, 1, ROUNDS_MAX);
         break;
     case ID_CSV:
         o->csv = true;
@@ -366,4 +354,30 @@ void options_parse(struct options *o, int argc, char **argv)
         die("--baseline cannot have devices 'rdma', which UCX does not know: name them, as in --device_name=mlx5_0:1,mlx5_1:1");
     }
     set_buffer_size(o);
+}
+
+const char *engine_text(const struct options *o, const char *key)
+{
+    struct hte_option_help help;
+    const char *value = "";
+    char name[64];
+    unsigned i;
+
+    for (i = 0; hte_option_help(i, &help) == HTE_OK; ++i) {
+        value = strcmp(help.key, key) == 0 ? help.value : value;
+    }
+    snprintf(name, sizeof(name), "HTE_%s", key);
+    for (i = 0; name[i] != '\0'; ++i) {
+        name[i] = (char)toupper((unsigned char)name[i]);
+    }
+    value = getenv(name) != NULL ? getenv(name) : value;
+    for (i = 0; i < o->n_engine; ++i) {
+        value = strcmp(o->engine[i].key, key) == 0 ? o->engine[i].value : value;
+    }
+    return value;
+}
+
+uint64_t engine_number(const struct options *o, const char *key)
+{
+    return option_number(key, engine_text(o, key), 0, UINT64_MAX);
 }

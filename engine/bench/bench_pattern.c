@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Bytes that a comparison knows again. A block may have any length and begin anywhere: words are copied, never stored through a
  * pointer, and the last one may be a part. */
-#include "hte_bench.h"
+#include "bench_pattern.h"
 
 #include <string.h>
 

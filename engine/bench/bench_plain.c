@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What UCX does without the engine: a loop of ucp_put_nbx() or ucp_get_nbx() per thread, as many bytes under way as the
  * engine has, one flush at the end. Both sides wait as the engine's threads do. */
-#include "hte_bench.h"
+#include "bench_plain.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -11,6 +11,9 @@
 #include <unistd.h>
 
 #include <ucp/api/ucp.h>
+
+#include "bench_base.h"
+#include "bench_options.h"
 
 #define BLOB_MAX 65536
 #define POLL     20e-6 /* seconds without success before it sleeps: the engine's option poll_us */

@@ -1,21 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "hte_bench.h"
+#include "bench_report.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Results that nobody can read are no success. */
-void flush_output(void)
-{
-    if (fflush(stdout) != 0) {
-        die("cannot write to standard output: %s", strerror(errno));
-    }
-    if (ferror(stdout)) { /* of a line that did not fit the buffer */
-        die("cannot write to standard output");
-    }
-}
+#include "bench_base.h"
 
 static int by_value(const void *a, const void *b)
 {

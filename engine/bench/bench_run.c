@@ -2,7 +2,7 @@
 /* The timed part: threads that keep `depth` batches each under way, and the comparison of bytes. With --check, all threads
  * prepare a round of batches, are timed together as they move it, and compare it; so only the batches that were asked for are
  * timed, and each is compared. */
-#include "hte_bench.h"
+#include "bench_run.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -10,6 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "bench_base.h"
+#include "bench_pattern.h"
+#include "bench_report.h"
 
 #define SAMPLES_MAX    (1u << 20)
 #define SAMPLE_BYTES   (16ull << 20) /* compared afterwards, per thread, ... */
@@ -78,8 +82,8 @@ static hte_batch_t submit(struct thread *t, size_t offset, int opcode)
     hte_batch_t batch;
 
     make_requests(t, offset, opcode);
-    must(hte_batch_alloc(t->engine, t->point->batch, &batch), "allocate a batch");
-    must(hte_batch_submit(t->engine, batch, t->requests, t->point->batch), "submit");
+    must_do(hte_batch_alloc(t->engine, t->point->batch, &batch), "allocate a batch");
+    must_do(hte_batch_submit(t->engine, batch, t->requests, t->point->batch), "submit");
     return batch;
 }
 
@@ -89,7 +93,7 @@ static void count_failures(struct thread *t, hte_batch_t batch)
     uint64_t i;
 
     for (i = 0; i < t->point->batch; ++i) {
-        must(hte_request_status(t->engine, batch, i, &status), "status");
+        must_do(hte_request_status(t->engine, batch, i, &status), "status");
         t->failed += status.code != HTE_COMPLETED;
     }
 }
@@ -99,11 +103,11 @@ static uint64_t await(struct thread *t, hte_batch_t batch)
 {
     struct hte_batch_status status;
 
-    must(hte_batch_wait(t->engine, batch, -1, &status), "wait");
+    must_do(hte_batch_wait(t->engine, batch, -1, &status), "wait");
     if (status.code != HTE_COMPLETED) {
         count_failures(t, batch);
     }
-    must(hte_batch_free(t->engine, batch), "free a batch");
+    must_do(hte_batch_free(t->engine, batch), "free a batch");
     return status.transferred;
 }
 
@@ -150,7 +154,7 @@ static uint64_t slices_posted(struct hte_engine *engine)
 {
     struct hte_counters counters = {.size = sizeof(counters)};
 
-    must(hte_counters(engine, &counters), "counters");
+    must_do(hte_counters(engine, &counters), "counters");
     return counters.slices_posted;
 }
 

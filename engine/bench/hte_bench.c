@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Throughput and latency of the batch engine: modes, sweep, and the processes of mode self. */
-#include "hte_bench.h"
-
-#include <ctype.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,112 +7,20 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "bench_base.h"
+#include "bench_engine.h"
+#include "bench_options.h"
+#include "bench_plain.h"
+#include "bench_report.h"
+#include "bench_run.h"
 
 struct child {
     pid_t pid;
     int   to, from;
 };
-
-void must(int error, const char *what)
-{
-    if (error != HTE_OK) {
-        die("%s: %s (%s)", what, hte_error_string(error), hte_error_detail());
-    }
-}
-
-double now_seconds(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
-
-double cpu_seconds(void)
-{
-    struct rusage usage;
-
-    getrusage(RUSAGE_SELF, &usage);
-    return (double)usage.ru_utime.tv_sec + (double)usage.ru_utime.tv_usec * 1e-6 + (double)usage.ru_stime.tv_sec +
-           (double)usage.ru_stime.tv_usec * 1e-6;
-}
-
-/* ---- engines ---- */
-
-static struct hte_engine *open_engine(const struct options *o, uint64_t threads, char **buffer)
-{
-    char text[24];
-    struct hte_option options[OPTIONS_MAX + 1];
-    struct hte_config config = {
-        .size = sizeof(config), .metadata = o->metadata, .name = o->name, .bind_host = o->bind_host,
-        .options = options, .n_options = o->n_engine + 1};
-    struct hte_memory memory = {.length = o->buffer_size};
-    struct hte_engine *engine;
-
-    threads = threads < ENGINE_THREADS_MAX ? threads : ENGINE_THREADS_MAX;
-    snprintf(text, sizeof(text), "%llu", (unsigned long long)(o->engine_threads != 0 ? o->engine_threads : threads));
-    options[0] = (struct hte_option){.key = "threads", .value = text};
-    memcpy(&options[1], o->engine, o->n_engine * sizeof(options[0]));
-    must(hte_create(&config, &engine), "create the engine");
-    memory.addr = mmap(NULL, o->buffer_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory.addr == MAP_FAILED) {
-        die("no memory for --buffer_size=%llu", (unsigned long long)o->buffer_size);
-    }
-    memset(memory.addr, 1, o->buffer_size);
-    must(hte_memory_register(engine, &memory), "register memory");
-    *buffer = memory.addr;
-    return engine;
-}
-
-struct hte_engine *initiator_open(const struct options *options, uint64_t threads, char **buffer)
-{
-    return open_engine(options, threads, buffer);
-}
-
-static void wait_for_signal(void)
-{
-    sigset_t set;
-    int number;
-
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigwait(&set, &number);
-}
-
-static void block_signals(void)
-{
-    sigset_t set;
-
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-}
-
-void run_target(const struct options *o, int ready_fd, int stop_fd)
-{
-    char name[HTE_NAME_MAX + 1] = "", *buffer, byte;
-    struct hte_engine *engine;
-
-    if (stop_fd < 0) {
-        block_signals(); /* before the engine's threads are made, which inherit it */
-    }
-    engine = open_engine(o, o->threads.values[o->threads.count - 1], &buffer);
-    must(hte_local_name(engine, name, sizeof(name)), "name");
-    if (stop_fd < 0) {
-        printf("segment %s\n", name);
-        flush_output();
-        wait_for_signal();
-    } else if (write(ready_fd, name, sizeof(name)) != sizeof(name) || read(stop_fd, &byte, 1) < 0) {
-        die("the initiator is gone");
-    }
-    hte_destroy(engine);
-}
 
 /* ---- child processes of mode self ---- */
 
@@ -237,38 +142,12 @@ static uint64_t find_remote(struct hte_engine *engine, hte_segment_t segment, ui
     struct hte_buffer buffer;
     size_t count = 1;
 
-    must(hte_segment_buffers(engine, segment, &buffer, &count), "look at the segment");
+    must_do(hte_segment_buffers(engine, segment, &buffer, &count), "look at the segment");
     if (count < 1 || buffer.length < size) {
         die("the target's buffer has %llu bytes, less than the %llu here: give both sides the same --buffer_size",
             (unsigned long long)(count < 1 ? 0 : buffer.length), (unsigned long long)size);
     }
     return buffer.addr;
-}
-
-const char *engine_text(const struct options *o, const char *key)
-{
-    struct hte_option_help help;
-    const char *value = "";
-    char name[64];
-    unsigned i;
-
-    for (i = 0; hte_option_help(i, &help) == HTE_OK; ++i) {
-        value = strcmp(help.key, key) == 0 ? help.value : value;
-    }
-    snprintf(name, sizeof(name), "HTE_%s", key);
-    for (i = 0; name[i] != '\0'; ++i) {
-        name[i] = (char)toupper((unsigned char)name[i]);
-    }
-    value = getenv(name) != NULL ? getenv(name) : value;
-    for (i = 0; i < o->n_engine; ++i) {
-        value = strcmp(o->engine[i].key, key) == 0 ? o->engine[i].value : value;
-    }
-    return value;
-}
-
-uint64_t engine_number(const struct options *o, const char *key)
-{
-    return parse_number(key, engine_text(o, key), 0, UINT64_MAX);
 }
 
 static void measure_engine(const struct options *o, char **argv, const struct point *point, struct result *result)
@@ -287,8 +166,8 @@ static void measure_engine(const struct options *o, char **argv, const struct po
         snprintf(name, sizeof(name), "%s", o->segment);
     }
     engine = initiator_open(o, point->threads, &buffer);
-    must(hte_segment_open(engine, name, &segment), "open the segment");
-    must(hte_segment_warm(engine, segment, 30000), "connect");
+    must_do(hte_segment_open(engine, name, &segment), "open the segment");
+    must_do(hte_segment_warm(engine, segment, 30000), "connect");
     run_point(o, engine, buffer, segment, find_remote(engine, segment, o->buffer_size), point, result);
     hte_destroy(engine);
     munmap(buffer, o->buffer_size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "hte_meta_internal.h"
+#include "hte_meta_segment.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -8,130 +8,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "hte_json.h"
-#include "hte_seal.h"
+#include "hte_meta_ask.h"
+#include "hte_meta_entry.h"
+#include "hte_meta_state.h"
 
 #define ALIVE_MS 1000 /* that a namesake gets to show that it lives */
-
-/* ---- keys and values ---------------------------------------------------------------- */
-
-static int make_key(const struct hte_meta *meta, const char *kind, const char *segment,
-                    char key[HTE_STORE_KEY_MAX + 1], struct hte_why *why)
-{
-    int length = snprintf(key, HTE_STORE_KEY_MAX + 1, "mooncake/%s%s%s/%s", meta->cluster,
-                          meta->cluster[0] != '\0' ? "/" : "", kind, segment);
-
-    if (length > HTE_STORE_KEY_MAX) {
-        return hte_why_set(why, HTE_ERR_INVALID_ARGUMENT, "segment name '%.64s...' is too long", segment);
-    }
-    return 0;
-}
-
-static int put_sealed(struct hte_meta *meta, const char *kind, const char *text, struct hte_why *why)
-{
-    char key[HTE_STORE_KEY_MAX + 1], *sealed;
-    int ret = make_key(meta, kind, meta->name, key, why);
-
-    if (ret == 0) {
-        ret = hte_seal_close(meta->secret, key, text, &sealed, why);
-    }
-    if (ret == 0) {
-        ret = hte_store_put(meta->store, key, sealed, why);
-        free(sealed);
-    }
-    return ret;
-}
-
-static int get_sealed(struct hte_meta *meta, const char *kind, const char *segment, char **text, struct hte_why *why)
-{
-    char key[HTE_STORE_KEY_MAX + 1], *sealed;
-    int ret = make_key(meta, kind, segment, key, why);
-
-    if (ret == 0) {
-        ret = hte_store_get(meta->store, key, &sealed, why);
-    }
-    if (ret == 0) {
-        ret = hte_seal_open(meta->secret, key, sealed, text, why);
-        free(sealed);
-    }
-    return ret;
-}
-
-static int remove_key(struct hte_meta *meta, const char *kind, struct hte_why *why)
-{
-    char key[HTE_STORE_KEY_MAX + 1];
-    int ret = make_key(meta, kind, meta->name, key, why);
-
-    return ret != 0 ? ret : hte_store_remove(meta->store, key, why);
-}
-
-/* ---- where a process answers ----------------------------------------------------------- */
-
-static int put_address(struct hte_meta *meta, struct hte_why *why)
-{
-    char host[HTE_HOST_MAX + 1], *text;
-    uint16_t port;
-    json_t *json;
-    int ret = hte_net_split(meta->address, host, &port, why);
-
-    if (ret != 0) {
-        return ret;
-    }
-    json = json_pack("{s:s, s:i}", "ip_or_host_name", host, "rpc_port", (int)port);
-    text = json != NULL ? json_dumps(json, JSON_COMPACT) : NULL;
-    json_decref(json);
-    if (text == NULL) {
-        return hte_why_set(why, HTE_ERR_MEMORY, "no memory for an address");
-    }
-    ret = put_sealed(meta, "rpc_meta", text, why);
-    free(text);
-    return ret;
-}
-
-static int parse_address(const char *text, char address[HTE_ADDRESS_TEXT_MAX], struct hte_why *why)
-{
-    struct hte_json_at at = { .list = NULL };
-    const char *host;
-    uint64_t port;
-    int ret = hte_json_parse(text, strlen(text), &at.object, why);
-
-    if (ret != 0) {
-        return ret;
-    }
-    ret = hte_json_text(&at, "ip_or_host_name", HTE_HOST_MAX, &host, why);
-    if (ret == 0) {
-        ret = hte_json_uint(&at, "rpc_port", UINT16_MAX, &port, why);
-    }
-    if (ret == 0) {
-        hte_net_join(host, (uint16_t)port, address);
-    }
-    json_decref(at.object);
-    return ret;
-}
-
-int hte_meta_locate(struct hte_meta *meta, const char *segment, char address[HTE_ADDRESS_TEXT_MAX],
-                    struct hte_why *why)
-{
-    char *text;
-    int ret;
-
-    if (meta->store == NULL) {
-        if (strlen(segment) >= HTE_ADDRESS_TEXT_MAX) {
-            return hte_why_set(why, HTE_ERR_INVALID_ARGUMENT, "segment '%.64s...': host:port is expected", segment);
-        }
-        strcpy(address, segment);
-        return 0;
-    }
-    ret = get_sealed(meta, "rpc_meta", segment, &text, why);
-    if (ret == HTE_ERR_UNKNOWN_SEGMENT) {
-        return hte_why_set(why, ret, "%s knows no segment '%.200s'", hte_store_url(meta->store), segment);
-    }
-    if (ret == 0) {
-        ret = parse_address(text, address, why);
-        free(text);
-    }
-    return ret;
-}
 
 /* ---- publishing ------------------------------------------------------------------------- */
 
@@ -171,10 +52,10 @@ static int fill_store(struct hte_meta *meta, const char *json, struct hte_why *w
     }
     if (ret == 0) {
         meta->claimed = true;
-        ret           = put_sealed(meta, "ram", json, why);
+        ret           = hte_meta_put(meta, "ram", json, why);
     }
     if (ret == 0) {
-        ret = put_address(meta, why);
+        ret = hte_meta_put_address(meta, why);
     }
     return ret;
 }
@@ -240,8 +121,8 @@ int hte_meta_withdraw(struct hte_meta *meta, struct hte_why *why)
     meta->published = NULL;
     pthread_mutex_unlock(&meta->lock);
     if (meta->store != NULL && was_published) {
-        ret  = remove_key(meta, "rpc_meta", why);
-        also = ret == 0 ? remove_key(meta, "ram", why) : 0;
+        ret  = hte_meta_remove(meta, "rpc_meta", why);
+        also = ret == 0 ? hte_meta_remove(meta, "ram", why) : 0;
         ret  = ret != 0 ? ret : also;
     }
     pthread_mutex_unlock(&meta->store_turn);
@@ -259,7 +140,7 @@ static int fetch_text(struct hte_meta *meta, const char *segment, char **text, s
         ret = hte_meta_locate(meta, segment, address, why);
         return ret != 0 ? ret : hte_meta_ask(&meta->client, address, HTE_ASK_METADATA, segment, text, why);
     }
-    ret = get_sealed(meta, "ram", segment, text, why);
+    ret = hte_meta_get(meta, "ram", segment, text, why);
     if (ret == HTE_ERR_UNKNOWN_SEGMENT) {
         hte_why_set(why, ret, "%s knows no segment '%.200s'", hte_store_url(meta->store), segment);
     }

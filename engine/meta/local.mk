@@ -23,11 +23,18 @@ libhte_meta_la_SOURCES = \
 	%D%/hte_json.h \
 	%D%/hte_message.c \
 	%D%/hte_message.h \
-	%D%/hte_meta.c \
 	%D%/hte_meta.h \
+	%D%/hte_meta_answer.c \
+	%D%/hte_meta_answer.h \
+	%D%/hte_meta_ask.c \
+	%D%/hte_meta_ask.h \
 	%D%/hte_meta_call.c \
-	%D%/hte_meta_internal.h \
+	%D%/hte_meta_entry.c \
+	%D%/hte_meta_entry.h \
+	%D%/hte_meta_life.c \
 	%D%/hte_meta_segment.c \
+	%D%/hte_meta_segment.h \
+	%D%/hte_meta_state.h \
 	%D%/hte_net.c \
 	%D%/hte_net.h \
 	%D%/hte_seal.c \

@@ -12,7 +12,7 @@
 
 #include "hte_frame.h"
 #include "hte_hmac.h"
-#include "hte_meta_internal.h"
+#include "hte_meta_state.h"
 
 #define READ_MS 3000 /* long enough for a machine that is busy with other things */
 

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "hte_meta_internal.h"
-
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +6,9 @@
 #include <time.h>
 
 #include "hte_hmac.h"
+#include "hte_meta_answer.h"
+#include "hte_meta_segment.h"
+#include "hte_meta_state.h"
 #include "hte_session.h"
 
 #define CONNECT_MS  5000

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef HTE_META_INTERNAL_H_
-#define HTE_META_INTERNAL_H_
+#ifndef HTE_META_STATE_H_
+#define HTE_META_STATE_H_
 
-/* What the files of hte_meta share: life (hte_meta.c), segments (hte_meta_segment.c), calls (hte_meta_call.c). */
+/* What is behind hte_meta.h: shared by the files hte_meta_*.c. */
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "hte_client.h"
@@ -37,17 +38,5 @@ struct hte_meta {
     pthread_t       refresher;
     pthread_cond_t  wake;              /* `stopping` was set */
 };
-
-/* Of hte_meta_call.c: the server's door, arg = struct hte_meta. */
-void hte_meta_answer(void *arg, const struct hte_ask *request, struct hte_reply *reply);
-/* One exchange with the process at `address`; the peer's error is this function's. *payload is the caller's. */
-int hte_meta_ask(const struct hte_client_options *options, const char *address,
-                 enum hte_ask_type type, const char *request, char **payload, struct hte_why *why);
-
-/* Of hte_meta_segment.c. */
-int hte_meta_locate(struct hte_meta *meta, const char *segment, char address[HTE_ADDRESS_TEXT_MAX],
-                    struct hte_why *why);
-/* The thread that keeps the store filled. */
-int hte_meta_start_refresher(struct hte_meta *meta, struct hte_why *why);
 
 #endif
