@@ -1,8 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The batch transfer engine: libhte.so over public UCP = core/ (pure) + meta/ (descriptors, stores, handshake)
-# + what is here. hte.h is all that is installed of its headers.
+# The batch transfer engine: libhte.so over public UCP, in rooms (scripts/walls/engine says which may see which).
+# hte.h is all that is installed of its headers.
 
-EXTRA_DIST += %D%/include/hte.h
+EXTRA_DIST += %D%/include/hte.h \
+	%D%/api/README.md \
+	%D%/base/README.md \
+	%D%/core/README.md \
+	%D%/job/README.md \
+	%D%/local/README.md \
+	%D%/meta/README.md \
+	%D%/remote/README.md \
+	%D%/run/README.md \
+	%D%/wire/README.md
 
 if HAVE_JANSSON
 noinst_LTLIBRARIES += libhte_core.la

@@ -125,7 +125,13 @@ static enum hte_outlook outlook(struct hte_lane *lane, const struct hte_segment 
     return flow->is_stalled || !hte_ring_is_empty(&flows->active) ? HTE_OUTLOOK_MORE : HTE_OUTLOOK_DRY;
 }
 
-static const struct hte_lane_hooks hooks = {.let_go = on_let_go, .over = on_over, .outlook = outlook};
+static void on_doubt(struct hte_lane *lane, struct hte_segment *segment)
+{
+    hte_refresh_order(poster_of(lane)->run->refresh, segment);
+}
+
+static const struct hte_lane_hooks hooks = {
+    .let_go = on_let_go, .over = on_over, .outlook = outlook, .doubt = on_doubt};
 
 /* A slice that is with nobody ends. */
 static void drop(struct hte_poster *poster, struct hte_slice *slice, int error)
@@ -264,5 +270,5 @@ int hte_poster_open(struct hte_poster *poster, struct hte_run *run, unsigned ind
     hte_router_init(&poster->router, (enum hte_policy)run->settings->policy, index);
     hte_lane_init(&poster->lane, &hooks, run->settings, index);
     error = hte_flows_open(&poster->flows, run->settings, index);
-    return error == HTE_OK ? hte_lane_open(&poster->lane, run->rails, run->refresh) : error;
+    return error == HTE_OK ? hte_lane_open(&poster->lane, run->rails) : error;
 }

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "hte_status.h"
-#include "remote/hte_refresh.h"
 
 #define BACKOFF_NS     2000000ull   /* after the first breakdown; doubles */
 #define BACKOFF_MAX_NS 1000000000ull
@@ -96,6 +95,11 @@ uint32_t hte_conns_unusable(struct hte_lane *lane, const struct hte_segment *seg
 
 /* ---- opening and breaking ---- */
 
+static void doubt(struct hte_conn *conn)
+{
+    conn->lane->hooks->doubt(conn->lane, conn->segment);
+}
+
 static void on_error(void *arg, ucp_ep_h ep, ucs_status_t status)
 {
     (void)ep;
@@ -126,7 +130,7 @@ static ucs_status_t open_at(struct hte_conn *conn, const void *address)
     status             = ucp_ep_create(ucp, &params, &conn->ep);
     conn->is_unguarded = status == UCS_OK;
     if (conn->is_unguarded) {
-        hte_refresh_order(conn->lane->refresh, conn->segment); /* that somebody is there: see hte_refresh.c */
+        doubt(conn); /* that somebody is there: see remote/hte_refresh.c */
     }
     return status;
 }
@@ -149,7 +153,7 @@ void hte_conn_strike(struct hte_conn *conn)
 {
     uint64_t backoff = BACKOFF_NS << (conn->strikes < 20 ? conn->strikes : 20);
 
-    hte_refresh_order(conn->lane->refresh, conn->segment); /* another process may have the name now */
+    doubt(conn); /* another process may have the name now */
     ++conn->strikes;
     conn->retry_at = conn->lane->now + (backoff < BACKOFF_MAX_NS ? backoff : BACKOFF_MAX_NS);
 }

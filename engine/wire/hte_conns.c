@@ -3,7 +3,6 @@
 
 #include "hte_op.h"
 #include "hte_orphan.h"
-#include "remote/hte_refresh.h"
 
 #define DOUBT_NS 1000000000ull /* so long is no answer a reason to look for the peer's process */
 
@@ -131,7 +130,7 @@ void hte_conns_doubt(struct hte_lane *lane)
     for (link = lane->conns.next; link != &lane->conns; link = link->next) {
         conn = HTE_OBJECT_OF(link, struct hte_conn, link);
         if (conn->is_unguarded && takes_long(conn)) {
-            hte_refresh_order(lane->refresh, conn->segment);
+            lane->hooks->doubt(lane, conn->segment);
             if (has_nobody(conn)) {
                 hte_conn_break(conn, HTE_ERR_DEAD_PEER);
             }

@@ -48,13 +48,12 @@ void hte_lane_init(struct hte_lane *lane, const struct hte_lane_hooks *hooks, co
     pthread_mutex_init(&lane->lock, NULL);
 }
 
-int hte_lane_open(struct hte_lane *lane, struct hte_rails *rails, struct hte_refresh *refresh)
+int hte_lane_open(struct hte_lane *lane, struct hte_rails *rails)
 {
     unsigned i;
     int error = HTE_OK;
 
-    lane->rails   = rails;
-    lane->refresh = refresh;
+    lane->rails = rails;
     for (i = 0; i < rails->count && error == HTE_OK; ++i) {
         error = open_rail(lane, i);
     }

@@ -24,7 +24,6 @@
 
 struct hte_lane;
 struct hte_op;
-struct hte_refresh;
 struct hte_segment;
 
 /* What the thread is going to post to a segment. */
@@ -41,6 +40,8 @@ struct hte_lane_hooks {
     /* COMPLETE, RETRY or GIVE_UP, and why; the connection has forgotten it. */
     void (*over)(struct hte_lane *lane, struct hte_op *op, enum hte_slice_action action, int error);
     enum hte_outlook (*outlook)(struct hte_lane *lane, const struct hte_segment *segment);
+    /* Something is wrong with its process, maybe: what is known of it should be fetched anew. */
+    void (*doubt)(struct hte_lane *lane, struct hte_segment *segment);
 };
 
 struct hte_lane_rail {
@@ -57,7 +58,6 @@ struct hte_lane_rail {
 struct hte_lane {
     const struct hte_lane_hooks *hooks;
     struct hte_rails      *rails;
-    struct hte_refresh    *refresh;
     uint64_t               window, retry_count; /* of the settings */
     unsigned               index, n_rails;
     struct hte_lane_rail   rail[HTE_RAILS_MAX];
@@ -75,7 +75,7 @@ struct hte_lane {
 /* What does not fail, so that cleanup may be called from here on. */
 void hte_lane_init(struct hte_lane *lane, const struct hte_lane_hooks *hooks, const struct hte_settings *settings,
                    unsigned index);
-int hte_lane_open(struct hte_lane *lane, struct hte_rails *rails, struct hte_refresh *refresh);
+int hte_lane_open(struct hte_lane *lane, struct hte_rails *rails);
 /* Ends UCX's workers: connections let go of their keys before, and of what they have posted afterwards. */
 void hte_lane_close(struct hte_lane *lane);
 void hte_lane_cleanup(struct hte_lane *lane);
