@@ -183,7 +183,7 @@ hte_fixture = %D%/test/fixture.c %D%/test/fixture.h %D%/test/target.c %D%/test/t
 
 # replaces functions of UCP by its own: see there
 %C%_test_test_doors_SOURCES  = %D%/test/test_doors.c %D%/test/doors.c %D%/test/doors.h $(hte_fixture)
-%C%_test_test_doors_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/engine/include $(CMOCKA_CFLAGS) $(UCX_CFLAGS)
+%C%_test_test_doors_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/engine $(CMOCKA_CFLAGS) $(UCX_CFLAGS)
 %C%_test_test_doors_LDADD    = libhte.la libhte_meta.la $(JANSSON_LIBS) $(CMOCKA_LIBS) $(UCX_LIBS) -lpthread
 
 # run by hand, for minutes: see engine/test/million.c; `make check` has a short form in test_engine

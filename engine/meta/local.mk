@@ -58,7 +58,7 @@ libhte_meta_la_SOURCES = \
 	engine/base/hte_why.c \
 	engine/base/hte_why.h
 
-hte_meta_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/engine -I$(top_srcdir)/engine/include -I$(srcdir)/%D%
+hte_meta_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/engine -I$(srcdir)/%D%
 
 libhte_meta_la_CPPFLAGS = $(hte_meta_cppflags) \
 	$(JANSSON_CFLAGS) $(LIBCRYPTO_CFLAGS) $(LIBCURL_CFLAGS) $(HIREDIS_CFLAGS)
