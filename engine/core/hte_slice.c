@@ -26,11 +26,6 @@ static enum hte_slice_action fail(struct hte_slice_state *slice, int rail)
     return enter(slice, HTE_SLICE_READY, HTE_SLICE_RETRY);
 }
 
-bool hte_slice_is_with_ucx(const struct hte_slice_state *slice)
-{
-    return slice->step == HTE_SLICE_POSTED || slice->step == HTE_SLICE_SEEN;
-}
-
 static bool is_out(const struct hte_slice_state *slice)
 {
     return hte_slice_is_with_ucx(slice) || slice->step == HTE_SLICE_SENT;

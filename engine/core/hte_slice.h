@@ -54,7 +54,11 @@ struct hte_slice_state {
 
 void hte_slice_init(struct hte_slice_state *slice, bool is_write, unsigned max_fails);
 /* UCX uses the local memory, and has a request for it. */
-bool hte_slice_is_with_ucx(const struct hte_slice_state *slice);
+static inline bool hte_slice_is_with_ucx(const struct hte_slice_state *slice)
+{
+    return slice->step == HTE_SLICE_POSTED || slice->step == HTE_SLICE_SEEN;
+}
+
 /* `rail`: with FAIL, the one it was posted on. */
 enum hte_slice_action hte_slice_on(struct hte_slice_state *slice, enum hte_slice_event event, int rail);
 

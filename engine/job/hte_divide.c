@@ -3,11 +3,12 @@
 
 uint32_t hte_divide_count(const struct hte_division *division, const struct hte_task *task)
 {
-    uint64_t pieces = task->length / division->split_size;
+    uint64_t pieces;
 
-    if (task->segment == NULL || pieces <= 1) {
+    if (hte_divide_is_one(division, task)) {
         return 1;
     }
+    pieces = task->length / division->split_size;
     return (uint32_t)(pieces < division->max ? pieces : division->max);
 }
 
@@ -20,8 +21,8 @@ static void add_piece(struct hte_task *task, struct hte_piece *piece, uint64_t o
 }
 
 /* Parts are whole slices, but for the last. */
-struct hte_piece *hte_divide(const struct hte_division *division, struct hte_task *task, struct hte_piece *extra,
-                             struct hte_link_ring *pieces)
+static struct hte_piece *divide(const struct hte_division *division, struct hte_task *task, struct hte_piece *extra,
+                                struct hte_link_ring *pieces)
 {
     uint32_t i, count = hte_divide_count(division, task);
     uint64_t slice = division->slice_size, offset = 0;
@@ -35,5 +36,16 @@ struct hte_piece *hte_divide(const struct hte_division *division, struct hte_tas
         length = i + 1 == count ? task->length - offset : share;
         add_piece(task, i == 0 ? &task->first : extra++, offset, length, pieces);
     }
+    return extra;
+}
+
+struct hte_piece *hte_divide(const struct hte_division *division, struct hte_task *task, struct hte_piece *extra,
+                             struct hte_link_ring *pieces)
+{
+    if (!hte_divide_is_one(division, task)) {
+        return divide(division, task, extra, pieces);
+    }
+    atomic_init(&task->pieces, 1);
+    add_piece(task, &task->first, 0, task->length, pieces);
     return extra;
 }

@@ -61,36 +61,18 @@ struct hte_slice *hte_flow_take_slice(struct hte_flows *flows, struct hte_flow *
         slice = HTE_OBJECT_OF(flows->free.next, struct hte_slice, op.link);
         hte_ring_remove(&slice->op.link);
     }
+    slice->flow = flow;
     return slice;
 }
 
-void hte_flow_count(struct hte_flows *flows, struct hte_flow *flow, const struct hte_slice *slice)
-{
-    flows->out += slice->op.units;
-    flow->out += slice->op.units;
-}
-
-void hte_flow_put_slice(struct hte_flows *flows, struct hte_flow *flow, struct hte_slice *slice)
+void hte_flow_put_slice(struct hte_flows *flows, struct hte_slice *slice)
 {
     flows->out -= slice->op.units;
-    flow->out -= slice->op.units;
+    slice->flow->out -= slice->op.units;
     flows->is_sated = false;
-    if (slice != &flow->reserve) {
+    if (slice != &slice->flow->reserve) {
         hte_ring_append(&flows->free, &slice->op.link);
     }
-}
-
-void hte_flow_give(struct hte_flows *flows, struct hte_flow *flow, const struct hte_slice *slice)
-{
-    flows->with_ucx += slice->op.units;
-    flow->with_ucx += slice->op.units;
-}
-
-void hte_flow_let_go(struct hte_flows *flows, struct hte_flow *flow, const struct hte_slice *slice)
-{
-    flows->with_ucx -= slice->op.units;
-    flow->with_ucx -= slice->op.units;
-    flows->is_sated = false;
 }
 
 /* ---- pieces ---- */

@@ -61,11 +61,27 @@ uint64_t hte_flow_room(const struct hte_flows *flows, const struct hte_flow *flo
 
 /* A slice to be cut, for hte_flow_count() when it is known how many units it has. */
 struct hte_slice *hte_flow_take_slice(struct hte_flows *flows, struct hte_flow *flow);
-void hte_flow_count(struct hte_flows *flows, struct hte_flow *flow, const struct hte_slice *slice);
-void hte_flow_put_slice(struct hte_flows *flows, struct hte_flow *flow, struct hte_slice *slice);
+void hte_flow_put_slice(struct hte_flows *flows, struct hte_slice *slice);
+
+static inline void hte_flow_count(struct hte_flows *flows, const struct hte_slice *slice)
+{
+    flows->out += slice->op.units;
+    slice->flow->out += slice->op.units;
+}
+
 /* UCX gets a slice, and has let go of it. */
-void hte_flow_give(struct hte_flows *flows, struct hte_flow *flow, const struct hte_slice *slice);
-void hte_flow_let_go(struct hte_flows *flows, struct hte_flow *flow, const struct hte_slice *slice);
+static inline void hte_flow_give(struct hte_flows *flows, const struct hte_slice *slice)
+{
+    flows->with_ucx += slice->op.units;
+    slice->flow->with_ucx += slice->op.units;
+}
+
+static inline void hte_flow_let_go(struct hte_flows *flows, const struct hte_slice *slice)
+{
+    flows->with_ucx -= slice->op.units;
+    slice->flow->with_ucx -= slice->op.units;
+    flows->is_sated = false;
+}
 
 /* A piece to cut; and nothing more is cut of it: out of its flow, or whatever list it is in. */
 void hte_flows_add(struct hte_flows *flows, struct hte_piece *piece);

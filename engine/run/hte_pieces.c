@@ -47,7 +47,7 @@ static void measure(struct hte_poster *poster, struct hte_flow *flow, struct hte
     slice->op.length = hte_cut(piece->state.left, size, settings->fragment_size,
                                piece->local_end - (uint64_t)slice->op.local, remote_left(piece, slice->op.remote));
     slice->op.units  = (uint32_t)hte_cut_units(slice->op.length, size, settings->slice_size, settings->fragment_size);
-    hte_flow_count(&poster->flows, flow, slice);
+    hte_flow_count(&poster->flows, slice);
 }
 
 static void cut(struct hte_poster *poster, struct hte_piece *piece)

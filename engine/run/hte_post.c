@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "hte_post.h"
 
-#include "job/hte_batch.h"
 #include "wire/hte_conn.h"
 #include "wire/hte_op.h"
 
@@ -31,14 +30,9 @@ static int code_of(int error)
     }
 }
 
-static struct hte_flow *flow_of(struct hte_poster *poster, const struct hte_slice *slice)
-{
-    return hte_flow_of(&poster->flows, slice->piece->task->segment);
-}
-
 static bool has_window(struct hte_poster *poster, const struct hte_slice *slice)
 {
-    return hte_flow_window(&poster->flows, flow_of(poster, slice)) > 0;
+    return hte_flow_window(&poster->flows, slice->flow) > 0;
 }
 
 static void completed(struct hte_poster *poster, struct hte_slice *slice)
@@ -48,7 +42,7 @@ static void completed(struct hte_poster *poster, struct hte_slice *slice)
 
     atomic_fetch_add_explicit(&task->transferred, slice->op.length, memory_order_relaxed);
     atomic_fetch_add_explicit(&task->batch->transferred, slice->op.length, memory_order_relaxed);
-    hte_flow_put_slice(&poster->flows, flow_of(poster, slice), slice);
+    hte_flow_put_slice(&poster->flows, slice);
     if (hte_piece_slice_done(&piece->state, slice->op.length)) {
         hte_post_piece_over(poster, piece);
     }
@@ -72,7 +66,7 @@ static void lost(struct hte_poster *poster, struct hte_slice *slice, int error)
 {
     struct hte_piece *piece = slice->piece;
 
-    hte_flow_put_slice(&poster->flows, flow_of(poster, slice), slice);
+    hte_flow_put_slice(&poster->flows, slice);
     if (hte_piece_slice_lost(&piece->state, code_of(error), error)) {
         hte_post_piece_over(poster, piece);
     } else if (!hte_piece_can_cut(&piece->state)) {
@@ -89,10 +83,7 @@ static struct hte_poster *poster_of(struct hte_lane *lane)
 
 static void on_let_go(struct hte_lane *lane, struct hte_op *op)
 {
-    struct hte_poster *poster     = poster_of(lane);
-    const struct hte_slice *slice = HTE_OBJECT_OF(op, struct hte_slice, op);
-
-    hte_flow_let_go(&poster->flows, flow_of(poster, slice), slice);
+    hte_flow_let_go(&poster_of(lane)->flows, HTE_OBJECT_OF(op, struct hte_slice, op));
 }
 
 static void on_over(struct hte_lane *lane, struct hte_op *op, enum hte_slice_action action, int error)
@@ -175,20 +166,13 @@ void hte_post_slice(struct hte_poster *poster, struct hte_slice *slice)
     } else if (hte_conn_is_deserted(conn)) {
         look_again(poster, slice);
     } else if (hte_conn_is_usable(conn, task->view)) {
-        hte_flow_give(&poster->flows, flow_of(poster, slice), slice);
+        hte_flow_give(&poster->flows, slice);
         hte_op_post(&slice->op, conn, task->view);
     } else if (hte_conn_is_hopeless(conn)) {
         drop(poster, slice, conn->error);
     } else {
         wait_for(poster, slice, conn->retry_at);
     }
-}
-
-bool hte_post_is_unwanted(const struct hte_poster *poster, const struct hte_piece *piece)
-{
-    return piece->state.step == HTE_PIECE_STOPPED ||
-           atomic_load_explicit(&piece->task->is_canceled, memory_order_relaxed) ||
-           atomic_load_explicit(&poster->run->is_stopping, memory_order_relaxed);
 }
 
 /* Whether to try again, by what is known of the target now; else *error. *is_early: a descriptor is on its way, and the last try may

@@ -14,6 +14,7 @@
 #include "hte_flow.h"
 #include "hte_route.h"
 #include "hte_run.h"
+#include "job/hte_batch.h"
 #include "wire/hte_lane.h"
 
 struct hte_poster {
@@ -36,7 +37,13 @@ unsigned hte_post_ready(struct hte_poster *poster);
 uint64_t hte_post_due(struct hte_poster *poster);
 
 /* Canceled, or stopped: nothing more of it is posted. */
-bool hte_post_is_unwanted(const struct hte_poster *poster, const struct hte_piece *piece);
+static inline bool hte_post_is_unwanted(const struct hte_poster *poster, const struct hte_piece *piece)
+{
+    return piece->state.step == HTE_PIECE_STOPPED ||
+           atomic_load_explicit(&piece->task->is_canceled, memory_order_relaxed) ||
+           atomic_load_explicit(&poster->run->is_stopping, memory_order_relaxed);
+}
+
 /* The piece is FINAL. */
 void hte_post_piece_over(struct hte_poster *poster, struct hte_piece *piece);
 

@@ -21,16 +21,13 @@ static uint32_t next_random(struct hte_router *router)
     return router->random;
 }
 
-unsigned hte_route_rail(struct hte_router *router, struct hte_lane *lane, const struct hte_slice *slice)
+unsigned hte_route_pick(struct hte_router *router, struct hte_lane *lane, const struct hte_slice *slice)
 {
     uint64_t predicted[HTE_RAILS_MAX], inflight;
     struct hte_pick pick;
     unsigned i;
     int rail;
 
-    if (lane->n_rails == 1) {
-        return 0;
-    }
     for (i = 0; i < lane->n_rails; ++i) {
         inflight     = atomic_load_explicit(&lane->rails->rail[i].inflight, memory_order_relaxed); /* all threads' */
         predicted[i] = hte_rate_predict(&lane->rail[i].rate, inflight, slice->op.length);

@@ -16,8 +16,14 @@ struct hte_router {
 };
 
 void hte_router_init(struct hte_router *router, enum hte_policy policy, unsigned index);
-unsigned hte_route_rail(struct hte_router *router, struct hte_lane *lane, const struct hte_slice *slice);
+/* Of several. */
+unsigned hte_route_pick(struct hte_router *router, struct hte_lane *lane, const struct hte_slice *slice);
 /* The same rail of the peer; another one when all of ours failed with it. */
 unsigned hte_route_remote(const struct hte_lane *lane, const struct hte_slice *slice, unsigned rail);
+
+static inline unsigned hte_route_rail(struct hte_router *router, struct hte_lane *lane, const struct hte_slice *slice)
+{
+    return lane->n_rails == 1 ? 0 : hte_route_pick(router, lane, slice);
+}
 
 #endif

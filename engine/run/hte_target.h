@@ -32,6 +32,7 @@ struct hte_line {
 struct hte_slice {
     struct hte_op     op;
     struct hte_piece *piece;
+    struct hte_flow  *flow;       /* of the piece's target */
     uint32_t          preferred, available; /* rails near the local memory */
     bool              has_looked; /* whether the target is there, before its first try */
     uint64_t          ready_at, failed_at;

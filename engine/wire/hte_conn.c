@@ -212,12 +212,6 @@ void hte_conn_break(struct hte_conn *conn, int error)
     }
 }
 
-void hte_conn_succeeded(struct hte_conn *conn)
-{
-    conn->strikes = 0;
-    conn->is_warm = true;
-}
-
 /* ---- the end ---- */
 
 static void on_close(void *request, ucs_status_t status, void *arg)

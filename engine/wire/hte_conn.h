@@ -79,7 +79,12 @@ bool hte_conn_is_deserted(const struct hte_conn *conn);
 bool hte_conn_is_hopeless(const struct hte_conn *conn);
 
 /* Something went through. */
-void hte_conn_succeeded(struct hte_conn *conn);
+static inline void hte_conn_succeeded(struct hte_conn *conn)
+{
+    conn->strikes = 0;
+    conn->is_warm = true;
+}
+
 void hte_conn_break(struct hte_conn *conn, int error);
 /* One more breakdown in a row: sets retry_at. */
 void hte_conn_strike(struct hte_conn *conn);

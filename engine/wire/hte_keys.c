@@ -3,13 +3,10 @@
 
 #include <stdlib.h>
 
-void hte_keys_put(struct hte_keys *keys)
+void hte_keys_destroy(struct hte_keys *keys)
 {
     uint32_t i;
 
-    if (keys == NULL || --keys->users > 0) {
-        return;
-    }
     for (i = 0; i < keys->view->descriptor->num_buffers; ++i) {
         if (keys->rkeys[i] != NULL) {
             ucp_rkey_destroy(keys->rkeys[i]);
@@ -19,14 +16,10 @@ void hte_keys_put(struct hte_keys *keys)
     free(keys);
 }
 
-struct hte_keys *hte_keys_of(struct hte_keys **newest, struct hte_view *view)
+struct hte_keys *hte_keys_renew(struct hte_keys **newest, struct hte_view *view)
 {
-    struct hte_keys *keys = *newest;
+    struct hte_keys *keys = calloc(1, sizeof(*keys) + view->descriptor->num_buffers * sizeof(keys->rkeys[0]));
 
-    if (keys != NULL && keys->view->serial == view->serial) {
-        return keys;
-    }
-    keys = calloc(1, sizeof(*keys) + view->descriptor->num_buffers * sizeof(keys->rkeys[0]));
     if (keys == NULL) {
         return NULL;
     }
@@ -45,9 +38,6 @@ ucs_status_t hte_keys_unpack(struct hte_keys *keys, ucp_ep_h ep, unsigned remote
 
     if (keys == NULL) {
         return UCS_ERR_NO_MEMORY;
-    }
-    if (keys->rkeys[buffer] != NULL) {
-        return UCS_OK;
     }
     key = hte_blob_padded(&keys->view->descriptor->buffers[buffer].keys[remote_rail]);
     if (key == NULL) {

@@ -140,9 +140,12 @@ static void begin(struct hte_op *op, struct hte_conn *conn)
 void hte_op_post(struct hte_op *op, struct hte_conn *conn, struct hte_view *view)
 {
     struct hte_keys *keys = hte_keys_of(&conn->keys, view);
-    ucs_status_t status   = hte_keys_unpack(keys, conn->ep, conn->remote_rail, op->buffer);
+    ucs_status_t status   = UCS_OK;
     ucs_status_ptr_t request;
 
+    if (!hte_keys_has(keys, op->buffer)) {
+        status = hte_keys_unpack(keys, conn->ep, conn->remote_rail, op->buffer);
+    }
     begin(op, conn);
     op->keys = keys;
     if (keys != NULL) {
