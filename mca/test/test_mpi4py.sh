@@ -69,5 +69,16 @@ expect 'ha_rc named, another pml: one line' 'sum 3' 2 "$decided" 1 'exit 0' 1
 job 2 --mca pml ob1
 expect 'nobody asked: no line' 'sum 3' 2 "$decided" 0 'exit 0' 1
 
+# Over ha_rc itself, where the tree has a card made of software.
+card=$PWD/.libs/libsoftcard.so
+if [[ -e $card ]]; then
+    fabric=$(mktemp -d)
+    trap 'rm -rf "$fabric"' EXIT
+    job 2 -x LD_PRELOAD="$card" -x SOFTCARD_DIR="$fabric" -x UCX_TLS=ha_rc,self --mca hook_ha_library "$library" \
+        --mca hook_ha_verbose 1
+    expect 'over ha_rc: loaded, used, counted' 'sum 3' 2 "${decided}loaded $library" 2 "${decided}failovers 0" 2 \
+        'Open MPI took' 0 'UCX uses no device' 0 'exit 0' 1
+fi
+
 echo "$passed passed, $failed failed, 0 skipped"
 [[ $failed == 0 ]]
