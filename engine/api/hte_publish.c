@@ -19,13 +19,15 @@ struct draft {
 static void fill_workers(struct draft *draft, struct hte_engine *engine)
 {
     struct hte_desc_worker *worker = draft->descriptor.workers;
+    const struct hte_lane_rail *mine;
     unsigned i, rail;
 
     for (i = 0; i < engine->workers.count; ++i) {
         for (rail = 0; rail < engine->rails.count; ++rail, ++worker) {
+            mine                   = &hte_workers_lane(&engine->workers, i)->rail[rail];
             worker->context        = rail;
-            worker->address.bytes  = engine->workers.list[i].poster.lane.rail[rail].address;
-            worker->address.length = engine->workers.list[i].poster.lane.rail[rail].address_length;
+            worker->address.bytes  = mine->address;
+            worker->address.length = mine->address_length;
         }
     }
     draft->descriptor.num_workers = engine->workers.count * engine->rails.count;

@@ -15,7 +15,7 @@ static uint64_t bandwidth(const struct hte_engine *engine, unsigned rail)
     unsigned i;
 
     for (i = 0; i < engine->workers.count; ++i) {
-        sum += __atomic_load_n(&engine->workers.list[i].poster.lane.rail[rail].rate.per_second, __ATOMIC_RELAXED);
+        sum += __atomic_load_n(&hte_workers_lane(&engine->workers, i)->rail[rail].rate.per_second, __ATOMIC_RELAXED);
     }
     return sum;
 }
@@ -90,7 +90,7 @@ static int list_links(struct hte_engine *engine, struct hte_link *links, size_t 
     }
     room = links == NULL ? 0 : *count;
     for (i = 0; i < engine->workers.count; ++i) {
-        lane = &engine->workers.list[i].poster.lane;
+        lane = hte_workers_lane(&engine->workers, i);
         pthread_mutex_lock(&lane->lock);
         for (at = lane->conns.next; at != &lane->conns; at = at->next, ++found) {
             if (found < room) {
@@ -127,6 +127,7 @@ static uint64_t count_regions(struct hte_engine *engine)
 static int read_counters(struct hte_engine *engine, struct hte_counters *counters)
 {
     struct hte_counters all = {.size = sizeof(all)};
+    const struct hte_lane *lane;
     size_t size;
     unsigned i;
 
@@ -140,11 +141,12 @@ static int read_counters(struct hte_engine *engine, struct hte_counters *counter
     all.notices_sent    = atomic_load(&engine->notify.sent);
     all.notices_dropped = atomic_load(&engine->notify.dropped);
     for (i = 0; i < engine->workers.count; ++i) {
-        all.slices_posted += atomic_load(&engine->workers.list[i].poster.lane.slices_posted);
-        all.posts += atomic_load(&engine->workers.list[i].poster.lane.posts);
+        lane = hte_workers_lane(&engine->workers, i);
+        all.slices_posted += atomic_load(&lane->slices_posted);
+        all.posts += atomic_load(&lane->posts);
+        all.flushes += atomic_load(&lane->flushes);
+        all.ep_errors += atomic_load(&lane->ep_errors);
         all.slices_retried += atomic_load(&engine->workers.list[i].poster.slices_retried);
-        all.flushes += atomic_load(&engine->workers.list[i].poster.lane.flushes);
-        all.ep_errors += atomic_load(&engine->workers.list[i].poster.lane.ep_errors);
     }
     size = counters->size < sizeof(all) ? counters->size : sizeof(all);
     memcpy(counters, &all, size);

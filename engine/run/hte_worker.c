@@ -409,7 +409,7 @@ unsigned hte_workers_count_warm(struct hte_workers *workers, const struct hte_se
     unsigned i, count = 0;
 
     for (i = 0; i < workers->count; ++i) {
-        count += hte_conns_count_warm(&workers->list[i].poster.lane, segment, error);
+        count += hte_conns_count_warm(hte_workers_lane(workers, i), segment, error);
     }
     return count;
 }

@@ -40,6 +40,12 @@ struct hte_workers {
     unsigned           count;
 };
 
+/* What UCX has of a thread, for those who look at it. */
+static inline struct hte_lane *hte_workers_lane(const struct hte_workers *workers, unsigned index)
+{
+    return &workers->list[index].poster.lane;
+}
+
 int hte_workers_open(struct hte_workers *workers, struct hte_run *run);
 int hte_workers_start(struct hte_workers *workers);
 /* From now on the threads cancel everything, and end; what is with UCX then is given so long. */
