@@ -9,7 +9,7 @@ build_packages=(autoconf automake libtool make gcc libc6-dev pkg-config xz-utils
     libjansson-dev libhiredis-dev libcurl4-openssl-dev libmicrohttpd-dev libssl-dev)
 
 # What only tests need. Debian starts the two servers as services when it installs them.
-test_packages=(clang clang-format-14 shellcheck valgrind redis-server etcd-server)
+test_packages=(clang clang-format-14 shellcheck valgrind ibverbs-utils perftest redis-server etcd-server)
 
 # The lab names its own. It is a Python program, and a bare system has no Python yet: then
 # its list is read out of the source.

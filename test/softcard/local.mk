@@ -3,7 +3,7 @@
 
 noinst_LTLIBRARIES += libsoftcard.la
 
-libsoftcard_la_SOURCES = \
+softcard_sources = \
 	%D%/sc_card.h \
 	%D%/sc_cq.c \
 	%D%/sc_device.c \
@@ -24,7 +24,24 @@ libsoftcard_la_SOURCES = \
 	%D%/sc_ud.c \
 	%D%/sc_wire.h \
 	%D%/sc_wr.c
+libsoftcard_la_SOURCES  = $(softcard_sources)
 libsoftcard_la_CPPFLAGS = -D_GNU_SOURCE $(AM_CPPFLAGS) $(VERBS_CFLAGS)
 # -rpath: libtool makes a shared library, though it is not installed
 libsoftcard_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -rpath $(abs_builddir)
 libsoftcard_la_LIBADD  = -lpthread -ldl
+
+# looks at a fabric, and breaks it
+noinst_PROGRAMS += %D%/softcard
+%C%_softcard_SOURCES  = %D%/softcard.c %D%/sc_fabric.c %D%/sc_fabric.h %D%/sc_lock.h %D%/sc_wire.h
+%C%_softcard_CPPFLAGS = -D_GNU_SOURCE $(AM_CPPFLAGS)
+
+EXTRA_DIST += %D%/run_trust
+
+# the card in the program itself: sanitizers see all of it
+if HAVE_CMOCKA
+check_PROGRAMS += %D%/test_softcard
+TESTS          += %D%/test_softcard
+%C%_test_softcard_SOURCES  = $(softcard_sources) %D%/sc_test.c %D%/sc_test.h %D%/test_softcard.c
+%C%_test_softcard_CPPFLAGS = -D_GNU_SOURCE $(AM_CPPFLAGS) $(VERBS_CFLAGS) $(CMOCKA_CFLAGS)
+%C%_test_softcard_LDADD    = $(CMOCKA_LIBS) $(VERBS_LIBS) -lpthread -ldl
+endif

@@ -130,6 +130,7 @@ struct sc_qp {
     uint64_t        progress, progress_seen, since, rnr_until;
     struct sc_qp   *busy_next;    /* list of those whose time runs */
     uint8_t         busy, pumping, blocked, answering;
+    uint8_t         gap_seen;     /* answers are missing, and were asked for again */
 
     /* responder */
     struct sc_rq    rq, *rqp;
@@ -205,6 +206,13 @@ void sc_net_unblock(struct sc_qp *qp);
 /* sc_fault.c: what befalls a packet at its sender. */
 enum sc_fate { SC_FATE_PASS, SC_FATE_LOST, SC_FATE_TWICE };
 enum sc_fate sc_fault_of(struct sc_qp *from, const struct sc_packet *packet);
+
+/* ... and a call: 0, or the error that it must end with. May take its time. */
+int sc_fault_slow(enum sc_verb verb);
+static inline int sc_fault_verb(enum sc_verb verb)
+{
+    return __atomic_load_n(&sc.fabric->bad_verbs, __ATOMIC_RELAXED) ? sc_fault_slow(verb) : 0;
+}
 
 /* sc_memory.c: NULL when the key does not allow it. */
 void *sc_memory_local(const struct ibv_pd *pd, uint32_t lkey, uint64_t addr, uint64_t length, unsigned access);

@@ -126,10 +126,11 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
                              struct ibv_comp_channel *channel, int vector)
 {
     struct sc_cq *cq;
+    int           status = sc_fault_verb(SC_VERB_CREATE_CQ);
 
     (void)vector;
-    if (cqe < 1 || cqe > SC_CQE_MAX) {
-        errno = EINVAL;
+    if (status != 0 || cqe < 1 || cqe > SC_CQE_MAX) {
+        errno = status != 0 ? status : EINVAL;
         return NULL;
     }
     cq = calloc(1, sizeof(*cq));

@@ -243,7 +243,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
     struct sc_context *context;
 
-    if (sc_nic_start() != 0) {
+    if (sc_nic_start() != 0 || (errno = sc_fault_verb(SC_VERB_OPEN)) != 0) {
         return NULL;
     }
     context = calloc(1, sizeof(*context));

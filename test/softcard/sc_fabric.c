@@ -164,6 +164,8 @@ static void forget_faults(struct sc_fabric *fabric)
     fabric->faulty = 0;
     memset(fabric->port, 0, sizeof(fabric->port));
     memset(fabric->rule, 0, sizeof(fabric->rule));
+    memset(fabric->verb, 0, sizeof(fabric->verb));
+    fabric->bad_verbs = 0;
 }
 
 int sc_fabric_join(struct sc_fabric *fabric, uint32_t host, struct sc_inbox **inbox)

@@ -42,7 +42,19 @@ struct sc_port_state {
 
 enum sc_rule_action {
     SC_RULE_NONE, SC_RULE_DROP, SC_RULE_DUPLICATE, SC_RULE_QP_ERROR, SC_RULE_PORT_DOWN, SC_RULE_MUTE,
-    SC_RULE_KILL, SC_RULE_DELAY,
+    SC_RULE_KILL,
+};
+
+/* Calls that can be told to fail or to take their time. */
+enum sc_verb {
+    SC_VERB_OPEN, SC_VERB_REG_MR, SC_VERB_CREATE_CQ, SC_VERB_CREATE_QP, SC_VERB_MODIFY_QP, SC_VERB_QUERY_QP,
+    SC_VERB_CREATE_AH, SC_VERB_POST_SEND, SC_VERBS,
+};
+
+struct sc_verb_fault {
+    uint32_t skip, times; /* so many calls go well, so many are struck */
+    uint32_t error;       /* errno; 0: it only takes long */
+    uint32_t hang_ms;
 };
 
 /* At packet number `nth` that matches (of those sent by `port`), do it, `times` times. */
@@ -70,9 +82,11 @@ struct sc_fabric {
     uint32_t             gone;   /* its file is removed */
     uint32_t             kept;   /* by `softcard up`: survives its last process */
     uint32_t             faulty; /* somewhere in ports or rules */
+    uint32_t             bad_verbs;
     uint32_t             epoch;  /* of port states */
     struct sc_port_state port[SC_PORTS];
     struct sc_rule       rule[SC_RULES_MAX];
+    struct sc_verb_fault verb[SC_VERBS];
     uint64_t             random;
     struct sc_member     member[SC_PROCS_MAX];
 };

@@ -3,6 +3,7 @@
 /* What befalls a packet: states of both ports, and rules for exact points. Decided at the sender. */
 
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "sc_card.h"
@@ -87,4 +88,29 @@ enum sc_fate sc_fault_of(struct sc_qp *from, const struct sc_packet *packet)
         return SC_FATE_LOST;
     }
     return fate;
+}
+
+/* Takes one of a number that processes share; 0: there is none left. */
+static int take(uint32_t *number)
+{
+    uint32_t left = __atomic_load_n(number, __ATOMIC_RELAXED);
+
+    while (left > 0) {
+        if (__atomic_compare_exchange_n(number, &left, left - 1, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int sc_fault_slow(enum sc_verb verb)
+{
+    struct sc_verb_fault *fault = &sc.fabric->verb[verb];
+    struct timespec       nap = { fault->hang_ms / 1000, fault->hang_ms % 1000 * 1000000L };
+
+    if (fault->times == 0 || take(&fault->skip) || !take(&fault->times)) {
+        return 0;
+    }
+    nanosleep(&nap, NULL);
+    return (int)fault->error;
 }

@@ -44,7 +44,12 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, ui
 {
     struct sc_mr *mr;
     uint32_t      key;
+    int           status = sc_fault_verb(SC_VERB_REG_MR);
 
+    if (status != 0) {
+        errno = status;
+        return NULL;
+    }
     if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) && !(access & IBV_ACCESS_LOCAL_WRITE)) {
         errno = EINVAL;
         return NULL;

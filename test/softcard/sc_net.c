@@ -75,12 +75,8 @@ static int has_room(struct sc_peer *peer, struct sc_ring *ring, uint64_t size)
 static void tell(unsigned place, struct sc_inbox *inbox)
 {
     struct sc_member *member = &sc.fabric->member[place];
-    uint64_t          bit = 1ull << sc.place;
 
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    if (!(__atomic_load_n(&inbox->ready, __ATOMIC_RELAXED) & bit)) {
-        __atomic_fetch_or(&inbox->ready, bit, __ATOMIC_SEQ_CST);
-    }
+    __atomic_fetch_or(&inbox->ready, 1ull << sc.place, __ATOMIC_SEQ_CST); /* and then `asleep`, in this order */
     if (__atomic_load_n(&member->asleep, __ATOMIC_SEQ_CST) &&
         __atomic_exchange_n(&member->asleep, 0, __ATOMIC_SEQ_CST)) {
         sc_member_ring(member);
@@ -91,7 +87,7 @@ static void block(struct sc_qp *qp)
 {
     if (!qp->blocked) {
         qp->blocked = 1;
-        sc.blocked++;
+        __atomic_fetch_add(&sc.blocked, 1, __ATOMIC_RELAXED);
     }
 }
 
@@ -205,7 +201,7 @@ void sc_net_unblock(struct sc_qp *qp)
 {
     if (qp->blocked) {
         qp->blocked = 0;
-        sc.blocked--;
+        __atomic_fetch_sub(&sc.blocked, 1, __ATOMIC_RELAXED);
         sc_responder_pump(qp);
         sc_requester_pump(qp);
     }

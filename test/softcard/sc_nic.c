@@ -18,6 +18,7 @@
 #include "sc_card.h"
 
 #define TICK_NS      1000000
+#define FAST_POLLS   16 /* in a tick */
 #define TICK_BY_POLL 256 /* without a thread: this many polls */
 
 struct sc_card sc = { .place = -1 };
@@ -79,7 +80,7 @@ void sc_nic_look(void)
 
 void sc_nic_poll(void)
 {
-    uint64_t polls = sc.polls + 1;
+    uint64_t polls = __atomic_load_n(&sc.polls, __ATOMIC_RELAXED) + 1;
 
     __atomic_store_n(&sc.polls, polls, __ATOMIC_RELAXED);
     if (!sc.has_thread && sc.busy != NULL && polls % TICK_BY_POLL == 0) {
@@ -87,7 +88,8 @@ void sc_nic_poll(void)
         sc_nic_tick(sc_now());
         sc_unlock(&sc.lock);
     }
-    if ((__atomic_load_n(&sc.inbox->ready, __ATOMIC_RELAXED) != 0 || sc.blocked > 0) && sc_try_lock(&sc.lock)) {
+    if ((__atomic_load_n(&sc.inbox->ready, __ATOMIC_RELAXED) != 0 ||
+         __atomic_load_n(&sc.blocked, __ATOMIC_RELAXED) > 0) && sc_try_lock(&sc.lock)) {
         sc_nic_look();
         sc_unlock(&sc.lock);
     }
@@ -125,18 +127,20 @@ static void tell_troubles(void)
     }
 }
 
+struct watch {
+    uint64_t polls, ticked;
+    int      fast; /* somebody polls all the time, and will see at once what arrives */
+};
+
 /* What the thread does each time it wakes. Returns whether it must wake again by itself. */
-static int work(uint64_t *polls_seen, uint64_t *ticked, int *polled)
+static int work(struct watch *watch)
 {
-    uint64_t polls = __atomic_load_n(&sc.polls, __ATOMIC_RELAXED), now = sc_now();
-    uint32_t epoch;
+    uint64_t polls = __atomic_load_n(&sc.polls, __ATOMIC_RELAXED), now = sc_now(), passed = now - watch->ticked;
+    uint32_t epoch, ticking;
 
     sc_lock(&sc.lock);
-    *polled     = polls != *polls_seen;
-    *polls_seen = polls;
     sc_nic_look();
-    if (now - *ticked >= TICK_NS / 2) {
-        *ticked = now;
+    if (passed >= TICK_NS / 2) {
         sc_nic_tick(now);
     }
     epoch = __atomic_load_n(&sc.fabric->epoch, __ATOMIC_ACQUIRE);
@@ -144,23 +148,28 @@ static int work(uint64_t *polls_seen, uint64_t *ticked, int *polled)
         sc.epoch = epoch;
         tell_troubles();
     }
-    sc.ticking = *polled || sc.busy != NULL;
+    ticking = sc.ticking = polls != watch->polls || sc.busy != NULL || watch->fast;
     sc_unlock(&sc.lock);
-    return (int)sc.ticking;
+    if (passed >= TICK_NS / 2) {
+        watch->fast   = polls - watch->polls >= FAST_POLLS && passed < 4 * TICK_NS;
+        watch->ticked = now;
+        watch->polls  = polls;
+    }
+    return (int)ticking;
 }
 
 static void *nic(void *arg)
 {
     const struct timespec tick = { 0, TICK_NS };
-    uint64_t              polls = 0, ticked = 0;
+    struct watch          watch = { 0 };
 
     while (!__atomic_load_n(&sc.stop, __ATOMIC_ACQUIRE)) {
         uint32_t seen = __atomic_load_n(&sc.me->bell, __ATOMIC_SEQ_CST);
-        int      polled, timed;
+        int      timed;
 
         __atomic_store_n(&sc.me->asleep, 0, __ATOMIC_SEQ_CST);
-        timed = work(&polls, &ticked, &polled);
-        if (!polled) {
+        timed = work(&watch);
+        if (!watch.fast) {
             __atomic_store_n(&sc.me->asleep, 1, __ATOMIC_SEQ_CST);
             if (__atomic_load_n(&sc.inbox->ready, __ATOMIC_SEQ_CST) != 0) {
                 continue;

@@ -112,8 +112,12 @@ int sc_post_one(struct sc_qp *qp, const struct ibv_send_wr *wr)
 int sc_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
     struct sc_qp *qp = (struct sc_qp *)base;
-    int           status = 0;
+    int           status = sc_fault_verb(SC_VERB_POST_SEND);
 
+    if (status != 0) {
+        *bad = wr;
+        return status;
+    }
     sc_lock(&sc.lock);
     softcard_counts.send_doorbells++;
     for (; wr != NULL; wr = wr->next) {

@@ -140,10 +140,10 @@ static int enter(struct sc_qp *qp)
 struct ibv_qp *sc_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
     struct sc_qp *qp;
-    int           status;
+    int           status = sc_fault_verb(SC_VERB_CREATE_QP);
 
-    if (check_caps(attr)) {
-        errno = EINVAL;
+    if (status != 0 || check_caps(attr)) {
+        errno = status != 0 ? status : EINVAL;
         return NULL;
     }
     qp = calloc(1, sizeof(*qp));
@@ -216,7 +216,7 @@ static void unlink_from(struct sc_qp *qp)
             break;
         }
     }
-    sc.blocked -= qp->blocked;
+    __atomic_fetch_sub(&sc.blocked, qp->blocked, __ATOMIC_RELAXED);
 }
 
 int ibv_destroy_qp(struct ibv_qp *base)
@@ -308,8 +308,11 @@ static int port_is_gone(const struct sc_qp *qp)
 int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
 {
     struct sc_qp *qp = (struct sc_qp *)base;
-    int           status = 0;
+    int           status = sc_fault_verb(SC_VERB_MODIFY_QP);
 
+    if (status != 0) {
+        return status;
+    }
     sc_lock(&sc.lock);
     if (port_is_gone(qp)) {
         status = EIO;
@@ -335,9 +338,12 @@ int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
 int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)
 {
     struct sc_qp *qp = (struct sc_qp *)base;
-    int           status = 0;
+    int           status = sc_fault_verb(SC_VERB_QUERY_QP);
 
     (void)mask;
+    if (status != 0) {
+        return status;
+    }
     sc_lock(&sc.lock);
     if (port_is_gone(qp)) {
         status = EIO;

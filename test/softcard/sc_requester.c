@@ -111,6 +111,7 @@ static int advance(struct sc_qp *qp, uint32_t psn)
 static void moved_on(struct sc_qp *qp)
 {
     qp->progress++;
+    qp->gap_seen     = 0;
     qp->retries_left = qp->attr.retry_cnt;
     qp->rnr_left     = qp->attr.rnr_retry;
 }
@@ -123,6 +124,15 @@ static void again(struct sc_qp *qp)
     }
     qp->retries_left--;
     rewind_to_una(qp);
+}
+
+/* An answer is missing. All that come behind it say so; once is enough, the clock does the rest. */
+static void gap(struct sc_qp *qp)
+{
+    if (!qp->gap_seen) {
+        qp->gap_seen = 1;
+        again(qp);
+    }
 }
 
 static uint64_t rnr_ns(unsigned timer)
@@ -177,7 +187,7 @@ static void take_ack(struct sc_qp *qp, const struct sc_packet *packet)
         break;
     }
     if (!whole) {
-        again(qp);
+        gap(qp);
     }
 }
 
@@ -188,7 +198,7 @@ static void take_answer(struct sc_qp *qp, const struct sc_packet *packet, const 
     uint32_t       part;
 
     if (!advance(qp, packet->psn)) {
-        again(qp);
+        gap(qp);
         return;
     }
     sqe = sc_sqe_at(qp, qp->sq_head);

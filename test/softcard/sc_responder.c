@@ -216,6 +216,12 @@ static void repeat(struct sc_qp *qp, const struct sc_packet *packet)
            sc_psn_diff(qp->answer[(qp->answer_tail - 1) % SC_ANSWERS].psn, packet->psn) >= 0) {
         qp->answer_tail--; /* they will be asked for again */
     }
+    if (qp->answer_tail != qp->answer_head) { /* the one before: no farther than to here */
+        struct sc_answer *before = &qp->answer[(qp->answer_tail - 1) % SC_ANSWERS];
+        uint32_t          here = (packet->psn - before->psn) & SC_PSN_MASK;
+
+        before->packets = here < before->packets ? here : before->packets;
+    }
     if (packet->op == SC_OP_READ) {
         if (read_is_allowed(qp, packet) && answer_read(qp, packet)) {
             sc_responder_pump(qp);

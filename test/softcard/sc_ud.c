@@ -27,7 +27,12 @@ unsigned sc_av_port(const struct ibv_ah_attr *attr)
 struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
     struct sc_ah *ah;
+    int           status = sc_fault_verb(SC_VERB_CREATE_AH);
 
+    if (status != 0) {
+        errno = status;
+        return NULL;
+    }
     if (sc_context_port(sc_context_of(pd->context), attr->port_num) == SC_NO_PORT) {
         errno = EINVAL;
         return NULL;
