@@ -15,6 +15,8 @@ class Faults:
         self.counts = {}
         self.kinds = {self.port_down: 4, self.bounce: 2, self.carrier: 3, self.silent: 3, self.one_way: 4, self.acks: 3,
                       self.loss: 2, self.slow: 1, self.flap: 1, self.stopped: 1, self.dark: 1}
+        for kind in getattr(lab, "cannot", ()):
+            del self.kinds[getattr(self, kind)]
 
     def host(self):
         return self.dice.choice(("h1", "h2"))
@@ -63,9 +65,12 @@ class Faults:
     def bounce(self, rail):
         device = {"a": "eth0", "b": "eth1"}[rail]
         host = self.dice.choice((1, 2))
+        if hasattr(self.lab, "bounce"):
+            return self.lab.bounce(host, rail, self.dice.choice((0, 0.05, 0.2)))
         if self.lab.shape == "one":
             device = f"v{rail}{host}"
         self.lab.run(host, f"ip link set {device} down; sleep {self.dice.choice((0, 0.05, 0.2))}; ip link set {device} up")
+        return None
 
     def flap(self, rail):
         for _ in range(self.dice.randint(2, 5)):

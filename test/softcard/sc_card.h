@@ -55,6 +55,7 @@ struct sc_mr {
 struct sc_cq {
     struct ibv_cq  base;
     struct ibv_wc *ring;
+    unsigned      *frees; /* beside each: where the send queue is free from, when it is polled */
     unsigned       size; /* a power of two */
     unsigned       head, tail;
     int            armed, solicited_only, overrun;
@@ -123,6 +124,7 @@ struct sc_qp {
     struct ibv_sge *sq_sges;
     uint8_t        *sq_inlined;
     unsigned        sq_size, sq_depth, sq_head, sq_next, sq_tail;
+    unsigned        sq_polled;    /* slots before it are free: a completion said so */
     uint32_t        next_packet;  /* of sq_next */
     uint32_t        post_psn, una_psn; /* next one posted; oldest without acknowledgement */
     unsigned        reads;        /* sent, without their answer */
@@ -184,6 +186,12 @@ struct sc_counts {
 };
 extern struct sc_counts softcard_counts;
 
+/* One more or less of them, for `softcard status`. */
+static inline void sc_count(enum sc_object kind, int more)
+{
+    __atomic_fetch_add(&sc.me->objects[kind], (uint32_t)more, __ATOMIC_RELAXED);
+}
+
 /* sc_device.c */
 struct sc_context *sc_context_of(struct ibv_context *context);
 unsigned           sc_context_port(const struct sc_context *context, unsigned port);
@@ -221,6 +229,7 @@ void *sc_memory_remote(const struct ibv_pd *pd, uint32_t rkey, uint64_t addr, ui
 /* sc_cq.c */
 struct ibv_wc *sc_cq_next(struct sc_cq *cq);
 void           sc_cq_push(struct sc_cq *cq, int notify);
+void           sc_cq_push_send(struct sc_cq *cq, int notify, unsigned sq_index);
 void           sc_cq_forget(struct sc_cq *cq, uint32_t qpn);
 int  sc_cq_poll(struct ibv_cq *cq, int max, struct ibv_wc *wc);
 int  sc_cq_notify(struct ibv_cq *cq, int solicited_only);

@@ -9,6 +9,8 @@
 
 #include "sc_card.h"
 
+#define NO_SEND 0xffffffffu
+
 static struct ibv_wc spilled; /* where completions of a full queue go */
 
 static void overrun(struct sc_cq *cq)
@@ -31,11 +33,12 @@ struct ibv_wc *sc_cq_next(struct sc_cq *cq)
     return &cq->ring[cq->tail & (cq->size - 1)];
 }
 
-void sc_cq_push(struct sc_cq *cq, int notify)
+static void push(struct sc_cq *cq, int notify, unsigned frees)
 {
     if (cq->tail - cq->head >= cq->size) {
         return;
     }
+    cq->frees[cq->tail & (cq->size - 1)] = frees;
     __atomic_store_n(&cq->tail, cq->tail + 1, __ATOMIC_RELEASE);
     if (cq->armed && (notify || !cq->solicited_only)) {
         struct ibv_cq *record = &cq->base;
@@ -44,6 +47,26 @@ void sc_cq_push(struct sc_cq *cq, int notify)
         if (cq->base.channel != NULL) {
             (void)!write(((struct sc_channel *)cq->base.channel)->in, &record, sizeof(record));
         }
+    }
+}
+
+void sc_cq_push(struct sc_cq *cq, int notify)
+{
+    push(cq, notify, NO_SEND);
+}
+
+/* Of the send at `sq_index`: when it has been polled, its slot and those before are free. */
+void sc_cq_push_send(struct sc_cq *cq, int notify, unsigned sq_index)
+{
+    push(cq, notify, sq_index + 1 == NO_SEND ? NO_SEND - 1 : sq_index + 1);
+}
+
+static void free_slots(const struct ibv_wc *wc, unsigned frees)
+{
+    struct sc_qp *qp = frees == NO_SEND ? NULL : sc_qp_find(wc->qp_num);
+
+    if (qp != NULL && qp->base.qp_num == wc->qp_num) {
+        qp->sq_polled = frees;
     }
 }
 
@@ -56,6 +79,7 @@ void sc_cq_forget(struct sc_cq *cq, uint32_t qpn)
         struct ibv_wc *wc = &cq->ring[i & (cq->size - 1)];
 
         if (wc->qp_num != qpn) {
+            cq->frees[kept & (cq->size - 1)]  = cq->frees[i & (cq->size - 1)];
             cq->ring[kept++ & (cq->size - 1)] = *wc;
         }
     }
@@ -76,7 +100,9 @@ int sc_cq_poll(struct ibv_cq *base, int max, struct ibv_wc *wc)
     }
     sc_lock(&sc.lock);
     for (; count < max && cq->head != cq->tail; count++) {
-        wc[count] = cq->ring[cq->head++ & (cq->size - 1)];
+        wc[count] = cq->ring[cq->head & (cq->size - 1)];
+        free_slots(&wc[count], cq->frees[cq->head & (cq->size - 1)]);
+        cq->head++;
     }
     softcard_counts.completions += (unsigned)count;
     sc_unlock(&sc.lock);
@@ -138,11 +164,13 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
         return NULL;
     }
     cq->size = sc_pow2((unsigned)cqe);
-    cq->ring = calloc(cq->size, sizeof(*cq->ring));
+    cq->ring = calloc(cq->size, sizeof(*cq->ring) + sizeof(*cq->frees));
+    cq->frees = (unsigned *)(void *)(cq->ring + cq->size); /* behind it */
     if (cq->ring == NULL) {
         free(cq);
         return NULL;
     }
+    sc_count(SC_OBJECT_CQ, 1);
     cq->base.context    = context;
     cq->base.channel    = channel;
     cq->base.cq_context = cq_context;
@@ -166,16 +194,18 @@ int ibv_resize_cq(struct ibv_cq *base, int cqe)
     }
     size = sc_pow2((unsigned)cqe);
     sc_lock(&sc.lock);
-    ring = size < cq->tail - cq->head ? NULL : calloc(size, sizeof(*ring));
+    ring = size < cq->tail - cq->head ? NULL : calloc(size, sizeof(*ring) + sizeof(*cq->frees));
     if (ring == NULL) {
         sc_unlock(&sc.lock);
         return EINVAL;
     }
     while (cq->head != cq->tail) {
+        ((unsigned *)(void *)(ring + size))[count] = cq->frees[cq->head & (cq->size - 1)];
         ring[count++] = cq->ring[cq->head++ & (cq->size - 1)];
     }
     free(cq->ring);
     cq->ring     = ring;
+    cq->frees    = (unsigned *)(void *)(ring + size);
     cq->size     = size;
     cq->head     = 0;
     cq->tail     = count;
@@ -209,6 +239,7 @@ int ibv_destroy_cq(struct ibv_cq *base)
     pthread_mutex_unlock(&base->mutex);
     pthread_mutex_destroy(&base->mutex);
     pthread_cond_destroy(&base->cond);
+    sc_count(SC_OBJECT_CQ, -1);
     free(cq->ring);
     free(cq);
     return 0;

@@ -195,6 +195,7 @@ int sc_fabric_join(struct sc_fabric *fabric, uint32_t host, struct sc_inbox **in
     if (*inbox != NULL) {
         fabric->member[place].host    = host;
         fabric->member[place].asleep  = 0;
+        memset(fabric->member[place].objects, 0, sizeof(fabric->member[place].objects));
         fabric->member[place].started = process_started(getpid());
         __atomic_store_n(&fabric->member[place].pid, getpid(), __ATOMIC_RELEASE);
     } else {

@@ -67,6 +67,8 @@ struct sc_rule {
     uint64_t seen, done;
 };
 
+enum sc_object { SC_OBJECT_PD, SC_OBJECT_MR, SC_OBJECT_CQ, SC_OBJECT_QP, SC_OBJECT_SRQ, SC_OBJECT_AH, SC_OBJECTS };
+
 struct sc_member {
     int32_t  pid;      /* 0: free */
     uint32_t host;
@@ -75,6 +77,7 @@ struct sc_member {
     uint32_t next_qpn;
     uint32_t bell;     /* futex */
     uint32_t asleep;   /* ring, else it does not look */
+    uint32_t objects[SC_OBJECTS]; /* what it has */
 } __attribute__((aligned(64)));
 
 struct sc_fabric {

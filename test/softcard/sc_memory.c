@@ -16,12 +16,14 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 
     if (pd != NULL) {
         pd->context = context;
+        sc_count(SC_OBJECT_PD, 1);
     }
     return pd;
 }
 
 int ibv_dealloc_pd(struct ibv_pd *pd)
 {
+    sc_count(SC_OBJECT_PD, -1);
     free(pd);
     return 0;
 }
@@ -70,6 +72,7 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, ui
     mr->iova   = iova;
     mr->access = access;
     sc.mr[key >> KEY_SHIFT] = mr;
+    sc_count(SC_OBJECT_MR, 1);
     sc_unlock(&sc.lock);
     return &mr->base;
 }
@@ -96,6 +99,7 @@ int ibv_dereg_mr(struct ibv_mr *mr)
 {
     sc_lock(&sc.lock);
     sc.mr[mr->lkey >> KEY_SHIFT] = NULL;
+    sc_count(SC_OBJECT_MR, -1);
     sc_unlock(&sc.lock);
     free(mr);
     return 0;

@@ -96,7 +96,7 @@ int sc_post_one(struct sc_qp *qp, const struct ibv_send_wr *wr)
     if (qp->base.qp_type == IBV_QPT_UD) {
         return sc_ud_send(qp, wr);
     }
-    if (qp->sq_tail - qp->sq_head >= qp->sq_depth) {
+    if (qp->sq_tail - qp->sq_polled >= qp->sq_depth) {
         return ENOMEM;
     }
     status = fill(qp, sqe, wr);

@@ -15,7 +15,7 @@ void sc_qp_event(struct sc_qp *qp, enum ibv_event_type type)
     sc_event_raise(qp->base.context, &event);
 }
 
-static void flush_one(struct sc_cq *cq, const struct sc_qp *qp, uint64_t wr_id, enum ibv_wc_opcode opcode)
+static void flush_one(struct sc_cq *cq, const struct sc_qp *qp, uint64_t wr_id, enum ibv_wc_opcode opcode, int is_send)
 {
     struct ibv_wc *wc = sc_cq_next(cq);
 
@@ -25,7 +25,11 @@ static void flush_one(struct sc_cq *cq, const struct sc_qp *qp, uint64_t wr_id, 
     wc->opcode     = opcode;
     wc->vendor_err = 0xf5;
     wc->qp_num     = qp->base.qp_num;
-    sc_cq_push(cq, 1);
+    if (is_send) {
+        sc_cq_push_send(cq, 1, qp->sq_head);
+    } else {
+        sc_cq_push(cq, 1);
+    }
 }
 
 /* Everything that was posted and has not completed. */
@@ -36,7 +40,7 @@ void sc_qp_flush(struct sc_qp *qp)
     for (; qp->sq_head != qp->sq_tail; qp->sq_head++) {
         const struct sc_sqe *sqe = sc_sqe_at(qp, qp->sq_head);
 
-        flush_one(send_cq, qp, sqe->wr_id, sqe->wc_opcode);
+        flush_one(send_cq, qp, sqe->wr_id, sqe->wc_opcode, 1);
     }
     qp->sq_next     = qp->sq_tail;
     qp->next_packet = 0;
@@ -44,11 +48,11 @@ void sc_qp_flush(struct sc_qp *qp)
     qp->reads       = 0;
     if (qp->have_rqe) {
         qp->have_rqe = 0;
-        flush_one(recv_cq, qp, qp->rqe.wr_id, IBV_WC_RECV);
+        flush_one(recv_cq, qp, qp->rqe.wr_id, IBV_WC_RECV, 0);
     }
     if (qp->base.srq == NULL) {
         for (; qp->rq.head != qp->rq.tail; qp->rq.head++) {
-            flush_one(recv_cq, qp, qp->rq.ring[qp->rq.head & (qp->rq.size - 1)].wr_id, IBV_WC_RECV);
+            flush_one(recv_cq, qp, qp->rq.ring[qp->rq.head & (qp->rq.size - 1)].wr_id, IBV_WC_RECV, 0);
         }
     }
 }
@@ -71,7 +75,7 @@ static void reset(struct sc_qp *qp)
 {
     sc_cq_forget((struct sc_cq *)qp->base.send_cq, qp->base.qp_num);
     sc_cq_forget((struct sc_cq *)qp->base.recv_cq, qp->base.qp_num);
-    qp->sq_head = qp->sq_next = qp->sq_tail = 0;
+    qp->sq_head = qp->sq_next = qp->sq_tail = qp->sq_polled = 0;
     qp->rq.head = qp->rq.tail = 0;
     qp->answer_head = qp->answer_tail = 0;
     qp->next_packet = 0;
@@ -131,6 +135,7 @@ static int enter(struct sc_qp *qp)
         if (sc.qp[low] == NULL) {
             qp->base.qp_num = ((uint32_t)sc.place + 1) << 16 | low;
             sc.qp[low]      = qp;
+            sc_count(SC_OBJECT_QP, 1);
             return 0;
         }
     }
@@ -226,6 +231,7 @@ int ibv_destroy_qp(struct ibv_qp *base)
     sc_lock(&sc.lock);
     unlink_from(qp);
     sc.qp[base->qp_num % SC_QP_MAX] = NULL;
+    sc_count(SC_OBJECT_QP, -1);
     sc_cq_forget((struct sc_cq *)base->send_cq, base->qp_num);
     sc_cq_forget((struct sc_cq *)base->recv_cq, base->qp_num);
     sc_event_forget(base->context, base);

@@ -20,6 +20,7 @@ int sc_requester_idle(const struct sc_qp *qp)
     return qp->sq_head == qp->sq_tail && qp->answer_head == qp->answer_tail;
 }
 
+/* The oldest one. */
 static void complete(struct sc_qp *qp, const struct sc_sqe *sqe, enum ibv_wc_status status)
 {
     struct sc_cq  *cq = (struct sc_cq *)qp->base.send_cq;
@@ -41,7 +42,7 @@ static void complete(struct sc_qp *qp, const struct sc_sqe *sqe, enum ibv_wc_sta
     wc->pkey_index = 0;
     wc->slid       = 0;
     wc->sl = wc->dlid_path_bits = 0;
-    sc_cq_push(cq, status != IBV_WC_SUCCESS);
+    sc_cq_push_send(cq, status != IBV_WC_SUCCESS, qp->sq_head);
 }
 
 /* The oldest one failed, and with it the queue pair. */

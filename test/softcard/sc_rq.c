@@ -146,6 +146,7 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr
         errno = ENOMEM;
         return NULL;
     }
+    sc_count(SC_OBJECT_SRQ, 1);
     srq->base.context     = pd->context;
     srq->base.pd          = pd;
     srq->base.srq_context = attr->srq_context;
@@ -191,6 +192,7 @@ int ibv_destroy_srq(struct ibv_srq *base)
     }
     sc_event_forget(base->context, base);
     sc_unlock(&sc.lock);
+    sc_count(SC_OBJECT_SRQ, -1);
     sc_rq_free(&srq->rq);
     free(srq);
     return 0;

@@ -39,6 +39,7 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
     }
     ah = calloc(1, sizeof(*ah));
     if (ah != NULL) {
+        sc_count(SC_OBJECT_AH, 1);
         ah->base.context = pd->context;
         ah->base.pd      = pd;
         ah->sport        = sc_context_port(sc_context_of(pd->context), attr->port_num);
@@ -50,6 +51,7 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 
 int ibv_destroy_ah(struct ibv_ah *ah)
 {
+    sc_count(SC_OBJECT_AH, -1);
     free(ah);
     return 0;
 }

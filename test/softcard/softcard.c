@@ -34,6 +34,7 @@ static const char *const action_names[] = { "", "drop", "duplicate", "qp-error",
 static const char *const verb_names[] = {
     "open", "reg_mr", "create_cq", "create_qp", "modify_qp", "query_qp", "create_ah", "post_send", NULL,
 };
+static const char *const object_names[] = { "pd", "mr", "cq", "qp", "srq", "ah" };
 static const struct {
     const char *name;
     uint32_t    bit;
@@ -98,7 +99,13 @@ static int status(void)
 {
     for (int i = 0; i < SC_PROCS_MAX; i++) {
         if (fabric->member[i].pid != 0) {
-            printf("process %d host %u place %d\n", fabric->member[i].pid, fabric->member[i].host, i);
+            const struct sc_member *member = &fabric->member[i];
+
+            printf("process %d host %u place %d", member->pid, member->host, i);
+            for (int kind = 0; kind < SC_OBJECTS; kind++) {
+                printf(" %s %u", object_names[kind], member->objects[kind]);
+            }
+            printf("\n");
         }
     }
     show_ports();

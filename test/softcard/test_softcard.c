@@ -338,6 +338,31 @@ static void test_inline(void **state)
     pair_close(ends);
 }
 
+/* Slots of the send queue come back by completions that are polled, not by the acknowledgement. */
+static void test_silent(void **state)
+{
+    struct end         ends[2];
+    struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE }, *bad;
+
+    (void)state;
+    pair_open(ends, &(struct options){ .depth = 4 });
+    for (uint64_t round = 0; round < 3; round++) {
+        for (uint64_t i = 0; i < 4; i++) {
+            wr.wr_id      = 10 * round + i;
+            wr.send_flags = i == 3 && round != 1 ? IBV_SEND_SIGNALED : 0;
+            assert_int_equal(ibv_post_send(ends[0].qp, &wr, &bad), round == 2 ? ENOMEM : 0);
+        }
+        assert_int_equal(ibv_post_send(ends[0].qp, &wr, &bad), ENOMEM);
+        if (round == 0) {
+            end_expect(&ends[0], 3, IBV_WC_SUCCESS);
+        }
+        assert_true(end_is_quiet(&ends[0]));
+    }
+    to_error(&ends[0]);
+    assert_true(end_is_quiet(&ends[0])); /* they had been acknowledged */
+    pair_close(ends);
+}
+
 /* ---- two processes --------------------------------------------------------------------------- */
 
 static void swap(int fd, const void *mine, void *theirs, size_t size)
@@ -577,6 +602,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_killed),
         cmocka_unit_test(test_messages),
         cmocka_unit_test(test_inline),
+        cmocka_unit_test(test_silent),
         cmocka_unit_test(test_remote_memory),
         cmocka_unit_test(test_access),
         cmocka_unit_test(test_too_long),
