@@ -179,6 +179,9 @@ test_glue_test_glue_SOURCES = $(libuct_ha_1_13_la_SOURCES) \
 	%D%/glue/glue_tests.h \
 	%D%/glue/test_glue.c \
 	%D%/glue/test_glue_atomics.c \
+	%D%/glue/test_glue_barrier.c \
+	%D%/glue/test_glue_credits.c \
+	%D%/glue/test_glue_order.c \
 	%D%/glue/test_glue_basic.c \
 	%D%/glue/test_glue_devices.c \
 	%D%/glue/test_glue_detect.c \
@@ -198,6 +201,14 @@ test_glue_test_glue_SOURCES = $(libuct_ha_1_13_la_SOURCES) \
 	%D%/glue/test_glue_zones.c
 test_glue_test_glue_CPPFLAGS = $(unit_cppflags)
 test_glue_test_glue_LDADD    = libha_core.la libha_discover.la $(unit_libs) $(UCX_LIBS) -lpthread
+
+# for test/mutants/run_glue_mutants, run by a step of ./check of its own
+glue-recipe:
+	@echo 'compile $(CC) $(DEFS) $(DEFAULT_INCLUDES) $(test_glue_test_glue_CPPFLAGS) $(CPPFLAGS) $(AM_CFLAGS) $(CFLAGS)'
+	@echo 'link $(LIBTOOL) --silent --tag=CC --mode=link $(CCLD) $(AM_CFLAGS) $(CFLAGS) $(AM_LDFLAGS) $(LDFLAGS)'
+	@echo 'objects $(test_glue_test_glue_OBJECTS)'
+	@echo 'libs $(test_glue_test_glue_LDADD) $(LIBS)'
+.PHONY: glue-recipe
 endif
 
 # the failover core in a world of bad luck; and the proof that this notices a broken core

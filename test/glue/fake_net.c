@@ -62,9 +62,11 @@ void fake_rc_to_err(struct ha_rc *rc)
         return;
     }
     rc->late     = rc->state == FAKE_RTS && fake_luck(rc->rail->knob[FAKE_LATE]);
+    rc->late_reads = rc->late ? rc->rail->knob[FAKE_LATE_READS] : 0;
+    rc->err_at   = rc->state == FAKE_RTS ? fake_now() : 0;
     rc->deaf     = fake_luck(500);
     rc->state    = FAKE_ERR;
-    rc->flush_at = fake_now() + (rc->late ? FAKE_LATE_NS : 0);
+    rc->flush_at = fake_now() + (rc->late_reads > 0 ? FAKE_LATER_NS : rc->late ? FAKE_LATE_NS : 0);
     fake_kick();
 }
 
@@ -72,6 +74,20 @@ static void fail_head(struct ha_rc *rc, enum ha_wc_status status)
 {
     complete_send(rc, status);
     fake_rc_to_err(rc);
+}
+
+/* Of a message that was cut off the device may have written any part. */
+static void scribble(const struct ha_rc *rc)
+{
+    const struct ha_sge *sge = &rc->rq[rc->rq_head % rc->caps.recv_depth].sge;
+    uint8_t             *to;
+
+    if (fake_luck(rc->rail->knob[FAKE_SCRIBBLE])) {
+        to = fake_local(rc->rail, sge->addr, sge->length, sge->lkey);
+        if (to != NULL) {
+            memset(to, 0xee, sge->length);
+        }
+    }
 }
 
 /* Sends and receives flush each in their order, mixed as it comes. */
@@ -87,6 +103,7 @@ static int flush(struct ha_rc *rc)
         if (rc->head != rc->tail && (rc->rq_head == rc->rq_tail || fake_luck(500))) {
             complete_send(rc, HA_WC_FLUSHED);
         } else {
+            scribble(rc);
             fake_complete_recv(rc, HA_WC_FLUSHED, 0, 0);
         }
     }
@@ -103,7 +120,7 @@ static int is_open(const struct ha_rc *rc, struct ha_rc *peer)
     if (peer->state == FAKE_RTS) {
         return 1;
     }
-    if (peer->state != FAKE_ERR || !peer->late || fake_now() >= peer->flush_at) {
+    if (peer->state != FAKE_ERR || !peer->late || peer->late_reads > 0 || fake_now() >= peer->flush_at) {
         return 0;
     }
     peer->late     = 0;
@@ -225,6 +242,23 @@ static int is_done(const struct fake_wqe *wqe, uint32_t expected)
 {
     return fake_psn_diff(wqe->psn + wqe->npsn, expected) <= 0 &&
            (!fake_has_answer(wqe) || wqe->read_done);
+}
+
+/* A packet that was on its way all the time: its sender may have been fenced meanwhile. */
+void fake_rc_was_read(struct ha_rc *rc)
+{
+    struct ha_rc *sender = peer_of(rc);
+
+    if (rc->late_reads == 0 || --rc->late_reads > 0) {
+        return;
+    }
+    rc->late     = 0;
+    rc->flush_at = fake_now();
+    if (sender != NULL && sender->send != sender->tail) {
+        fake.counts.late++;
+        (void)fake_respond(sender, rc, wqe_at(sender, sender->send), sender->send_pkt++);
+    }
+    fake_kick();
 }
 
 static void take_acks(struct ha_rc *rc)

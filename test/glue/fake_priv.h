@@ -17,6 +17,8 @@
 #define FAKE_PSN_MASK   0xffffffu
 #define FAKE_EVENTS_MAX 64
 #define FAKE_LATE_NS    4000000ull /* a late packet has executed by then */
+#define FAKE_REST_NS    1000000000ull /* so long the number of a queue pair must not come back */
+#define FAKE_LATER_NS   1000000000ull /* ... or, with FAKE_LATE_READS, by then */
 
 struct ha_rail {
     char                  name[HA_RAIL_NAME_MAX];
@@ -106,6 +108,8 @@ struct ha_rc {
 
     /* ERR */
     int                late, deaf;       /* one more packet; acknowledgements are lost */
+    unsigned           late_reads;       /* ... not before so many reads of the packet number */
+    uint64_t           err_at;           /* of one that was connected */
     uint64_t           flush_at;
 };
 
@@ -213,6 +217,9 @@ void fake_complete_recv(struct ha_rc *rc, enum ha_wc_status status, uint32_t len
 
 /* The queue pair goes to ERR; it flushes with the next steps. */
 void fake_rc_to_err(struct ha_rc *rc);
+
+/* Somebody has asked a queue pair that is in ERR how far it is. */
+void fake_rc_was_read(struct ha_rc *rc);
 
 /* Move the network; returns 1 when something moved or will by itself. */
 int  fake_rc_step(void);

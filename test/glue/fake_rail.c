@@ -231,6 +231,25 @@ void fake_event_qp_fatal(int rail)
     pthread_mutex_unlock(&fake.lock);
 }
 
+void fake_event_one_qp_fatal(int rail)
+{
+    struct ha_rc *rc;
+
+    pthread_mutex_lock(&fake.lock);
+    for (rc = fake.rcs; rc != NULL; rc = rc->next) {
+        if (rc->rail->index == rail && rc->state == FAKE_RTS) {
+            fake_push_event(rc->rail, HA_RAIL_EVENT_QP_FATAL, rc->qpn);
+            break;
+        }
+    }
+    pthread_mutex_unlock(&fake.lock);
+}
+
+void fake_mtu(int rail, uint16_t mtu)
+{
+    fake.rail[rail].addr.mtu = mtu;
+}
+
 void fake_set(int rail, enum fake_knob knob, unsigned value)
 {
     pthread_mutex_lock(&fake.lock);

@@ -67,6 +67,7 @@ void ha_rc_destroy(struct ha_rc *rc)
     for (link = &fake.rcs; *link != rc; link = &(*link)->next) {
     }
     *link = rc->next;
+    fake.counts.hasty += rc->err_at != 0 && fake_now() - rc->err_at < FAKE_REST_NS;
     rc->cq->promised -= rc->tail - rc->head + rc->rq_tail - rc->rq_head;
     if (fake_luck(500)) {
         forget_completions(rc);
@@ -177,6 +178,9 @@ int ha_rc_expected_psn(struct ha_rc *rc, uint32_t *psn)
     pthread_mutex_lock(&fake.lock);
     status = fake_refuses(FAKE_CALL_EXPECTED_PSN, rc->rail);
     *psn   = told_psn(rc);
+    if (status == 0 && rc->state == FAKE_ERR) {
+        fake_rc_was_read(rc);
+    }
     pthread_mutex_unlock(&fake.lock);
     return status;
 }
@@ -222,6 +226,9 @@ static void fill_wqe(struct ha_rc *rc, struct fake_wqe *wqe, const struct ha_sen
         }
     }
     rc->next_psn = (rc->next_psn + wqe->npsn) & FAKE_PSN_MASK;
+    if (rc->head != rc->tail && rc->state == FAKE_RTS) {
+        fake.counts.psn_overruns += fake_psn_diff(rc->next_psn, rc->sq[rc->head % rc->caps.send_depth].psn) < 0;
+    }
 }
 
 int ha_rc_post_send(struct ha_rc *rc, const struct ha_send *send)

@@ -60,7 +60,7 @@ static enum fake_answer execute_send(struct ha_rc *rc, struct ha_rc *peer, const
     if (to == NULL || fetch(rc, wqe, from, to, length) != 0) {
         return FAKE_ANSWER_REFUSED;
     }
-    if (last) {
+    if (last && !(peer->state == FAKE_ERR && peer->rail->knob[FAKE_LATE_LOST])) {
         fake_complete_recv(peer, HA_WC_OK, (uint32_t)wqe->length, wqe->send.imm);
     }
     return FAKE_ANSWER_NONE;
@@ -174,6 +174,10 @@ static enum fake_answer execute(struct ha_rc *rc, struct ha_rc *peer, struct fak
     int         last   = pkt + 1 == wqe->npsn;
     enum fake_answer answer;
 
+    if (length > peer->path.mtu && wqe->send.op != HA_READ) {
+        fake.counts.too_long++;
+        return FAKE_ANSWER_GAP;
+    }
     if (wqe->send.op >= HA_FETCH_ADD) {
         answer = execute_atomic(rc, peer, wqe);
     } else if (wqe->send.op == HA_READ) {

@@ -183,7 +183,7 @@ static void arrive(struct fake_datagram *datagram)
     if (ud == NULL || ud->dead || ud->received == ud->depth ||
         !fake_path_leads(datagram->from, datagram->to, &datagram->way) ||
         datagram->way.sgid_index != datagram->from->gid_index ||
-        fake_luck(datagram->from->knob[FAKE_LOSE_CTL]) ||
+        fake_luck(datagram->from->knob[FAKE_LOSE_CTL]) || fake_luck(datagram->from->knob[FAKE_LOSE_CTL_OUT]) ||
         fake_luck(datagram->to->knob[FAKE_LOSE_CTL])) {
         free(datagram);
         return;

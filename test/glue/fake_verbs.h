@@ -50,6 +50,10 @@ void     fake_next_ud(int rail, uint32_t qpn);
 uint32_t fake_last_ud(int rail);
 
 void fake_event_qp_fatal(int rail); /* for every connected queue pair there */
+void fake_event_one_qp_fatal(int rail); /* for the youngest of them */
+
+/* The largest packet that the port takes; for rails that nobody has opened yet. */
+void fake_mtu(int rail, uint16_t mtu);
 
 /* Misfortune of a rail; per mille unless a unit is given. 0 = none. */
 enum fake_knob {
@@ -58,9 +62,13 @@ enum fake_knob {
     FAKE_LOSE_ACK_OUT,  /* acknowledgements that leave by this rail */
     FAKE_LOSE_ACK_IN,
     FAKE_LOSE_CTL,      /* datagrams, both directions */
+    FAKE_LOSE_CTL_OUT,  /* those that leave by this rail */
     FAKE_CTL_DELAY_US,  /* datagrams that leave by this rail take so long */
     FAKE_REPEAT_CTL,
     FAKE_LATE,          /* a fence after which one more packet executes */
+    FAKE_LATE_READS,    /* not before it was asked so often how far it is, or a second has passed */
+    FAKE_LATE_LOST,     /* and if it is a message: it counts, but its receive comes back flushed */
+    FAKE_SCRIBBLE,      /* the device writes into the buffer of a receive that it flushes */
     FAKE_STALL,         /* network steps that do nothing for this rail */
     FAKE_PSN,           /* enum fake_psn: what the device says of its responder */
     FAKE_BLOCK_MS,      /* connecting and address look-up take this long */
@@ -116,6 +124,9 @@ struct fake_counts {
     uint64_t bad_lkey, bad_rkey, bad_length;
     uint64_t wrong_peer;   /* packets that a fenced or other queue pair refused */
     uint64_t connects, fences;
+    uint64_t too_long;     /* packets longer than the receiver's path allows; it dropped them */
+    uint64_t psn_overruns; /* sends for which a queue pair had no packet numbers left */
+    uint64_t hasty;        /* queue pairs destroyed, and their numbers free, less than a second after their end */
     uint64_t atomics;
     uint64_t mr_regs;      /* registrations made */
     uint64_t mr_regs_in_switch; /* ... on a host between a fence and its first post on another rail */

@@ -20,6 +20,13 @@ uint64_t now_ns(void)
     return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
 }
 
+unsigned glue_patience(void)
+{
+    const char *wanted = getenv("GLUE_PATIENCE");
+
+    return wanted == NULL ? 60 : (unsigned)atoi(wanted);
+}
+
 static ucs_status_t on_error(void *arg, uct_ep_h ep, ucs_status_t status)
 {
     struct side *side = arg;
@@ -222,6 +229,7 @@ void world_close(void)
     assert_int_equal(counts.overruns, 0);
     assert_int_equal(counts.overbooked, 0);
     assert_int_equal(counts.rnr, 0);
+    assert_int_equal(counts.psn_overruns, 0);
 }
 
 int glue_setup(void **state)

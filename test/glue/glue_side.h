@@ -25,7 +25,7 @@
 #define AM_ID      5
 #define AM_SLOTS   128
 #define AM_SLOT    1024
-#define PATIENCE_S 60 /* only a hang takes so long */
+#define PATIENCE_S glue_patience() /* only a hang takes so long: 60 s, or $GLUE_PATIENCE */
 
 enum { A0, A1, B0, B1 }; /* rails as the fake counts them */
 
@@ -91,6 +91,7 @@ void pump(void);
 
 void     pump_ms(unsigned ms);
 uint64_t now_ns(void);
+unsigned glue_patience(void);
 void     world_print(void); /* where it stands, for a test that fails */
 
 /* The next message of stream `i`; UCS_ERR_NO_RESOURCE is left to the caller. */

@@ -4,6 +4,7 @@
  * The transport over made-up hardware, through UCT's public API.
  *
  *   test_glue [PATTERN]     only tests whose name matches ('*' and '?')
+ *   GLUE_PATIENCE=20        seconds that a test waits for what must happen, 60 if not given
  *   GLUE_FAILOVERS=10000    how many in test_nothing_is_left_behind, 2000 if not given
  *   UCX_LOG_LEVEL=warn      shows what the product says; many tests provoke errors
  */
@@ -39,6 +40,9 @@ int main(int argc, char **argv)
     failed += glue_setup_faults();
     failed += glue_failover();
     failed += glue_memory();
+    failed += glue_order();
+    failed += glue_credits();
+    failed += glue_barrier();
     failed += glue_many();
     failed += glue_hundreds();
     failed += glue_proof();

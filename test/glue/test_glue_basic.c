@@ -249,7 +249,7 @@ static void sleep_once(unsigned sides)
         pfd[count].events = POLLIN;
         assert_int_equal(uct_iface_event_fd_get(side->iface, &pfd[count++].fd), UCS_OK);
     }
-    assert_true(poll(pfd, count, PATIENCE_S * 1000) > 0);
+    assert_true(poll(pfd, count, (int)PATIENCE_S * 1000) > 0);
 }
 
 /* An interface with nothing to do lets its owner sleep. */

@@ -356,6 +356,7 @@ static void test_ledger_many_cuts(void **state)
     for (unsigned cut = 0; cut < cuts; cut++) {
         int rail = (int)(cut % 2 + 2 * (cut / 2 % 2));
 
+        cuts += cut + 1 == cuts && cuts < 600 && stats().retired == 0; /* until there was some */
         put_with_completions(0);
         put_with_completions(1);
         fake_port(rail, 0);
