@@ -332,8 +332,8 @@ void uct_ha_tx_complete_flushes(struct uct_ha_conn *conn)
 
     while (!ucs_list_is_empty(&conn->flushes)) {
         flush = ucs_list_head(&conn->flushes, struct uct_ha_flush, list);
-        if ((int32_t)(conn->log.head - flush->index) < 0 ||
-            (int32_t)(uct_ha_amo_done(conn) - flush->amo) < 0) {
+        if ((int32_t)(conn->log.head - flush->index) < 0 || (int32_t)(uct_ha_amo_done(conn) - flush->amo) < 0 ||
+            uct_ha_conn_ends(conn)) {
             break;
         }
         ucs_list_del(&flush->list);

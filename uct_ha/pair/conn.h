@@ -255,6 +255,12 @@ static inline int uct_ha_lane_is_fenced(const struct uct_ha_lane *lane)
     return __atomic_load_n(&lane->fenced, __ATOMIC_RELAXED);
 }
 
+/* Canceled, and not yet at its end: until then a card may still be at its work. */
+static inline int uct_ha_conn_ends(const struct uct_ha_conn *conn)
+{
+    return conn->canceled && !conn->dead;
+}
+
 static inline uint64_t uct_ha_wr_id(enum uct_ha_wr_kind kind, uint32_t lane, uint32_t index)
 {
     return (uint64_t)kind << 60 | (uint64_t)(lane & 0x0fffffffu) << 32 | index;

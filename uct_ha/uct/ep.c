@@ -229,7 +229,7 @@ ucs_status_t uct_ha_ep_flush(uct_ep_h tl_ep, unsigned flags, uct_completion_t *c
     if (flags & UCT_FLUSH_FLAG_CANCEL) {
         cancel(conn);
     }
-    if (ha_log_used(&conn->log) == 0 && uct_ha_amo_outstanding(conn) == 0) {
+    if (ha_log_used(&conn->log) == 0 && uct_ha_amo_outstanding(conn) == 0 && !uct_ha_conn_ends(conn)) {
         return UCS_OK;
     }
     if (comp != NULL) {

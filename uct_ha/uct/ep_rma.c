@@ -113,7 +113,7 @@ static inline ucs_status_t zcopy(struct uct_ha_conn *conn, enum ha_op_kind kind,
     if (ucs_unlikely(status != UCS_OK)) {
         return status;
     }
-    if (ucs_unlikely(length > UINT32_MAX ||
+    if (ucs_unlikely(length > conn->iface->max_zcopy ||
                      !uct_ha_ep_iov_is_valid(iov, iovcnt, conn->iface->max_sge))) {
         return UCS_ERR_INVALID_PARAM;
     }

@@ -21,8 +21,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PUT_ZCOPY_MAX (1u << 30)
-
 #define ATOMIC_POST_OPS  (UCS_BIT(UCT_ATOMIC_OP_ADD) | UCS_BIT(UCT_ATOMIC_OP_AND) | \
                           UCS_BIT(UCT_ATOMIC_OP_OR) | UCS_BIT(UCT_ATOMIC_OP_XOR))
 #define ATOMIC_FETCH_OPS (ATOMIC_POST_OPS | UCS_BIT(UCT_ATOMIC_OP_SWAP) | \
@@ -161,10 +159,9 @@ static size_t max_eps(const struct uct_ha_iface *iface, size_t wanted)
 
 static ucs_status_t query(uct_iface_h tl_iface, uct_iface_attr_t *attr)
 {
-    struct uct_ha_iface         *iface  = uct_ha_iface(tl_iface);
-    const struct ha_rail_limits *limits = ha_rail_limits(iface->rail[0]);
-    struct ha_rail_addr          addr   = ha_rail_addr(iface->rail[0]);
-    size_t                       seg    = iface->config.seg_size;
+    struct uct_ha_iface *iface = uct_ha_iface(tl_iface);
+    struct ha_rail_addr  addr  = ha_rail_addr(iface->rail[0]);
+    size_t               seg   = iface->config.seg_size;
 
     uct_base_iface_query(&iface->super, attr);
     attr->iface_addr_len  = sizeof(struct uct_ha_packed_iface);
@@ -188,7 +185,7 @@ static ucs_status_t query(uct_iface_h tl_iface, uct_iface_attr_t *attr)
     attr->cap.am.align_mtu       = addr.mtu;
 
     attr->cap.put.max_bcopy       = seg;
-    attr->cap.put.max_zcopy       = ucs_min(limits->max_msg_size, PUT_ZCOPY_MAX);
+    attr->cap.put.max_zcopy       = iface->max_zcopy;
     attr->cap.put.max_iov         = iface->max_sge;
     attr->cap.put.opt_zcopy_align = 512;
     attr->cap.put.align_mtu       = addr.mtu;

@@ -88,6 +88,7 @@ struct uct_ha_iface {
     struct ha_zones            zones; /* constant, as is match */
     struct ha_match_opts       match;
     unsigned                   max_inline, max_sge;
+    uint32_t                   max_zcopy; /* of a PUT or GET, on whatever rail it ends */
     struct ha_opts             opts; /* constant: what this side wants of its connections */
     unsigned                   credits, rx_window_max, rx_depth; /* first window, largest, with reserve */
     uint32_t                   log_len;

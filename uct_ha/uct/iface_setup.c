@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #define CQ_DEPTH_MIN 1024
+#define ZCOPY_MAX    (1u << 30)
 
 static void cleanup(struct uct_ha_iface *iface)
 {
@@ -91,10 +92,12 @@ static void derive_sizes(struct uct_ha_iface *iface)
 
     iface->max_inline = ucs_min(config->max_inline, UCT_HA_INLINE_MAX);
     iface->max_sge    = ucs_min(config->max_sge, UCT_HA_IOV_MAX);
+    iface->max_zcopy  = ZCOPY_MAX;
     for (int s = 0; s < iface->slots; s++) {
         const struct ha_rail_limits *limits = ha_rail_limits(iface->rail[s]);
 
-        iface->max_sge = ucs_min(iface->max_sge, limits->max_sge);
+        iface->max_sge   = ucs_min(iface->max_sge, limits->max_sge);
+        iface->max_zcopy = (uint32_t)ucs_min(iface->max_zcopy, limits->max_msg_size);
     }
 }
 
