@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# libuct_ha.so, which everybody loads = front/, and nothing else.
-# The transport, which that loads: libuct_ha_1_13.so = glue (uct, data, ctl, pair, lane, mem, base; abi) + core/ and topo/ (pure) + verbs/.
+# libuct_ha.so, which everybody loads = front/, and nothing else. The transport, which that loads:
+# libuct_ha_1_13.so = glue (uct, data, ctl, pair, lane, mem, base; abi) + core/ and topo/ (pure) + verbs/.
 
 noinst_LTLIBRARIES += libha_core.la libha_topo.la libha_discover.la libha_verbs.la
 lib_LTLIBRARIES    += libuct_ha.la libuct_ha_1_13.la

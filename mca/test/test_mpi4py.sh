@@ -15,7 +15,10 @@ library=${HA_LIB:-$PWD/.libs/libuct_ha.so.0}
 python=${PYTHON:-/usr/bin/python3}
 "$python" -c 'import mpi4py' 2>/dev/null || { echo "SKIP: no mpi4py (apt-get install python3-mpi4py)"; exit 77; }
 command -v mpirun >/dev/null || { echo "SKIP: no mpirun (apt-get install openmpi-bin)"; exit 77; }
-passed=0 failed=0
+passed=0 failed=0 skipped=0
+seconds=() # of traffic: none
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 components=$(ompi_info --path pkglibdir --parsable 2>/dev/null | cut -d: -f3)
 
 # job RANKS [mpirun arguments]: everything the job printed, and its exit status, in $output.
@@ -23,9 +26,9 @@ job() {
     local ranks=$1 root=()
     shift
     [[ $(id -u) != 0 ]] || root=(--allow-run-as-root)
-    output=$(timeout 60 mpirun "${root[@]}" --oversubscribe -np "$ranks" \
-        --mca mca_base_component_path "$components:$hook_dir" "$@" "$python" "$here/mpi4py_probe.py" 2>&1 &&
-        echo "exit 0") || true
+    timeout 60 mpirun "${root[@]}" --oversubscribe -np "$ranks" --mca mca_base_component_path "$components:$hook_dir" "$@" \
+        "$python" "$here/mpi4py_probe.py" "${seconds[@]}" >"$work/out" 2>&1 && echo "exit 0" >>"$work/out" || true
+    output=$(<"$work/out")
 }
 
 expect() { # NAME TEXT COUNT ...: each text comes so many times
@@ -70,15 +73,37 @@ job 2 --mca pml ob1
 expect 'nobody asked: no line' 'sum 3' 2 "$decided" 0 'exit 0' 1
 
 # Over ha_rc itself, where the tree has a card made of software.
-card=$PWD/.libs/libsoftcard.so
+card=$PWD/.libs/libsoftcard.so tool=$PWD/test/softcard/softcard fabric=$work/fabric
+mkdir "$fabric"
 if [[ -e $card ]]; then
-    fabric=$(mktemp -d)
-    trap 'rm -rf "$fabric"' EXIT
     job 2 -x LD_PRELOAD="$card" -x SOFTCARD_DIR="$fabric" -x UCX_TLS=ha_rc,self --mca hook_ha_library "$library" \
         --mca hook_ha_verbose 1
     expect 'over ha_rc: loaded, used, counted' 'sum 3' 2 "${decided}loaded $library" 2 "${decided}failovers 0" 2 \
         'Open MPI took' 0 'UCX uses no device' 0 'exit 0' 1
 fi
 
-echo "$passed passed, $failed failed, 0 skipped"
+# And with a rail cut while messages are under way: all of them are right, and the component counted.
+cut() {
+    for _ in {1..200}; do
+        ! grep -q begun "$work/out" || break
+        sleep 0.1
+    done
+    sleep 0.5
+    SOFTCARD_DIR=$fabric "$tool" fault down sc0
+}
+if [[ -e $card && -x $tool ]]; then
+    seconds=(4)
+    : >"$work/out"
+    cut &
+    job 2 -x LD_PRELOAD="$card" -x SOFTCARD_DIR="$fabric" -x UCX_TLS=ha_rc,self --mca hook_ha_library "$library" \
+        --mca hook_ha_verbose 1
+    wait $! || true
+    expect 'over ha_rc, a rail cut in the middle' 'wrong 0' 2 'sum 3' 2 'failover: endpoint' 2 ' left sc0:1' 2 \
+        "${decided}failovers 1" 2 'endpoint errors 0' 2 'exit 0' 1
+else
+    skipped=1
+    echo "skip over ha_rc, a rail cut in the middle: no $tool"
+fi
+
+echo "$passed passed, $failed failed, $skipped skipped"
 [[ $failed == 0 ]]

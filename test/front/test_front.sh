@@ -171,11 +171,13 @@ shim() {
 }
 shim statistics 'char ucs_stats_node_alloc[8];'
 run env LD_PRELOAD="$work/statistics.so:$library" ucx_info -cf
-expect 'UCX with statistics: one line with the way out' 'built with statistics' 1 'without --enable-stats' 1 UCX_HA_RC 0 'exit 0' 1
+expect 'UCX with statistics: one line with the way out' 'built with statistics' 1 'without --enable-stats' 1 UCX_HA_RC 0 \
+    'exit 0' 1
 shim assertions 'int ucs_async_context_create(int mode, void **p) { static char zero[4096]; *p = zero; return 0; }
 void ucs_async_context_destroy(void *p) { (void)p; }'
 run env LD_PRELOAD="$work/assertions.so:$library" ucx_info -cf
-expect 'UCX without assertions: one line with the way out' 'built without assertions' 1 'with --enable-assertions' 1 UCX_HA_RC 0 'exit 0' 1
+expect 'UCX without assertions: one line with the way out' 'built without assertions' 1 'with --enable-assertions' 1 \
+    UCX_HA_RC 0 'exit 0' 1
 
 echo "$passed passed, $failed failed, 0 skipped"
 [[ $failed == 0 ]]

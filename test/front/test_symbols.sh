@@ -28,7 +28,8 @@ if [[ ! -s imported.$$ ]] || ! diff listed.$$ imported.$$; then
     exit 1
 fi
 # the front has none of it, and needs nothing but libc
-needed=$(readelf -d "${glue%/*}/libuct_ha.so.0" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -Ev '^(libc\.so|libdl\.so|ld-linux)' || true)
+needed=$(readelf -d "${glue%/*}/libuct_ha.so.0" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
+    grep -Ev '^(libc\.so|libdl\.so|ld-linux)' || true)
 if [[ -n $needed ]]; then
     echo "libuct_ha.so.0 links $needed"
     echo "1 passed, 1 failed, 0 skipped"
