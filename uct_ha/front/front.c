@@ -19,6 +19,9 @@
  * Not by ucp_init_version(): UCT has users without UCP, and programs that look it up with dlsym() in
  * libucp would pass us by, while libucp's own call of uct_query_components() does not.
  *
+ * Where there is no UCX at all our function says UNSUPPORTED; only a program that looks whether the symbol
+ * exists, instead of calling it, could be misled.
+ *
  * What this cannot see: UCX in a library opened with RTLD_DEEPBIND or in another namespace, UCX linked
  * statically, and UCX that comes after this library was opened with RTLD_LOCAL. Those run without ha_rc.
  */
