@@ -8,7 +8,7 @@ import math
 import mmap
 import threading
 
-from . import binding, values
+from . import arrays, binding, values
 from .binding import check, library
 
 Buffer = collections.namedtuple("Buffer", "addr length permission location")
@@ -129,12 +129,29 @@ class Batch:
     def submit(self, requests, notify=None):
         """Adds requests of read() and write(). notify=(name, text): sent to their targets when all completed."""
         requests = list(requests)
-        array = (binding.Request * len(requests))(*requests)
+        self._submit((binding.Request * len(requests))(*requests), len(requests), notify)
+
+    def _submit(self, array, count, notify):
         if notify is None:
-            check(library.hte_batch_submit(self._engine.handle, self.handle, array, len(requests)))
+            check(library.hte_batch_submit(self._engine.handle, self.handle, array, count))
         else:
-            check(library.hte_batch_submit_notify(self._engine.handle, self.handle, array, len(requests),
+            check(library.hte_batch_submit_notify(self._engine.handle, self.handle, array, count,
                                                   _text(notify[0]), _text(notify[1])))
+
+    def write_many(self, segment, local, remote, lengths, notify=None):
+        """Adds len(local) requests: lengths[i] bytes from address local[i] to remote[i].
+
+        Lists, or arrays of 64-bit numbers (numpy, array.array), of which no object per request is made; lengths may be one number.
+        """
+        self._submit_many(values.WRITE, segment, local, remote, lengths, notify)
+
+    def read_many(self, segment, local, remote, lengths, notify=None):
+        """The same: from remote[i] to local[i]."""
+        self._submit_many(values.READ, segment, local, remote, lengths, notify)
+
+    def _submit_many(self, opcode, segment, local, remote, lengths, notify):
+        memory, count = arrays.requests(opcode, segment.handle, local, remote, lengths)
+        self._submit(arrays.first(memory), count, notify)
 
     def request_status(self, index):
         status = binding.Status()
@@ -144,6 +161,14 @@ class Batch:
     def status(self):
         status = binding.BatchStatus()
         check(library.hte_batch_status(self._engine.handle, self.handle, ctypes.byref(status)))
+        return BatchStatus(status.code, status.error, status.transferred, status.submitted, status.finished)
+
+    def outcome(self, timeout=None):
+        """Waits as wait() does and returns the status, whatever it is; still WAITING or PENDING when the time is over."""
+        status = binding.BatchStatus()
+        error = library.hte_batch_wait(self._engine.handle, self.handle, _milliseconds(timeout), ctypes.byref(status))
+        if error != values.ERR_TIMEOUT:
+            check(error)
         return BatchStatus(status.code, status.error, status.transferred, status.submitted, status.finished)
 
     def wait(self, timeout=None):
@@ -240,6 +265,19 @@ class Engine:
         check(library.hte_memory_unregister_batch(self.handle, array, len(memories)))
         for memory in memories:
             self._memories.pop(memory.addr, None)
+
+    def register_addresses(self, addrs, lengths, location=None, permission=values.GLOBAL_RW):
+        """Registers [addrs[i], addrs[i] + lengths[i]), all or none. The caller keeps that memory until it is unregistered:
+        for who has numbers and not objects, as from torch's data_ptr()."""
+        if len(addrs) != len(lengths):
+            raise ValueError("%d addresses and %d lengths" % (len(addrs), len(lengths)))
+        array = (binding.Memory * len(addrs))(*[binding.Memory(addr, length, _text(location), permission)
+                                                for addr, length in zip(addrs, lengths)])
+        check(library.hte_memory_register_batch(self.handle, array, len(addrs)))
+
+    def unregister_addresses(self, addrs):
+        array = (ctypes.c_void_p * len(addrs))(*addrs)
+        check(library.hte_memory_unregister_batch(self.handle, array, len(addrs)))
 
     def open(self, name):
         """The segment that a peer publishes under this name."""

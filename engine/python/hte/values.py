@@ -19,6 +19,9 @@ NAME_MAX = 255
 
 # enum hte_error, those that the binding itself looks at
 ERR_INVALID_ARGUMENT = -1
+ERR_BATCH_BUSY = -4
+ERR_DEAD_PEER = -19
+ERR_BAD_HANDLE = -22
 ERR_TIMEOUT = -25
 ERR_CANCELED = -26
 

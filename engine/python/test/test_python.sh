@@ -52,7 +52,11 @@ if python3 -m pip --version >/dev/null 2>&1; then
     cd "$folder"
     PYTHONPATH=$folder/installed python3 -c 'import hte; print(hte.__file__, hte.version())' | tee "$folder/log"
     grep -q "^$folder/installed/hte/" "$folder/log"
-    passed=$((passed + 1))
+    test ! -e "$folder/installed/mooncake" # Mooncake's own has files of these names
+    python3 -m pip install --quiet --no-index --disable-pip-version-check --config-settings mooncake=yes \
+        --target "$folder/both" "$folder/python"
+    PYTHONPATH=$folder/both python3 -c 'import mooncake.engine; print(mooncake.engine.TransferEngine())'
+    passed=$((passed + 2))
 else
     echo "skipped: there is no pip"
 fi
