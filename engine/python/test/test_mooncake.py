@@ -62,7 +62,18 @@ class Peer:
         self.process.stdin.flush()
         return self.answer()
 
+    def pause(self):
+        """Returns when it stands still: the signal alone takes its time."""
+        os.kill(self.process.pid, signal.SIGSTOP)
+        os.waitpid(self.process.pid, os.WUNTRACED)
+
+    def resume(self):
+        os.kill(self.process.pid, signal.SIGCONT)
+
     def stop(self):
+        if self.process.poll() is not None:
+            return self.process.returncode
+        self.resume()
         self.process.stdin.close()
         self.process.stdout.close()
         return self.process.wait(30)
@@ -161,7 +172,7 @@ class Sglang(Connected):
         """Stopped, so that the transfer is surely under way when it is killed."""
         arguments = self.blocks([(1, 1)])
         self.assertEqual(self.engine.batch_transfer_sync_write(self.peer.session, *arguments), 0)
-        os.kill(self.peer.process.pid, signal.SIGSTOP)
+        self.peer.pause()
         number = self.engine.batch_transfer_async_read(self.peer.session, *arguments)
         self.assertNotEqual(number, 0)
         time.sleep(0.1)
@@ -174,20 +185,19 @@ class Sglang(Connected):
             self.assertNotEqual(self.engine.send_probe(self.peer.session), 0)
         self.assertLess(time.monotonic() - start, 40)
         self.assertEqual(self.engine.batch_unregister_memory(self.pool.addresses), 0)  # nothing holds it
-        self.peer.stop = lambda: 0
 
     def test_session_that_hangs(self):
         """Its time is over: -1, and what is left of it does not stand in the way of others."""
         arguments = self.blocks([(1, 1)])
         self.engine._patience = 0.5
         self.assertEqual(self.engine.batch_transfer_sync_write(self.peer.session, *arguments), 0)
-        os.kill(self.peer.process.pid, signal.SIGSTOP)
+        self.peer.pause()
         with self.assertLogs("hte.mooncake"):
             self.assertEqual(self.engine.batch_transfer_sync_read(self.peer.session, *arguments), -1)
         other = Peer()
         self.addCleanup(other.stop)
         self.assertEqual(self.engine.transfer_sync_write(other.session, self.pool.addresses[0], other.addresses[0], BLOCK), 0)
-        os.kill(self.peer.process.pid, signal.SIGCONT)
+        self.peer.resume()
         self.assertTrue(self.peer.ask("zero", 0, 5))
         deadline = time.monotonic() + 30
         while self.engine._left and time.monotonic() < deadline:
