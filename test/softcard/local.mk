@@ -35,7 +35,7 @@ noinst_PROGRAMS += %D%/softcard
 %C%_softcard_SOURCES  = %D%/softcard.c %D%/sc_fabric.c %D%/sc_fabric.h %D%/sc_lock.h %D%/sc_wire.h
 %C%_softcard_CPPFLAGS = -D_GNU_SOURCE $(AM_CPPFLAGS)
 
-EXTRA_DIST += %D%/run_trust
+EXTRA_DIST += %D%/native_lab %D%/run_trust
 
 # the card in the program itself: sanitizers see all of it
 if HAVE_CMOCKA
