@@ -241,6 +241,7 @@ EXTRA_DIST     += test/model/run_mutants test/model/explore_large
 
 test_model_ha_explore_SOURCES = \
 	%D%/model/model.h \
+	%D%/model/model_card.c \
 	%D%/model/model_data.c \
 	%D%/model/model_fate.c \
 	%D%/model/model_main.c \

@@ -12,6 +12,7 @@
  *   model_data.c    queue pairs and packets of the data plane
  *   model_side.c    the glue of one side: the core, its log and queue pairs
  *   model_fate.c    dead rails, false triggers, time limits, users
+ *   model_card.c    cards that are gone
  *   model_wire.c    control packets
  *   model_oracle.c  the truth, and the invariants of docs/failover.md
  *   model_pack.c    a state as canonical bytes, and back
@@ -42,6 +43,7 @@ enum model_start { MODEL_START_NOTHING, MODEL_START_ONE_LANE, MODEL_START_TWO_LA
 struct model_options {
     char     ops[2][MODEL_OPS_MAX + 1];
     uint8_t  cuts, alarms, suspicions, giveups;
+    uint8_t  cards;       /* that are gone, or do not say how far they came */
     uint8_t  channel;     /* control packets in flight per direction */
     uint8_t  start;       /* enum model_start */
     uint8_t  late_sends;  /* send completions wait to be polled */
@@ -75,6 +77,7 @@ struct model_qp {
     /* the glue */
     uint8_t job, fence_asked, settled_told, drained_told, resolve_untold, resolved_k;
     uint8_t close_asked, close_k;
+    uint8_t gone, final; /* its card is; what came is declared, no more is taken */
 };
 
 struct model_side {
@@ -85,7 +88,7 @@ struct model_side {
     int8_t          tx_slot, rx_slot; /* as the glue caches them */
     uint8_t         send_wanted, failed, closed, gone;
     /* the truth about its operations, one bit each */
-    uint8_t executed, has_data, ended, delivered;
+    uint8_t executed, has_data, ended, delivered, doubt;
 };
 
 struct model_world {
@@ -94,7 +97,7 @@ struct model_world {
     uint8_t           net_used[2];
     uint8_t           net_heard[2];  /* which of them were heard before, one bit each */
     uint8_t           dead[HA_SLOTS]; /* 1 + the youngest generation that a cut has hit */
-    uint8_t           cuts, alarms, suspicions, giveups;
+    uint8_t           cuts, alarms, suspicions, giveups, cards;
     const char       *violation;
 };
 
@@ -177,11 +180,20 @@ int model_side_deadline(struct model_world *w, int x, int slot, int n);
 int model_side_cancel(struct model_world *w, int x, int slot, int n);
 int model_side_close(struct model_world *w, int x, int slot, int n);
 
+int model_side_down(struct model_world *w, int x, int slot, enum ha_event_kind kind, unsigned cause);
+
+/* ---- model_card.c ---- */
+int model_card_dies(struct model_world *w, int x, int slot, int n);
+int model_card_declare(struct model_world *w, int x, int slot, int n);
+int model_card_give_up(struct model_world *w, int x, int slot, int n);
+
 /* ---- model_oracle.c ---- */
 void model_violation(struct model_world *w, const char *text);
 void model_oracle_post(struct model_world *w, int x, unsigned op, int slot);
 void model_oracle_packet(struct model_world *w, int x, int slot); /* a packet of x executes at the peer */
 void model_oracle_execute(struct model_world *w, int x, unsigned op);
+void model_oracle_execute_undead(struct model_world *w, int x, unsigned op); /* where no more is taken */
+void model_oracle_doubt(struct model_world *w, int x, int slot);
 void model_oracle_end(struct model_world *w, int x, unsigned op, enum ha_op_result result);
 void model_oracle_deliver(struct model_world *w, int x, unsigned op);
 void model_oracle_create(struct model_world *w, int x, int slot, unsigned gen);
@@ -230,7 +242,8 @@ enum model_cover {
     MODEL_COVER_RETIRED, MODEL_COVER_REPLAYED, MODEL_COVER_PARTIAL, MODEL_COVER_READ_AGAIN,
     MODEL_COVER_UNKNOWN, MODEL_COVER_HELD, MODEL_COVER_ERRING, MODEL_COVER_SENDER_FENCED,
     MODEL_COVER_DOUBLE_START, MODEL_COVER_BOTH_LANES, MODEL_COVER_WAITED, MODEL_COVER_EMPTY,
-    MODEL_COVER_SKIPPED, MODEL_COVER_WRAP, MODEL_COVER_LAST
+    MODEL_COVER_SKIPPED, MODEL_COVER_WRAP, MODEL_COVER_DECLARED, MODEL_COVER_UNDEAD, MODEL_COVER_DOUBT,
+    MODEL_COVER_LAST
 };
 extern uint64_t model_cover[MODEL_COVER_LAST];
 

@@ -79,7 +79,7 @@ static int execute(struct model_world *w, int x, int slot)
     struct model_qp *qp = &w->side[x].qp[slot], *its = responder_of(w, x, slot);
     unsigned end        = 0, op;
 
-    if (its == 0 || its->state == MODEL_QP_ERR || its->rx_ops == qp->num_ops ||
+    if (its == 0 || its->state == MODEL_QP_ERR || its->rx_ops >= qp->num_ops ||
         held_by_fence(x, qp, its->rx_ops))
         return 0;
     op = qp->op[its->rx_ops];
@@ -95,6 +95,10 @@ static int execute(struct model_world *w, int x, int slot)
     if (its->rx < end)
         return 1;
     its->rx_ops++;
+    if (its->final) {
+        model_oracle_execute_undead(w, x, op);
+        return 1;
+    }
     model_oracle_execute(w, x, op);
     if (model_kind(x, op) == 'S') {
         its->msg[its->num_msg++] = (uint8_t)op;
@@ -149,7 +153,7 @@ static int acknowledge(struct model_world *w, int x, int slot)
     struct model_qp *qp = &w->side[x].qp[slot], *its = responder_of(w, x, slot);
     unsigned op;
 
-    if (its == 0 || qp->acked >= its->rx_ops ||
+    if (its == 0 || qp->acked >= its->rx_ops || its->final || qp->drained_told ||
         (qp->state != MODEL_QP_UP && qp->state != MODEL_QP_ERRING))
         return 0;
     op = qp->op[qp->acked++];

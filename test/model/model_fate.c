@@ -5,7 +5,7 @@
 
 #include "model.h"
 
-static int lane_down(struct model_world *w, int x, int slot, enum ha_event_kind kind, unsigned cause)
+int model_side_down(struct model_world *w, int x, int slot, enum ha_event_kind kind, unsigned cause)
 {
     struct ha_event event = { .kind = kind, .slot = slot, .gen = w->side[x].qp[slot].gen,
                               .cause = (uint8_t)cause };
@@ -33,7 +33,7 @@ int model_side_detect(struct model_world *w, int x, int slot, int n)
     model_tell("finds lane %d.%u dead", slot, w->side[x].qp[slot].gen);
     if (model_options.ports)
         model_side_give(w, x, &event);
-    return lane_down(w, x, slot, HA_EV_LANE_DOWN, HA_CAUSE_COMPLETION);
+    return model_side_down(w, x, slot, HA_EV_LANE_DOWN, HA_CAUSE_COMPLETION);
 }
 
 /* The cut, and the first side to find out, in one. */
@@ -63,7 +63,7 @@ int model_side_alarm(struct model_world *w, int x, int slot, int n)
     if (w->alarms == 0 || !lives(w, x, slot) || w->side[x].qp[slot].state != MODEL_QP_UP)
         return 0;
     w->alarms--;
-    return lane_down(w, x, slot, HA_EV_LANE_DOWN, HA_CAUSE_FLUSH);
+    return model_side_down(w, x, slot, HA_EV_LANE_DOWN, HA_CAUSE_FLUSH);
 }
 
 /* A suspicion without a reason; one that the core refuses costs nothing. */
@@ -72,7 +72,7 @@ int model_side_suspect(struct model_world *w, int x, int slot, int n)
     (void)n;
     if (w->suspicions == 0 || !lives(w, x, slot) || w->side[x].qp[slot].state != MODEL_QP_UP)
         return 0;
-    lane_down(w, x, slot, HA_EV_LANE_SUSPECT, HA_CAUSE_RTO);
+    model_side_down(w, x, slot, HA_EV_LANE_SUSPECT, HA_CAUSE_RTO);
     w->suspicions -= w->side[x].qp[slot].fence_asked;
     return 1;
 }

@@ -21,7 +21,8 @@ static const char *const cover_name[MODEL_COVER_LAST] = {
     "packets executed while the fence settles", "packets executed after the sender was stopped",
     "both sides fence before hearing of each other", "both lanes fenced at once",
     "closes that wait for messages", "empty proofs", "generations skipped",
-    "packet numbers that wrapped",
+    "packet numbers that wrapped", "messages counted without a proof",
+    "operations executed by a card that nobody could stop", "operations in doubt without a proof",
 };
 
 static const char usage[] =
@@ -36,6 +37,7 @@ static const char usage[] =
     "                  R read, F write behind a fence, - none. Default: SW and S\n"
     "  -f N  rail cuts, 0..3 (1)             -x N  false alarms, 0..3 (0)\n"
     "  -y N  false suspicions, 0..3 (0)      -g N  deadlines or cancels, 0..2 (0)\n"
+    "  -z N  cards that are gone, or give no proof, 0..2 (0)\n"
     "  -C N  control packets on the way per direction, 1..2 (1); 2: out of order\n"
     "  -s S  start with: nothing, one (lane, the standby is being built), two (lanes;\n"
     "        default), moved (second epoch, on rail 1), late (third epoch, and packets\n"
@@ -91,6 +93,11 @@ static const struct small smalls[] = {
     { "three operations against two, reduced",
       { .ops = { "SWA", "AS" }, .cuts = 1, .channel = 1, .start = MODEL_START_TWO_LANES, .at_once = 1,
         .no_echo = 1, .reduced = 1 }, 0 },
+    { "a card without proof at either side, and L1",
+      { .ops = { "SW", "" }, .cards = 1, .channel = 1, .start = MODEL_START_TWO_LANES, .at_once = 1 }, 1 },
+    { "two cards without proof",
+      { .ops = { "W", "" }, .cards = 2, .channel = 1, .start = MODEL_START_TWO_LANES, .at_once = 1,
+        .no_echo = 1 }, 0 },
     { "the users let go",
       { .ops = { "S", "" }, .alarms = 1, .channel = 1, .start = MODEL_START_TWO_LANES, .at_once = 1,
         .closing = 1 }, 1 },
@@ -211,7 +218,7 @@ static void parse(int argc, char **argv, struct model_limits *limits)
     struct model_options *o = &model_options;
     int option;
 
-    while ((option = getopt(argc, argv, "a:b:f:x:y:g:C:s:M:t:i:ucrEnPpRSdklvh")) != -1) {
+    while ((option = getopt(argc, argv, "a:b:f:x:y:g:z:C:s:M:t:i:ucrEnPpRSdklvh")) != -1) {
         switch (option) {
         case 'a': set_ops(0, option, optarg); break;
         case 'b': set_ops(1, option, optarg); break;
@@ -219,6 +226,7 @@ static void parse(int argc, char **argv, struct model_limits *limits)
         case 'x': o->alarms = (uint8_t)number_of(option, optarg, 3); break;
         case 'y': o->suspicions = (uint8_t)number_of(option, optarg, 3); break;
         case 'g': o->giveups = (uint8_t)number_of(option, optarg, 2); break;
+        case 'z': o->cards = (uint8_t)number_of(option, optarg, 2); break;
         case 'C': o->channel = (uint8_t)number_of(option, optarg, MODEL_NET_MAX); break;
         case 's': o->start = start_of(optarg); break;
         case 'M': limits->states = number_of(option, optarg, UINT32_MAX - 1); break;
@@ -247,8 +255,8 @@ static void parse(int argc, char **argv, struct model_limits *limits)
         wrong("-C 0: without control packets nothing can be agreed upon");
     if (o->start == MODEL_START_LATE)
         o->channel = 2;
-    if (o->reduced && (o->no_late || o->ports || o->split))
-        wrong("-R goes with none of -n, -P, -p and -S: it rests on packets of a cut lane being late");
+    if (o->reduced && (o->no_late || o->ports || o->split || o->cards))
+        wrong("-R goes with none of -n, -P, -p, -S and -z: it rests on packets of a cut lane being late");
     if (o->no_echo && (o->closing || limits->reach_goal))
         wrong("-E goes with neither -k nor -l: closing and liveness rest on the echo");
 }
@@ -261,9 +269,9 @@ static const char *describe(char *buf, size_t size)
                                          "third epoch" };
     const struct model_options *o    = &model_options;
 
-    snprintf(buf, size, "%s|%s from %s, %u cuts, %u alarms, %u suspicions, %u give-ups, channel %u%s%s%s%s%s%s%s%s%s%s",
+    snprintf(buf, size, "%s|%s from %s, %u cuts, %u alarms, %u suspicions, %u give-ups, %u cards, channel %u%s%s%s%s%s%s%s%s%s%s",
              o->ops[0], o->ops[1], start[o->start], o->cuts, o->alarms, o->suspicions, o->giveups,
-             o->channel, o->late_sends ? ", late sends" : "", o->late_recvs ? ", late receives" : "",
+             o->cards, o->channel, o->late_sends ? ", late sends" : "", o->late_recvs ? ", late receives" : "",
              o->at_once ? ", contexts run through" : "", o->no_echo ? ", no echo" : "",
              o->no_late ? ", no late packets" : "", o->for_ever ? ", rail 0 never returns" :
              o->ports ? ", port events" : "", o->split ? ", split" : "",

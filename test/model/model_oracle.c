@@ -36,7 +36,7 @@ static int is_stopped(const struct model_world *w, int x, int slot, unsigned gen
 {
     const struct model_qp *qp = &w->side[x].qp[slot];
 
-    return qp->gen != gen || qp->state == MODEL_QP_ERR || qp->state <= MODEL_QP_INIT;
+    return qp->gen != gen || qp->state == MODEL_QP_ERR || qp->state <= MODEL_QP_INIT || qp->final;
 }
 
 /* ---- posting and executing ---- */
@@ -63,6 +63,8 @@ void model_oracle_packet(struct model_world *w, int x, int slot)
 {
     const struct model_side *peer = &w->side[!x];
 
+    if (peer->qp[slot].final)
+        return; /* nobody has said that it has stopped */
     if (peer->qp[slot].settled_told || (peer->pair.lane[slot].gen == peer->qp[slot].gen &&
                                         peer->pair.lane[slot].st >= HA_LANE_FENCED))
         model_violation(w, "I10 a packet executes after the proof was given");
@@ -83,11 +85,24 @@ void model_oracle_execute(struct model_world *w, int x, unsigned op)
     } else {
         if (side->executed & bit(op))
             model_violation(w, "I4 an operation executes twice");
-        if (before & ~reads & ~side->executed)
+        if (before & ~reads & ~side->executed & ~side->doubt)
             model_violation(w, "I5 an operation executes before an earlier one");
-        if (behind & ~reads & side->executed)
+        if (behind & ~reads & side->executed & ~side->doubt)
             model_violation(w, "I5 an operation executes after a later one");
     }
+    side->executed |= bit(op);
+}
+
+/* By a card that nobody could stop. A message goes nowhere, a READ is not answered. */
+void model_oracle_execute_undead(struct model_world *w, int x, unsigned op)
+{
+    struct model_side *side = &w->side[x];
+
+    if (model_kind(x, op) == 'S' || model_kind(x, op) == 'R')
+        return;
+    model_cover[MODEL_COVER_UNDEAD]++;
+    if (side->executed & bit(op))
+        model_violation(w, "I4 an operation executes twice");
     side->executed |= bit(op);
 }
 
@@ -100,13 +115,30 @@ void model_oracle_resolve(struct model_world *w, int x, int slot)
     const struct model_qp *mine = &w->side[x].qp[slot], *its = &w->side[!x].qp[slot];
     unsigned rx                 = its->gen == mine->gen ? its->rx : 0;
 
-    if (mine->state != MODEL_QP_ERR || mine->polled != mine->acked)
+    if ((mine->state != MODEL_QP_ERR && !(mine->gone && mine->drained_told)) || mine->polled != mine->acked)
         model_violation(w, "I3 a lane is resolved before it is stopped and drained here");
     if (!is_stopped(w, !x, slot, mine->gen))
         model_violation(w, "I3 a lane is resolved before the peer has stopped it");
-    if (view->proof == HA_PROOF_EMPTY ? rx != 0 :
+    if (view->proof == HA_PROOF_NONE ? view->received != its->num_msg :
+        view->proof == HA_PROOF_EMPTY ? rx != 0 :
         its->gen == mine->gen && view->rxpsn != ha_psn_add(model_psn(slot), rx))
         model_violation(w, "I10 the proof that is adopted is not the truth");
+}
+
+/* What x has given up on this lane, of which the peer could prove nothing. */
+void model_oracle_doubt(struct model_world *w, int x, int slot)
+{
+    struct model_side *side = &w->side[x];
+
+    for (unsigned i = 0; i < model_num_ops(x) && side->pair.view[slot].proof == HA_PROOF_NONE; i++) {
+        if (side->log_ops[i].state != HA_OP_DONE || side->log_ops[i].result != HA_RESULT_UNKNOWN ||
+            side->log_ops[i].slot != slot || side->log_ops[i].gen != side->qp[slot].gen)
+            continue;
+        if (model_kind(x, i) == 'S' || model_kind(x, i) == 'R')
+            model_violation(w, "I2 an operation that may be repeated ends in doubt");
+        side->doubt |= bit(i);
+        model_cover[MODEL_COVER_DOUBT]++;
+    }
 }
 
 static int may_end_so(const struct model_world *w, int x, unsigned op, enum ha_op_result result)
@@ -121,7 +153,8 @@ static int may_end_so(const struct model_world *w, int x, unsigned op, enum ha_o
     case HA_RESULT_PROVEN:
         return (side->executed & bit(op)) && !answered;
     case HA_RESULT_UNKNOWN:
-        return kind == 'A' && (side->executed & bit(op)) && !(side->has_data & bit(op));
+        return (side->doubt & bit(op)) ||
+               (kind == 'A' && (side->executed & bit(op)) && !(side->has_data & bit(op)));
     case HA_RESULT_CANCELED:
         return side->failed == 1;
     default:
@@ -181,7 +214,7 @@ void model_oracle_destroy(struct model_world *w, int x, int slot)
 {
     const struct model_qp *qp = &w->side[x].qp[slot];
 
-    if (qp->state == MODEL_QP_UP || qp->state == MODEL_QP_ERRING)
+    if ((qp->state == MODEL_QP_UP || qp->state == MODEL_QP_ERRING) && !qp->final)
         model_violation(w, "I3 a queue pair is destroyed unfenced");
     if (qp->delivered != qp->num_msg)
         model_violation(w, "I6 a lane is closed before all of its messages were delivered");

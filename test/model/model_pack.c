@@ -6,7 +6,7 @@
  * missing here is missing in the world, never hidden in it. Numbers are four
  * bits; one that does not fit is reported.
  *
- * Left out: times (one constant, armed or not), causes, counters of tries,
+ * Left out: times (one constant, armed or not), which cause, counters of tries,
  * constants of a slot, and what no queue pair refers to any more.
  */
 
@@ -65,9 +65,12 @@ WALK void walk_lane(struct stream *s, struct ha_lane *lane, int slot)
     NUMBER(s, lane->q);
     NUMBER(s, lane->proof);
     NUMBER(s, lane->asked);
-    flags = number(s, flags4(lane->usable, lane->drained, lane->qpn != 0, 0));
+    flags = number(s, flags4(lane->usable, lane->drained, lane->qpn != 0, lane->cause != HA_CAUSE_NONE));
+    if (model_options.cards)
+        NUMBER(s, lane->received);
     if (s->writing)
         return;
+    lane->cause    = flags & 8 ? HA_CAUSE_FLUSH : HA_CAUSE_NONE;
     lane->usable   = flags & 1;
     lane->drained  = flags >> 1 & 1;
     lane->renew_at = MODEL_NOW;
@@ -89,8 +92,11 @@ WALK void walk_view(struct stream *s, struct ha_view *view, int slot)
     NUMBER(s, view->st);
     NUMBER(s, view->seen_gen);
     NUMBER(s, view->seen_st);
-    built       = number(s, flags4(view->proof, view->proof >> 1, view->qpn != 0, 0));
+    built       = number(s, flags4(view->proof, view->proof >> 1, view->qpn != 0, view->cause != HA_CAUSE_NONE));
     view->proof = built & 3;
+    view->cause = built & 8 ? HA_CAUSE_FLUSH : HA_CAUSE_NONE;
+    if (model_options.cards)
+        NUMBER(s, view->received);
     if (!s->writing && (built & 4)) {
         view->qpn = view->gen * 2 + (uint32_t)slot;
         view->psn = model_psn(slot);
@@ -200,9 +206,11 @@ WALK void walk_qp(struct stream *s, struct model_qp *qp)
     qp->fence_asked  = flags >> 1 & 1;
     qp->settled_told = flags >> 2 & 1;
     qp->drained_told = flags >> 3 & 1;
-    flags = number(s, flags4(qp->resolve_untold, qp->close_asked, 0, 0));
+    flags = number(s, flags4(qp->resolve_untold, qp->close_asked, qp->gone, qp->final));
     qp->resolve_untold = flags & 1;
     qp->close_asked    = flags >> 1 & 1;
+    qp->gone           = flags >> 2 & 1;
+    qp->final          = flags >> 3 & 1;
     if (qp->resolve_untold)
         NUMBER(s, qp->resolved_k);
     if (qp->close_asked)
@@ -221,6 +229,8 @@ WALK void walk_side(struct stream *s, struct model_side *side, int x)
     NUMBER(s, side->has_data);
     NUMBER(s, side->ended);
     NUMBER(s, side->delivered);
+    if (model_options.cards)
+        NUMBER(s, side->doubt);
     NUMBER(s, side->failed);
     flags = number(s, flags4(side->send_wanted, side->closed, side->gone, 0));
     side->send_wanted = flags & 1;
@@ -246,8 +256,12 @@ WALK void walk_record(struct stream *s, struct ha_record *record)
         NUMBER(s, lane->st);
         NUMBER(s, lane->seen_gen);
         NUMBER(s, lane->seen_st);
-        flags       = number(s, flags4(lane->proof, lane->proof >> 1, lane->qpn != 0, 0));
+        flags       = number(s, flags4(lane->proof, lane->proof >> 1, lane->qpn != 0,
+                                       lane->cause != HA_CAUSE_NONE));
         lane->proof = flags & 3;
+        lane->cause = flags & 8 ? HA_CAUSE_FLUSH : HA_CAUSE_NONE;
+        if (model_options.cards)
+            NUMBER(s, lane->received);
         if (!s->writing && (flags & 4)) {
             lane->qpn = lane->gen * 2 + (uint32_t)slot;
             lane->psn = model_psn(slot);
@@ -270,6 +284,8 @@ WALK void walk(struct stream *s, struct model_world *w)
     NUMBER(s, w->alarms);
     NUMBER(s, w->suspicions);
     NUMBER(s, w->giveups);
+    if (model_options.cards)
+        NUMBER(s, w->cards);
 }
 
 /* What would make the core send again at any time need not be remembered; the

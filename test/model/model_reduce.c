@@ -99,7 +99,7 @@ int model_reduce_is_quiet(const struct model_world *w)
     const struct model_side *a = &w->side[0], *b = &w->side[1];
     int slot                   = a->tx_slot;
 
-    if (w->cuts != 0 || w->alarms != 0 || w->suspicions != 0 || w->giveups != 0)
+    if (w->cuts != 0 || w->alarms != 0 || w->suspicions != 0 || w->giveups != 0 || w->cards != 0)
         return 0;
     for (int x = 0; x < 2; x++)
         for (int i = 0; i < w->net_used[x]; i++)

@@ -89,6 +89,7 @@ static void resolve(struct model_world *w, int x, int slot)
     model_cover[MODEL_COVER_UNKNOWN]  += res.unknown;
     model_cover[MODEL_COVER_PARTIAL]  += partial(w, x, slot);
     model_cover[MODEL_COVER_EMPTY]    += view->proof == HA_PROOF_EMPTY;
+    model_oracle_doubt(w, x, slot);
     model_data_retire(w, x);
     qp->resolved_k     = (uint8_t)res.k;
     qp->resolve_untold = 1;
@@ -195,9 +196,6 @@ static void check_failure(struct model_world *w, int x)
     case HA_FAIL_GENERATION:
         model_violation(w, "I11 run-time check: peer more than one generation ahead");
         break;
-    case HA_FAIL_NO_PROOF:
-        model_violation(w, "I10 run-time check: no proof");
-        break;
     default:
         if (w->giveups == model_options.giveups)
             model_violation(w, "L1 an endpoint fails although nobody has given up");
@@ -252,7 +250,8 @@ static int check_close(struct model_world *w, int x, int slot)
 {
     struct model_qp *qp   = &w->side[x].qp[slot];
     struct ha_event event = { .kind = HA_EV_DELIVERED, .slot = slot, .gen = qp->gen,
-                              .value = qp->delivered, .proof = HA_PROOF_PSN };
+                              .value = qp->delivered, .received = qp->num_msg,
+                              .proof = qp->final ? HA_PROOF_NONE : HA_PROOF_PSN };
 
     model_cover[MODEL_COVER_WAITED] += qp->close_asked && qp->delivered < qp->close_k;
     if (!qp->close_asked || qp->delivered < qp->close_k)
@@ -331,7 +330,7 @@ int model_side_settle(struct model_world *w, int x, int slot, int n)
                               .proof = HA_PROOF_PSN };
 
     (void)n;
-    if (qp->state != MODEL_QP_ERRING || qp->job)
+    if (qp->state != MODEL_QP_ERRING || qp->job || qp->gone)
         return 0;
     qp->state        = MODEL_QP_ERR;
     qp->settled_told = 1;

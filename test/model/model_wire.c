@@ -36,7 +36,8 @@ static void snapshot(const struct model_side *side, struct ha_record *record)
             record->lane[slot].st = HA_LANE_CLOSED;
     }
     for (int slot = 0; slot < HA_SLOTS; slot++) {
-        record->lane[slot].cause = HA_CAUSE_NONE; /* decides nothing */
+        if (record->lane[slot].cause != HA_CAUSE_NONE)
+            record->lane[slot].cause = HA_CAUSE_FLUSH; /* which one decides nothing */
         if (!model_options.no_echo && !side->gone)
             continue;
         record->lane[slot].seen_gen = 0;

@@ -58,6 +58,8 @@ const struct model_thing model_things[] = {
     { "poll sends",                 2, 2, 4, MODEL_DATA, model_data_poll_send },
     { "message becomes visible",    2, 2, 1, MODEL_DATA, model_data_show_receive },
     { "fence settles",              2, 2, 1, 0, model_side_settle },
+    { "no proof: the count is declared", 2, 2, 1, 0, model_card_declare },
+    { "the drain marker is given up", 2, 2, 1, 0, model_card_give_up },
     { "control context runs",       2, 1, 1, 0, model_side_run_async },
     { "progress runs",              2, 1, 1, 0, model_side_run_progress },
     { "connect job ends",           2, 2, 2, 0, model_side_connected },
@@ -71,6 +73,7 @@ const struct model_thing model_things[] = {
     { "user lets go",               2, 1, 1, 0, model_side_close },
     { "RAIL IS CUT",                1, 2, 1, MODEL_LUCK, model_data_cut },
     { "RAIL IS CUT, and that noticed", 2, 2, 1, MODEL_LUCK, model_side_cut_noticed },
+    { "A CARD IS GONE",             2, 2, 1, MODEL_LUCK, model_card_dies },
     { "FALSE ALARM",                2, 2, 1, MODEL_LUCK, model_side_alarm },
     { "FALSE SUSPICION",            2, 2, 1, MODEL_LUCK, model_side_suspect },
     { "DEADLINE PASSES",            2, 1, 1, MODEL_LUCK, model_side_deadline },
@@ -116,6 +119,8 @@ static int never_happens(unsigned thing)
            (happen == model_data_cut && model_options.reduced) ||
            (happen == model_side_cut_noticed && !model_options.reduced) ||
            (happen == model_side_port_up && !model_options.ports) ||
+           ((happen == model_card_declare || happen == model_card_give_up || happen == model_card_dies) &&
+            !model_options.cards) ||
            (happen == model_side_close && !model_options.closing);
 }
 
@@ -265,6 +270,7 @@ void model_start(struct model_world *w)
     w->alarms     = model_options.alarms;
     w->suspicions = model_options.suspicions;
     w->giveups    = model_options.giveups;
+    w->cards      = model_options.cards;
     model_telling = telling;
     model_eager   = model_options.reduced;
     for (int x = 0; x < 2; x++)

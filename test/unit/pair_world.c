@@ -28,6 +28,8 @@ static void settle(int x, const struct ha_action *action)
     struct ha_event event = { .kind = HA_EV_SETTLED, .slot = action->slot, .gen = action->gen };
 
     side[x].fenced++;
+    if (side[x].stuck)
+        return;
     event.proof    = side[x].no_proof ? HA_PROOF_NONE : side[x].kind ? side[x].kind : HA_PROOF_PSN;
     event.psn      = side[x].psn;
     event.received = side[x].received;

@@ -23,7 +23,7 @@ struct side {
     uint32_t       value;    /* answer to CHECK_CLOSE besides k */
     uint32_t       psn;      /* responder's packet number, also on re-reading */
     int            moves;    /* the proof moves after the fence */
-    int            no_proof;
+    int            no_proof, stuck; /* the device says nothing; it does not even stop */
     uint8_t        offer, kind; /* of proof; 0 = PSN */
     uint32_t       received, received_later;
     struct ha_evidence peer; /* what it was told to resolve with */

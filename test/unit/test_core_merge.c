@@ -17,7 +17,7 @@
 
 #include "core/ha_pair_internal.h"
 
-#define RECORDS (3 * 5 * 2 * 3 * 3 * 2)
+#define RECORDS (3 * 5 * 2 * 3 * 3 * 2 * 2)
 
 /* Record number `n` of one sender's possible past: what is constant within a
  * generation and status is a function of them. */
@@ -34,8 +34,10 @@ static struct ha_record numbered_record(unsigned n)
     lane->seen_st  = (uint8_t)(n % 3 * 2), n /= 3;
     record.flags      = n % 3 ? (uint16_t)(1u << (n % 3 - 1)) : 0;
     record.seen_flags = n % 3 == 1 ? HA_PAIR_CLOSING : 0, n /= 3;
-    record.epoch      = 4 + n % 2;
+    record.epoch      = 4 + n % 2, n /= 2;
     record.seen_epoch = record.epoch;
+    /* of a lane that is being stopped it is known already; afterwards always */
+    lane->cause = n % 2 || lane->st >= HA_LANE_FENCED ? HA_CAUSE_PORT : HA_CAUSE_NONE;
     lane->qpn   = 100 + lane->gen;
     lane->rxpsn = lane->st >= HA_LANE_FENCED ? lane->gen * 10 : 0;
     lane->k     = lane->st >= HA_LANE_RESOLVED ? lane->gen * 20 : 0;
@@ -70,6 +72,7 @@ static void expect_no_step_back(const struct ha_pair *before, const struct ha_pa
         assert_true(ha_rank(is->gen, is->st) >= ha_rank(was->gen, was->st));
         assert_true(ha_rank(is->seen_gen, is->seen_st) >= ha_rank(was->seen_gen, was->seen_st));
         assert_true(after->lane[slot].act >= before->lane[slot].act);
+        assert_true(is->gen != was->gen || is->cause >= was->cause);
     }
     assert_true(after->epoch >= before->epoch);
     assert_int_equal(after->view_flags & before->view_flags, before->view_flags);

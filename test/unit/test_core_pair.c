@@ -309,8 +309,51 @@ static void test_device_without_proof(void **state)
 {
     (void)state;
     side[1].no_proof = 1;
+    side[1].received = 5;
     down(0, 0);
-    expect_failed(1, HA_FAIL_NO_PROOF);
+    pass(20);
+    expect_active(1, 2);
+    assert_int_equal(side[0].peer.kind, HA_PROOF_NONE);
+    assert_int_equal(side[0].peer.received, 5);
+    assert_int_equal(side[1].peer.kind, HA_PROOF_PSN);
+}
+
+/* NONE is not EMPTY: only who numbers the epochs knows that a lane was never used. */
+static void test_standby_without_proof(void **state)
+{
+    (void)state;
+    side[0].no_proof = side[1].no_proof = 1;
+    down(0, 1);
+    pass(3);
+    assert_int_equal(side[1].pair.view[1].proof, HA_PROOF_EMPTY);
+    assert_int_equal(side[0].pair.view[1].proof, HA_PROOF_NONE);
+    pass(20);
+    expect_active(0, 1);
+    assert_int_equal(ha_pair_standby(&side[0].pair), 1);
+}
+
+/* Who cannot stop his end says so: the peer stops the other one, however often that is lost. */
+static void test_lane_that_does_not_stop(void **state)
+{
+    struct ha_event settled = { .kind = HA_EV_SETTLED, .slot = 0, .gen = 1, .proof = HA_PROOF_NONE };
+
+    (void)state;
+    side[0].stuck = 1;
+    cut = 1;
+    down(0, 0);
+    pass(10);
+    assert_int_equal(side[1].fenced, 0);
+    assert_false(ha_pair_peer_stopped(&side[0].pair, 0));
+    cut = 0;
+    pass(20);
+    assert_int_equal(side[1].fenced, 1);
+    assert_true(ha_pair_peer_stopped(&side[0].pair, 0));
+    assert_int_equal(side[0].pair.lane[0].st, HA_LANE_READY);
+    give(0, settled);
+    settled.kind = HA_EV_DRAINED;
+    give(0, settled);
+    pass(20);
+    expect_active(1, 2);
 }
 
 static void test_peer_far_ahead(void **state)
@@ -393,6 +436,8 @@ int main(void)
         cmocka_unit_test_setup(test_count_that_moves, pair_setup_connected),
         cmocka_unit_test_setup(test_proof_in_another_way, pair_setup_connected),
         cmocka_unit_test_setup(test_device_without_proof, pair_setup_connected),
+        cmocka_unit_test_setup(test_standby_without_proof, pair_setup_connected),
+        cmocka_unit_test_setup(test_lane_that_does_not_stop, pair_setup_connected),
         cmocka_unit_test_setup(test_peer_far_ahead, pair_setup_connected),
         cmocka_unit_test_setup(test_lost_peer, pair_setup_connected),
         cmocka_unit_test_setup(test_close_needs_both, pair_setup_connected),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What a proof by count or by ledger decides, against a model that knows what
+ * What a proof by count or by ledger decides, and a count without any proof, against a model that knows what
  * happened: every list of four operations, every point where a lane can stop,
  * and false words. Packet numbers of 4 bits, so that the ledger wraps.
  */
@@ -189,6 +189,70 @@ static void test_resolve_by_ledger(void **state)
     check_all_truths(HA_PROOF_LEDGER, 3);
 }
 
+/* ---- without a proof ---- */
+
+/* How many of the first `n` operations consume a receive. */
+static uint32_t consumed(const struct truth *t, unsigned n)
+{
+    uint32_t sum = 0;
+
+    for (unsigned i = 0; i < n; i++)
+        sum += (uint32_t)consumes(t->kind[i]);
+    return sum;
+}
+
+/* The receiver has declared that it took `c`, whatever its card did: messages are told from
+ * each other by that; of the others, those before the last one counted ran. */
+static void expect_declared_end(const struct truth *t, uint32_t c, const struct ha_resolution *res)
+{
+    for (unsigned i = 0; i < t->count; i++) {
+        unsigned kind = t->kind[i];
+        int before    = consumes(kind) ? consumed(t, i + 1) <= c : consumed(t, i) < c;
+
+        if (i < t->acked)
+            expect_op(&the_log, i, HA_OP_DONE, HA_RESULT_OK);
+        else if (kind == HA_OP_READ || (kind == HA_OP_SEND && !before))
+            expect_op(&the_log, i, HA_OP_WAIT, HA_RESULT_NONE);
+        else if (before && kind != HA_OP_FETCH)
+            expect_op(&the_log, i, HA_OP_DONE, HA_RESULT_PROVEN);
+        else
+            expect_op(&the_log, i, HA_OP_DONE, HA_RESULT_UNKNOWN);
+    }
+    assert_int_equal(res->k, c);
+}
+
+static void check_declared(struct truth *t)
+{
+    for (t->acked = 0; t->acked <= t->count; t->acked++)
+        for (uint32_t c = 0; c <= consumed(t, t->count) + 1; c++) {
+            struct ha_resolution res;
+            int rc;
+
+            post_truth(t, HA_PROOF_PSN, 14);
+            rc = resolve(0, GEN, HA_PROOF_NONE, 0, c, &res);
+            if (c < consumed(t, t->acked))
+                assert_int_equal(rc, HA_EPROOF_ACKED);
+            else if (c > consumed(t, t->count))
+                assert_int_equal(rc, HA_EPROOF_WINDOW);
+            else
+                expect_declared_end(t, c, &res);
+        }
+}
+
+static void test_resolve_without_proof(void **state)
+{
+    struct truth t = { .count = 4 };
+
+    (void)state;
+    for (unsigned kinds = 0; kinds < PLAN_KINDS * PLAN_KINDS * PLAN_KINDS * PLAN_KINDS; kinds++) {
+        unsigned left = kinds;
+
+        for (int i = 0; i < 4; i++, left /= PLAN_KINDS)
+            t.kind[i] = left % PLAN_KINDS;
+        check_declared(&t);
+    }
+}
+
 /* What consumes a receive is never in doubt, so a lane of nothing else is
  * exact: replayed or ended, and no error. */
 static void test_count_has_no_doubt(void **state)
@@ -243,6 +307,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_resolve_by_count),
         cmocka_unit_test(test_resolve_by_ledger),
+        cmocka_unit_test(test_resolve_without_proof),
         cmocka_unit_test(test_count_has_no_doubt),
         cmocka_unit_test(test_ledger_contradicts_count),
         cmocka_unit_test(test_count_wraps),

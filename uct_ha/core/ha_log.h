@@ -265,7 +265,7 @@ void ha_log_reject(struct ha_log *log, uint32_t index);
 
 /*
  * Lane (slot, gen) is fenced on both sides and its send completions were all
- * counted; `peer` is what the peer proves, of any kind but NONE. Every entry
+ * counted; `peer` is what the peer proves or, of kind NONE, declares. Every entry
  * POSTED there becomes DONE (executed, or in doubt) or WAIT (not executed, or a
  * READ); see the table in docs/failover.md. Returns 0 and fills `res`, or
  * HA_EPROOF_* and changes nothing.

@@ -92,6 +92,11 @@ struct ha_evidence ha_pair_evidence(const struct ha_pair *pair, int slot)
     return peer;
 }
 
+int ha_pair_peer_stopped(const struct ha_pair *pair, int slot)
+{
+    return !ha_pair_same_gen(pair, slot) || pair->view[slot].st >= HA_LANE_FENCED;
+}
+
 int ha_pair_ledger(const struct ha_pair *pair, int slot, uint64_t *addr, uint32_t *key)
 {
     const struct ha_view *view = &pair->view[slot];
@@ -238,8 +243,8 @@ static int ha_suspect_is_safe(const struct ha_pair *pair, int slot)
     return pair->lane[slot].act == pair->epoch && ha_pair_standby(pair) == !slot;
 }
 
-static void ha_on_settled(struct ha_pair *pair, const struct ha_event *event, uint64_t now,
-                          struct ha_out *out)
+/* Without a proof the peer judges by its own log, see "Without a proof" in docs/failover.md. */
+static void ha_on_settled(struct ha_pair *pair, const struct ha_event *event)
 {
     struct ha_lane *lane = &pair->lane[event->slot];
     int unused;
@@ -251,13 +256,8 @@ static void ha_on_settled(struct ha_pair *pair, const struct ha_event *event, ui
     unused      = lane->st == HA_LANE_CONN || (pair->decider && lane->act == 0);
     lane->q     = HA_QP_ERR;
     lane->st    = HA_LANE_FENCED;
-    ha_lane_set_proof(lane, event->proof, event->psn, event->received);
-    if (event->proof == HA_PROOF_NONE) {
-        if (unused)
-            lane->proof = HA_PROOF_EMPTY;
-        else
-            ha_pair_fail(pair, HA_FAIL_NO_PROOF, now, out);
-    }
+    ha_lane_set_proof(lane, event->proof == HA_PROOF_NONE && unused ? HA_PROOF_EMPTY : event->proof,
+                      event->psn, event->received);
 }
 
 void ha_lane_close(struct ha_pair *pair, int slot, uint64_t now, struct ha_out *out)
@@ -325,7 +325,7 @@ static void ha_on_lane_event(struct ha_pair *pair, const struct ha_event *event,
             ha_lane_fence(pair, event->slot, event->cause, out);
         break;
     case HA_EV_SETTLED:
-        ha_on_settled(pair, event, now, out);
+        ha_on_settled(pair, event);
         break;
     case HA_EV_DRAINED:
         if (lane->q == HA_QP_ERRING || lane->q == HA_QP_ERR)

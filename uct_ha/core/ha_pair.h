@@ -96,7 +96,6 @@ enum ha_fail {
     HA_FAIL_PROOF_MOVED,
     HA_FAIL_COUNT,        /* more or fewer messages than proven */
     HA_FAIL_GENERATION,   /* peer more than one generation ahead */
-    HA_FAIL_NO_PROOF,     /* the device gave no proof */
     HA_FAIL_PEER_FAILED,  /* the peer ended it */
     HA_FAIL_PEER_RESTART, /* another instance answers there */
     HA_FAIL_PEER_DEAD,    /* silent on every rail */
@@ -215,8 +214,10 @@ enum ha_event_kind {
     HA_EV_QP_FAILED,    /* A  slot gen: could not be created or connected */
     HA_EV_LANE_DOWN,    /* A  slot gen cause: hard, the lane is dead already */
     HA_EV_LANE_SUSPECT, /* A  slot gen cause: soft, ignored without a standby READY on both sides */
-    HA_EV_SETTLED,      /* A  slot gen proof, psn = its word, received = its count: fence settled, read behind the barrier */
-    HA_EV_DRAINED,      /* P  slot gen: own send completions all counted */
+    HA_EV_SETTLED,      /* A  slot gen proof, psn = its word, received = its count: fence settled, read behind the barrier.
+                              P  proof = NONE: the device cannot be asked, or not be stopped; no more than `received` will be
+                              taken from it. See ha_pair_peer_stopped() */
+    HA_EV_DRAINED,      /* P  slot gen: own send completions all counted; those that did not come in time will be ignored */
     HA_EV_RESOLVED,     /* P  slot gen value = k */
     HA_EV_BAD_PROOF,    /* P  slot gen value = HA_FAIL_PROOF_WINDOW / _ACKED / _ORDER */
     HA_EV_DELIVERED,    /* P  slot gen value = receives consumed; proof, psn, received = read again (proof = NONE: could not) */
@@ -291,6 +292,10 @@ int ha_pair_rx_slot(const struct ha_pair *pair);
 
 /* What the peer proves about `slot`, for ha_log_resolve(). */
 struct ha_evidence ha_pair_evidence(const struct ha_pair *pair, int slot);
+
+/* 1 if nothing can be acknowledged to the peer any more on the present lane of `slot`. Who cannot
+ * stop his own end counts what he took after this, else a message may be missing. */
+int ha_pair_peer_stopped(const struct ha_pair *pair, int slot);
 
 /* Where the peer wants the marks of `slot`. Asked when the lane is connected: the
  * peer's last word on it must be CONN or READY. 0 when it will not prove by ledger. */

@@ -32,7 +32,7 @@ void ha_pair_snapshot(const struct ha_pair *pair, struct ha_record *record)
         told->mtu      = lane->mtu;
         told->st       = lane->st;
         told->proof    = lane->proof;
-        told->cause    = lane->st >= HA_LANE_FENCED ? lane->cause : HA_CAUSE_NONE;
+        told->cause    = lane->cause; /* from the beginning of the fence on */
         told->seen_gen = view->gen;
         told->seen_st  = view->st;
     }
@@ -65,6 +65,8 @@ static void ha_merge_lane(struct ha_pair *pair, int slot, const struct ha_record
         view->seen_gen = told->seen_gen;
         view->seen_st  = told->seen_st;
     }
+    if (told->gen == view->gen && told->st == view->st && told->cause > view->cause)
+        view->cause = told->cause; /* it has begun to stop the lane */
     /* Only the decider numbers; the other side learns it here. */
     if (!pair->decider && told->gen == lane->gen && told->act > lane->act)
         lane->act = told->act;
@@ -99,6 +101,13 @@ int ha_pair_echo_behind(const struct ha_pair *pair, const struct ha_record *reco
     return record->seen_epoch < pair->epoch || (pair->flags & ~record->seen_flags);
 }
 
+/* The lane is being stopped here, and the peer has not stopped its end. Whether it has heard of
+ * it is not echoed: that it stops is the answer. */
+static int ha_pair_stops_alone(const struct ha_pair *pair, int slot)
+{
+    return pair->lane[slot].q == HA_QP_ERRING && !ha_pair_peer_stopped(pair, slot);
+}
+
 /* Has the peer, as far as we know, not merged our present state? */
 static int ha_pair_is_dirty(const struct ha_pair *pair, uint64_t now)
 {
@@ -108,7 +117,7 @@ static int ha_pair_is_dirty(const struct ha_pair *pair, uint64_t now)
         return 0; /* we told it for long enough; answers only */
     for (int slot = 0; slot < HA_SLOTS; slot++)
         if (pair->view[slot].seen_gen != pair->lane[slot].gen ||
-            pair->view[slot].seen_st != pair->lane[slot].st)
+            pair->view[slot].seen_st != pair->lane[slot].st || ha_pair_stops_alone(pair, slot))
             return 1;
     return pair->seen_epoch < pair->epoch || (pair->flags & ~pair->seen_flags);
 }
@@ -227,7 +236,7 @@ const char *ha_fail_name(unsigned fail)
         "none", "no lane until the failover deadline", "no lane until the connect deadline",
         "proof outside of the posted window", "proof below what was acknowledged",
         "proof moved after the fence", "message count differs from the proof",
-        "peer is more than one generation ahead", "the device gave no proof",
+        "peer is more than one generation ahead",
         "ended by the peer", "the peer restarted", "the peer is silent on every rail",
         "ended by the user", "an operation without completion was refused",
         "the peer proves in another way than it offered",

@@ -12,13 +12,15 @@
 
 /* ---- one lane ---- */
 
+/* The peer has stopped its end, or has begun to: it says why from then on. */
 static int ha_may_fence_for_peer(const struct ha_pair *pair, int slot, uint64_t now)
 {
     const struct ha_lane *lane = &pair->lane[slot];
 
     (void)now;
     return lane->st < HA_LANE_FENCED && lane->q != HA_QP_ERRING && lane->q != HA_QP_NONE &&
-           ha_pair_same_gen(pair, slot) && pair->view[slot].st >= HA_LANE_FENCED;
+           ha_pair_same_gen(pair, slot) &&
+           (pair->view[slot].st >= HA_LANE_FENCED || pair->view[slot].cause != HA_CAUSE_NONE);
 }
 
 static void ha_do_fence_for_peer(struct ha_pair *pair, int slot, uint64_t now, struct ha_out *out)
@@ -136,13 +138,9 @@ static void ha_do_resolve_qp(struct ha_pair *pair, int slot, uint64_t now, struc
 {
     const struct ha_view *view = &pair->view[slot];
 
-    if (view->proof == HA_PROOF_NONE) {
-        ha_pair_fail(pair, HA_FAIL_NO_PROOF, now, out);
-        return;
-    }
     /* We have counted for the kind that it offered. */
     if (view->offer != HA_PROOF_NONE && view->proof != view->offer &&
-        view->proof != HA_PROOF_EMPTY) {
+        view->proof != HA_PROOF_EMPTY && view->proof != HA_PROOF_NONE) {
         ha_pair_fail(pair, HA_FAIL_PROOF_KIND, now, out);
         return;
     }

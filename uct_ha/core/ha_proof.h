@@ -14,6 +14,9 @@
  *          everything before the last one received      last one received and before the first one not
  * LEDGER   as COUNT; and what has its mark in the       one: the first behind the last mark or
  *          ledger, and everything before it             message found
+ * NONE     nothing of the device: messages count that   every operation but messages and READs
+ *          its owner's software has taken, and it       behind the last message that was counted
+ *          takes no more
  *
  * The answer of a READ or of a fetching atomic is another matter: that it was
  * executed does not bring its data.
@@ -22,7 +25,7 @@
 #include <stdint.h>
 
 enum ha_proof {
-    HA_PROOF_NONE,   /* nothing can be said */
+    HA_PROOF_NONE,   /* the device says nothing; received: what was polled, and no more is taken */
     HA_PROOF_EMPTY,  /* it never accepted a packet */
     HA_PROOF_PSN,    /* word: the next packet number it expects */
     HA_PROOF_COUNT,  /* received: receives that succeeded, all of them polled */
@@ -43,7 +46,7 @@ static inline int ha_proof_has_word(unsigned kind)
 
 static inline int ha_proof_has_count(unsigned kind)
 {
-    return kind == HA_PROOF_COUNT || kind == HA_PROOF_LEDGER;
+    return kind == HA_PROOF_COUNT || kind == HA_PROOF_LEDGER || kind == HA_PROOF_NONE;
 }
 
 #endif
