@@ -77,7 +77,7 @@ struct model_qp {
     /* the glue */
     uint8_t job, fence_asked, settled_told, drained_told, resolve_untold, resolved_k;
     uint8_t close_asked, close_k;
-    uint8_t gone, final; /* its card is; what came is declared, no more is taken */
+    uint8_t gone, mute, final; /* its card does not stop; stops and says nothing; what came is declared, no more is taken */
 };
 
 struct model_side {

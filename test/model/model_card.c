@@ -28,14 +28,15 @@ static void forget_unseen(struct model_world *w, int x, int slot)
         w->side[!x].executed &= (uint8_t)~(1u << qp->msg[--qp->num_msg]);
 }
 
-/* Only when the peer's end is stopped; two cards that are gone wait for each other up to a time limit. */
+/* Only when one end is stopped, and what a card that has stopped has written is seen; two cards that are gone wait for each other up to a time limit. */
 static int may_declare(const struct model_world *w, int x, int slot)
 {
     const struct model_qp *qp = &w->side[x].qp[slot], *its = &w->side[!x].qp[slot];
 
-    return (qp->gone ? qp->fence_asked && !qp->settled_told : qp->state == MODEL_QP_ERRING) && !qp->job &&
-           (ha_pair_peer_stopped(&w->side[x].pair, slot) || (its->gen == qp->gen && its->gone)) &&
-           (its->gen != qp->gen || qp->visible >= acked_messages(w, !x, slot));
+    return (qp->gone || qp->mute) && qp->fence_asked && !qp->settled_told &&
+           (!qp->gone || ha_pair_peer_stopped(&w->side[x].pair, slot) || (its->gen == qp->gen && its->gone)) &&
+           (qp->gone ? its->gen != qp->gen || qp->visible >= acked_messages(w, !x, slot) :
+                       qp->visible == qp->num_msg);
 }
 
 int model_card_declare(struct model_world *w, int x, int slot, int n)
@@ -44,12 +45,10 @@ int model_card_declare(struct model_world *w, int x, int slot, int n)
     struct ha_event event = { .kind = HA_EV_SETTLED, .slot = slot, .gen = qp->gen, .proof = HA_PROOF_NONE };
 
     (void)n;
-    if (!may_declare(w, x, slot) || (!qp->gone && w->cards == 0))
+    if (!may_declare(w, x, slot))
         return 0;
-    if (!qp->gone) { /* it has stopped, and that is all that is known */
-        w->cards--;
-        qp->state = MODEL_QP_ERR;
-    }
+    if (qp->mute)
+        qp->state = MODEL_QP_ERR; /* it has stopped, and that is all that is known */
     forget_unseen(w, x, slot);
     qp->settled_told = qp->final = 1;
     event.received   = qp->num_msg;
@@ -75,16 +74,16 @@ int model_card_give_up(struct model_world *w, int x, int slot, int n)
     return 1;
 }
 
-/* The owner is told, and can do nothing about it. */
+/* The owner is told, and can do nothing about it; variant 1: at least it stops. */
 int model_card_dies(struct model_world *w, int x, int slot, int n)
 {
     struct model_qp *qp = &w->side[x].qp[slot];
 
-    (void)n;
     if (w->cards == 0 || qp->state != MODEL_QP_UP || qp->fence_asked)
         return 0;
     w->cards--;
-    qp->gone = 1;
-    model_tell("the card of lane %d.%u is gone", slot, qp->gen);
+    qp->gone = n == 0;
+    qp->mute = n == 1;
+    model_tell("the card of lane %d.%u is gone%s", slot, qp->gen, n ? ", and has stopped" : "");
     return model_side_down(w, x, slot, HA_EV_LANE_DOWN, HA_CAUSE_PORT);
 }

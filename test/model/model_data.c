@@ -153,7 +153,7 @@ static int acknowledge(struct model_world *w, int x, int slot)
     struct model_qp *qp = &w->side[x].qp[slot], *its = responder_of(w, x, slot);
     unsigned op;
 
-    if (its == 0 || qp->acked >= its->rx_ops || its->final || qp->drained_told ||
+    if (its == 0 || qp->acked >= its->rx_ops || (its->final && qp->gone) || qp->drained_told ||
         (qp->state != MODEL_QP_UP && qp->state != MODEL_QP_ERRING))
         return 0;
     op = qp->op[qp->acked++];

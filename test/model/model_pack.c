@@ -211,6 +211,8 @@ WALK void walk_qp(struct stream *s, struct model_qp *qp)
     qp->close_asked    = flags >> 1 & 1;
     qp->gone           = flags >> 2 & 1;
     qp->final          = flags >> 3 & 1;
+    if (model_options.cards)
+        NUMBER(s, qp->mute);
     if (qp->resolve_untold)
         NUMBER(s, qp->resolved_k);
     if (qp->close_asked)

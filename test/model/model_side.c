@@ -330,7 +330,7 @@ int model_side_settle(struct model_world *w, int x, int slot, int n)
                               .proof = HA_PROOF_PSN };
 
     (void)n;
-    if (qp->state != MODEL_QP_ERRING || qp->job || qp->gone)
+    if (qp->state != MODEL_QP_ERRING || qp->job || qp->gone || qp->mute)
         return 0;
     qp->state        = MODEL_QP_ERR;
     qp->settled_told = 1;

@@ -73,7 +73,7 @@ const struct model_thing model_things[] = {
     { "user lets go",               2, 1, 1, 0, model_side_close },
     { "RAIL IS CUT",                1, 2, 1, MODEL_LUCK, model_data_cut },
     { "RAIL IS CUT, and that noticed", 2, 2, 1, MODEL_LUCK, model_side_cut_noticed },
-    { "A CARD IS GONE",             2, 2, 1, MODEL_LUCK, model_card_dies },
+    { "A CARD IS GONE",             2, 2, 2, MODEL_LUCK, model_card_dies },
     { "FALSE ALARM",                2, 2, 1, MODEL_LUCK, model_side_alarm },
     { "FALSE SUSPICION",            2, 2, 1, MODEL_LUCK, model_side_suspect },
     { "DEADLINE PASSES",            2, 1, 1, MODEL_LUCK, model_side_deadline },

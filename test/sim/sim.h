@@ -86,6 +86,9 @@ struct sim_qp {
     uint32_t       msg[SIM_OPS_MAX];
     uint32_t       num_msg, visible, taken, delivered;
     uint32_t       close_k, resolved_k;
+    uint8_t        gone;          /* its card is: it does not stop, and says nothing */
+    uint8_t        mute;          /* ... or it stops, and that is all */
+    uint8_t        final;         /* what it took is declared: no more is taken from it */
 };
 
 struct sim_op {
@@ -93,6 +96,7 @@ struct sim_op {
     uint8_t  kind, fence, wrong; /* wrong: the peer will refuse it */
     uint8_t  submitted, executed, has_data, ended, result, delivered;
     uint8_t  unknown; /* given up as in doubt, or without its answer */
+    uint8_t  undead;  /* executed by a card that nobody could stop */
     int8_t   slot; /* latest posting, -1 = never */
     uint32_t gen;
 };
@@ -141,6 +145,7 @@ struct sim_port {
     uint8_t  acks_lost;          /* only acknowledgements towards this host */
     uint8_t  ctl_lost;           /* percent of the control datagrams that leave here */
     uint8_t  slow;               /* it works, but takes many times as long */
+    uint8_t  fatal;              /* the card was reset, and its host is told */
     uint64_t heal_at;            /* 0 = healthy */
     uint64_t hurt_at;
 };
@@ -237,13 +242,15 @@ int sim_path_works(const struct sim_pair *p, int from, int slot);
 int sim_is_slow(const struct sim_pair *p, int slot); /* drawn: not this time */
 uint64_t sim_hurt_at(const struct sim_pair *p, int slot);
 enum sim_fault {
-    SIM_FAULT_PORT, SIM_FAULT_SILENT, SIM_FAULT_MUTE, SIM_FAULT_DEAF, /* these kill it */
+    SIM_FAULT_PORT, SIM_FAULT_SILENT, SIM_FAULT_MUTE, SIM_FAULT_DEAF, SIM_FAULT_CARD,
+    SIM_FAULT_UNDEAD, /* a card of which nothing is heard any more, but it executes packets. These kill the rail */
     SIM_FAULT_ACKS, SIM_FAULT_CONTROL, SIM_FAULT_SLOW, SIM_FAULT_LAST
 };
-#define SIM_FAULTS_DEADLY ((int)SIM_FAULT_DEAF + 1)
+#define SIM_FAULTS_DEADLY ((int)SIM_FAULT_UNDEAD + 1)
 
 void sim_hurt(struct sim_world *w, int host, int rail, enum sim_fault kind, uint64_t heal_at);
 void sim_heal(struct sim_world *w, int host, int rail);
+int sim_is_told_down(const struct sim_pair *p, int x, int slot); /* by an event */
 
 /* ---- sim_report.c ---- */
 void sim_trace(const struct sim_pair *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -308,6 +315,8 @@ void sim_user_cancel(struct sim_pair *p, int x);
 void sim_violation(struct sim_pair *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void sim_oracle_post(struct sim_pair *p, int x, uint32_t op, int slot);
 void sim_oracle_execute(struct sim_pair *p, int x, uint32_t op, int slot);
+void sim_oracle_never_taken(struct sim_pair *p, int x, uint32_t op); /* the peer has declared so */
+void sim_oracle_undead(struct sim_pair *p, int x, uint32_t op, int slot); /* executes where no more is taken */
 void sim_oracle_packet(struct sim_pair *p, int x, int slot); /* a packet of x executes at the peer */
 void sim_oracle_end(struct sim_pair *p, int x, uint32_t op, enum ha_op_result result);
 void sim_oracle_deliver(struct sim_pair *p, int x, uint32_t op); /* at x, operation of the peer */

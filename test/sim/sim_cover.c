@@ -25,5 +25,8 @@ const char *const sim_cover_name[SIM_COVER_LAST] = {
     "flushes that waited for a failover", "failbacks", "slow lanes left", "rails held back",
     "lanes proved by count", "lanes proved by ledger", "operations in doubt",
     "operations executed without their mark",
+    "queue pairs whose card was gone", "lanes without a proof", "messages counted without a proof",
+    "messages executed and never taken", "operations executed by a card that nobody could stop",
+    "drain markers given up", "lanes without a proof at either end", "standbys without a proof that were not empty",
     "pairs", "operations", "steps",
 };

@@ -86,7 +86,7 @@ int sim_data_wire(struct sim_pair *p, int x, int slot)
 
 static void receive_message(struct sim_qp *responder, const struct sim_wqe *wqe)
 {
-    if (wqe->receives)
+    if (wqe->receives && !responder->final)
         responder->msg[responder->num_msg++] = wqe->op;
 }
 
@@ -136,7 +136,10 @@ int sim_data_execute(struct sim_pair *p, int x, int slot)
     receive_message(responder, wqe);
     sim_trace(p, "side %d: operation %u of the peer executes on lane %d.%u", !x, wqe->op, slot,
               qp->gen);
-    sim_oracle_execute(p, x, wqe->op, slot);
+    if (responder->final)
+        sim_oracle_undead(p, x, wqe->op, slot);
+    else
+        sim_oracle_execute(p, x, wqe->op, slot);
     return 1;
 }
 
@@ -146,7 +149,8 @@ int sim_data_ack(struct sim_pair *p, int x, int slot)
     struct sim_qp *qp = qp_of(p, x, slot), *responder = responder_of(p, x, slot);
     struct sim_op *op;
 
-    if (p->side[x].dead || responder == NULL || qp->acked >= responder->rx_wqe ||
+    if (p->side[x].dead || responder == NULL || qp->acked >= responder->rx_wqe || qp->drained_told ||
+        (responder->final && qp->gone) || /* two cards that are gone: see docs/failover.md, what remains */
         (qp->state != SIM_QP_UP && qp->state != SIM_QP_ERRING))
         return 0;
     if (!sim_path_works(p, !x, slot) || sim_is_slow(p, slot))
@@ -205,7 +209,7 @@ int sim_data_settle(struct sim_pair *p, int x, int slot)
 {
     struct sim_qp *qp = qp_of(p, x, slot);
 
-    if (qp->state != SIM_QP_ERRING || qp->job)
+    if (qp->state != SIM_QP_ERRING || qp->job || qp->gone)
         return 0;
     qp->state = SIM_QP_ERR;
     return 1;
@@ -219,7 +223,7 @@ int sim_data_rests(const struct sim_pair *p, int x, int slot)
     const struct sim_qp *qp     = &side->qp[slot], *its = &p->side[!x].qp[slot];
     int told   = !qp->job && !qp->created_untold && !qp->resolve_untold && !qp->close_asked &&
                  !qp->error_cqe && side->hold[slot] == 0 &&
-                 (slot >= p->slots || sim_port_of(p, x, slot)->down == side->port_told[slot]);
+                 (slot >= p->slots || sim_is_told_down(p, x, slot) == side->port_told[slot]);
     int sent   = qp->wired == qp->posted && qp->acked == qp->num_wqe && qp->polled == qp->acked;
     int taken  = qp->visible == qp->num_msg && qp->delivered == qp->visible;
     int fenced = qp->drained_told && qp->settled_told;
@@ -228,6 +232,6 @@ int sim_data_rests(const struct sim_pair *p, int x, int slot)
 
     if (qp->state == SIM_QP_NONE || qp->state == SIM_QP_INIT)
         return told && !qp->fence_asked;
-    return told && taken && (works ? sent : qp->state == SIM_QP_ERR && fenced && qp->polled == qp->acked &&
+    return told && taken && !qp->gone && !its->gone && (works ? sent : qp->state == SIM_QP_ERR && fenced && qp->polled == qp->acked &&
                                             (its->gen != qp->gen || its->rx >= qp->wired));
 }

@@ -29,12 +29,39 @@ void sim_oracle_packet(struct sim_pair *p, int x, int slot)
 {
     const struct sim_qp *responder = &p->side[!x].qp[slot];
 
+    if (responder->final)
+        return; /* nobody has said that it has stopped */
     if (responder->settled_told)
         sim_violation(p, "I10 lane %d.%u executes at side %d after its proof", slot,
                       responder->gen, !x);
-    if (p->side[!x].failed)
+    if (p->side[!x].failed && !responder->gone)
         sim_violation(p, "I7 lane %d.%u executes at side %d after its error end", slot,
                       responder->gen, !x);
+}
+
+/* By a card that nobody could stop. A message goes nowhere, a READ is not answered. */
+void sim_oracle_undead(struct sim_pair *p, int x, uint32_t i, int slot)
+{
+    struct sim_op *op = &p->side[x].op[i];
+
+    if (op->kind == HA_OP_SEND || op->kind == HA_OP_READ)
+        return;
+    p->world->cover[SIM_COVER_UNDEAD]++;
+    if (op->executed)
+        sim_violation(p, "I4 operation %u of side %d executes twice, late, on lane %d", i, x, slot);
+    op->executed = op->undead = 1;
+}
+
+/* A message that was executed and never seen has not happened; a PUT with immediate data has. */
+void sim_oracle_never_taken(struct sim_pair *p, int x, uint32_t i)
+{
+    struct sim_side *side = &p->side[x];
+
+    if (side->op[i].kind != HA_OP_SEND)
+        return;
+    side->op[i].executed = 0;
+    if (i < side->next_executed)
+        side->next_executed = i;
 }
 
 void sim_oracle_execute(struct sim_pair *p, int x, uint32_t i, int slot)
@@ -56,7 +83,8 @@ void sim_oracle_execute(struct sim_pair *p, int x, uint32_t i, int slot)
         sim_violation(p, "I4 operation %u of side %d executes, it was given up as in doubt", i, x);
     while (side->next_executed < side->num_ops &&
            (side->op[side->next_executed].kind == HA_OP_READ ||
-            side->op[side->next_executed].wrong || side->op[side->next_executed].unknown))
+            side->op[side->next_executed].wrong || side->op[side->next_executed].unknown ||
+            (side->op[side->next_executed].executed && side->next_executed < i)))
         side->next_executed++;
     if (i > side->next_executed)
         sim_violation(p, "I5 operation %u of side %d executes before %u", i, x,
@@ -74,7 +102,7 @@ static int is_stopped(const struct sim_pair *p, int x, int slot, uint32_t gen)
 {
     const struct sim_qp *qp = &p->side[x].qp[slot];
 
-    return qp->gen != gen || qp->state == SIM_QP_ERR || qp->state <= SIM_QP_INIT;
+    return qp->gen != gen || qp->state == SIM_QP_ERR || qp->state <= SIM_QP_INIT || qp->final;
 }
 
 void sim_oracle_post(struct sim_pair *p, int x, uint32_t i, int slot)
@@ -115,10 +143,10 @@ void sim_oracle_resolve(struct sim_pair *p, int x, int slot)
     const struct sim_qp *mine  = &p->side[x].qp[slot], *its = &p->side[!x].qp[slot];
     uint32_t rx                = its->gen == mine->gen ? its->rx : 0;
 
-    if (mine->state != SIM_QP_ERR || mine->polled != mine->acked)
+    if ((mine->state != SIM_QP_ERR && !(mine->gone && mine->drained_told)) || mine->polled != mine->acked)
         sim_violation(p, "I3 side %d resolves lane %d.%u before it is stopped and drained", x, slot,
                       mine->gen);
-    if (its->gen == mine->gen && its->state >= SIM_QP_UP && its->state != SIM_QP_ERR)
+    if (its->gen == mine->gen && its->state >= SIM_QP_UP && its->state != SIM_QP_ERR && !its->final)
         sim_violation(p, "I3 side %d resolves lane %d.%u before the peer has stopped it", x, slot,
                       mine->gen);
     if (view->proof == HA_PROOF_EMPTY ? rx != 0 : its->gen == mine->gen && is_false(p, x, slot))
@@ -138,6 +166,8 @@ int sim_oracle_unknown(struct sim_pair *p, int x, uint32_t i)
     op->unknown = 1;
     p->world->cover[SIM_COVER_DOUBT]     += op->kind != HA_OP_FETCH || !op->executed;
     p->world->cover[SIM_COVER_MARK_LOST] += op->kind != HA_OP_FETCH && op->executed;
+    if (p->side[x].pair.view[op->slot].proof == HA_PROOF_NONE && op->kind != HA_OP_SEND && op->kind != HA_OP_READ)
+        return 1;
     if (!ha_proof_has_count(p->side[!x].proof[op->slot]) && !(op->kind == HA_OP_FETCH && op->executed))
         sim_violation(p, "I2 operation %u of side %d ends in doubt, the proof leaves none", i, x);
     for (uint32_t j = 0; j < i; j++)
@@ -240,7 +270,7 @@ void sim_oracle_destroy(struct sim_pair *p, int x, int slot)
 {
     const struct sim_qp *qp = &p->side[x].qp[slot], *its = &p->side[!x].qp[slot];
 
-    if (qp->state == SIM_QP_UP || qp->state == SIM_QP_BROKEN || qp->state == SIM_QP_ERRING)
+    if ((qp->state == SIM_QP_UP || qp->state == SIM_QP_BROKEN || qp->state == SIM_QP_ERRING) && !qp->final)
         sim_violation(p, "side %d destroys lane %d.%u unfenced", x, slot, qp->gen);
     if (qp->delivered != qp->num_msg)
         sim_violation(p, "I6 side %d destroys lane %d.%u with %u of %u messages delivered", x, slot,

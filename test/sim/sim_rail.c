@@ -19,6 +19,31 @@ int sim_path_works(const struct sim_pair *p, int from, int slot)
     return !out->down && !in->down && !out->out_lost && !in->in_lost;
 }
 
+int sim_is_told_down(const struct sim_pair *p, int x, int slot)
+{
+    const struct sim_port *port = sim_port_of(p, x, slot);
+
+    return port->down || port->fatal;
+}
+
+/* All that the card had is gone; what is made anew when it is back is well. */
+static void lose_queue_pairs(struct sim_world *w, int host, int rail)
+{
+    for (int i = 0; i < w->num_live; i++) {
+        struct sim_pair *p = &w->pair[w->live[i]];
+
+        for (int n = 0; n < 2 * p->slots; n++) {
+            struct sim_qp *qp = &p->side[n & 1].qp[n >> 1];
+
+            if (p->side[n & 1].host != host || p->rail[n >> 1] != rail || qp->state == SIM_QP_NONE ||
+                qp->state == SIM_QP_ERR)
+                continue;
+            qp->gone = 1;
+            w->cover[SIM_COVER_CARD]++;
+        }
+    }
+}
+
 int sim_is_slow(const struct sim_pair *p, int slot)
 {
     return (sim_port_of(p, 0, slot)->slow || sim_port_of(p, 1, slot)->slow) &&
@@ -35,12 +60,13 @@ uint64_t sim_hurt_at(const struct sim_pair *p, int slot)
 void sim_hurt(struct sim_world *w, int host, int rail, enum sim_fault kind, uint64_t heal_at)
 {
     static const char *const name[SIM_FAULT_LAST] = {
-        "port down", "silent", "sends nothing", "hears nothing", "hears no acknowledgements",
+        "port down", "silent", "sends nothing", "hears nothing", "card dead", "card undead", "hears no acknowledgements",
         "loses control packets", "is slow"
     };
     struct sim_port *port = &w->port[host][rail];
 
-    port->down      |= kind == SIM_FAULT_PORT;
+    port->down      |= kind == SIM_FAULT_PORT || kind == SIM_FAULT_CARD;
+    port->fatal     |= kind == SIM_FAULT_CARD || kind == SIM_FAULT_UNDEAD;
     port->out_lost  |= kind == SIM_FAULT_SILENT || kind == SIM_FAULT_MUTE;
     port->in_lost   |= kind == SIM_FAULT_SILENT || kind == SIM_FAULT_DEAF;
     port->acks_lost |= kind == SIM_FAULT_ACKS;
@@ -54,6 +80,8 @@ void sim_hurt(struct sim_world *w, int host, int rail, enum sim_fault kind, uint
     w->cover[SIM_COVER_ONE_WAY]       += kind == SIM_FAULT_MUTE || kind == SIM_FAULT_DEAF;
     w->cover[SIM_COVER_CONTROL_LOSSY] += kind == SIM_FAULT_CONTROL;
     w->cover[SIM_COVER_SLOW]          += kind == SIM_FAULT_SLOW;
+    if (kind == SIM_FAULT_CARD || kind == SIM_FAULT_UNDEAD)
+        lose_queue_pairs(w, host, rail);
     sim_trace_world(w, "FAULT: rail %d of host %d: %s", rail, host, name[kind]);
 }
 

@@ -178,12 +178,62 @@ static int all_polled(const struct sim_pair *p, int x, const struct sim_qp *qp)
     return qp->taken == qp->num_msg && p->world->now >= p->side[x].busy_until;
 }
 
+/* What was acknowledged to the peer was seen. Of the rest, what is not seen yet may be lost; but a card that
+ * has only stopped has shown everything soon after. */
+static int acked_is_taken(const struct sim_pair *p, int x, int slot)
+{
+    const struct sim_qp *qp = &p->side[x].qp[slot], *its = &p->side[!x].qp[slot];
+    uint32_t acked          = 0;
+
+    for (uint32_t i = 0; i < its->acked && its->gen == qp->gen; i++)
+        acked += its->wqe[i].receives;
+    return qp->taken == (qp->mute ? qp->num_msg : qp->visible) && qp->taken >= acked &&
+           p->world->now >= p->side[x].busy_until;
+}
+
+/* There is no proof: how much was taken is declared when one of the ends is stopped. Of two cards that
+ * are gone none waits for the other. */
+static int may_declare(const struct sim_pair *p, int x, int slot)
+{
+    const struct sim_qp *qp = &p->side[x].qp[slot], *its = &p->side[!x].qp[slot];
+
+    if (!qp->fence_asked || qp->settled_told || qp->job || (!qp->gone && !(qp->mute && qp->state == SIM_QP_ERR)))
+        return 0;
+    return (!qp->gone || its->gone || p->side[!x].dead || ha_pair_peer_stopped(&p->side[x].pair, slot)) &&
+           acked_is_taken(p, x, slot);
+}
+
+static int declare(struct sim_pair *p, int x, int slot)
+{
+    struct sim_side *side = &p->side[x];
+    struct sim_qp *qp     = &side->qp[slot];
+    struct ha_event event = { .kind = HA_EV_SETTLED, .slot = slot, .gen = qp->gen, .proof = HA_PROOF_NONE,
+                              .received = qp->taken };
+
+    if (!may_declare(p, x, slot))
+        return 0;
+    p->world->cover[SIM_COVER_UNSEEN] += qp->num_msg - qp->taken;
+    for (uint32_t i = qp->taken; i < qp->num_msg; i++)
+        sim_oracle_never_taken(p, !x, qp->msg[i]);
+    qp->num_msg      = qp->taken;
+    qp->settled_told = qp->final = 1;
+    p->world->cover[SIM_COVER_DECLARED]++;
+    p->world->cover[SIM_COVER_DECLARED_SOME] += qp->taken > 0;
+    p->world->cover[SIM_COVER_BOTH_CARDS]    += qp->gone && p->side[!x].qp[slot].gone;
+    sim_trace(p, "side %d: no proof of lane %d.%u, %u receives were taken", x, slot, qp->gen, qp->taken);
+    sim_side_give(p, x, &event);
+    p->world->cover[SIM_COVER_DECLARED_STANDBY] += side->pair.lane[slot].act == 0 && p->side[!x].qp[slot].posted > 0;
+    return 1;
+}
+
 /* The barrier has passed: the proof is final. */
 int sim_side_settled(struct sim_pair *p, int x, int slot)
 {
     struct sim_qp *qp     = &p->side[x].qp[slot];
     struct ha_event event = { .kind = HA_EV_SETTLED, .slot = slot, .gen = qp->gen };
 
+    if (qp->gone || qp->mute)
+        return declare(p, x, slot);
     if (!qp->fence_asked || qp->settled_told || qp->state != SIM_QP_ERR)
         return 0;
     event.proof = p->side[x].proof[slot];
@@ -210,7 +260,7 @@ int sim_side_connected(struct sim_pair *p, int x, int slot)
     if (!qp->job)
         return 0;
     qp->job = 0;
-    if (sim_port_of(p, x, slot)->down || sim_chance(p->world, sim_path_works(p, x, slot) ? 1 : 40)) {
+    if (sim_is_told_down(p, x, slot) || sim_chance(p->world, sim_path_works(p, x, slot) ? 1 : 40)) {
         event.kind = HA_EV_QP_FAILED;
         p->world->cover[SIM_COVER_CONNECT_FAILED]++;
     } else {
@@ -302,9 +352,9 @@ int sim_side_port(struct sim_pair *p, int x, int slot)
     struct ha_event event = { .slot = slot, .gen = side->pair.lane[slot].gen,
                               .cause = HA_CAUSE_PORT };
 
-    if (slot >= p->slots || sim_port_of(p, x, slot)->down == side->port_told[slot])
+    if (slot >= p->slots || sim_is_told_down(p, x, slot) == side->port_told[slot])
         return 0;
-    side->port_told[slot] = sim_port_of(p, x, slot)->down;
+    side->port_told[slot] = (uint8_t)sim_is_told_down(p, x, slot);
     event.kind            = HA_EV_RAIL;
     event.value           = !side->port_told[slot];
     sim_trace(p, "side %d: rail %d is %s", x, slot, event.value ? "up" : "down");

@@ -146,6 +146,7 @@ void sim_work_create(struct sim_pair *p, int x, int slot, uint32_t gen)
     qp->ledger_addr    = sim_random(p->world);
     qp->ledger_key     = (uint32_t)sim_random(p->world);
     qp->created_untold = 1;
+    qp->mute           = (uint8_t)sim_chance(p->world, 3);
     side->born[slot]   = p->world->now;
     ha_log_lane_start(&side->log, slot, gen, qp->psn);
     sim_trace(p, "side %d: builds lane %d.%u", x, slot, gen);
@@ -176,9 +177,10 @@ int sim_work_drained(struct sim_pair *p, int x, int slot)
     struct sim_qp *qp     = &p->side[x].qp[slot];
     struct ha_event event = { .kind = HA_EV_DRAINED, .slot = slot, .gen = qp->gen };
 
-    if (qp->drained_told || !qp->fence_asked || qp->state != SIM_QP_ERR ||
+    if (qp->drained_told || !qp->fence_asked || (qp->state != SIM_QP_ERR && !qp->gone) || qp->job ||
         qp->polled != qp->acked || qp->error_cqe)
         return 0;
+    p->world->cover[SIM_COVER_MARKER_LOST] += qp->state != SIM_QP_ERR;
     qp->drained_told = 1;
     sim_side_give(p, x, &event);
     return 1;
@@ -207,7 +209,7 @@ static void note_unknown(struct sim_pair *p, int x, int slot)
         if (entry->state == HA_OP_DONE && entry->result == HA_RESULT_UNKNOWN)
             doubts += (unsigned)sim_oracle_unknown(p, x, side->op_of[i & side->log.mask]);
     }
-    if (doubts > 1 && p->side[!x].proof[slot] == HA_PROOF_LEDGER)
+    if (doubts > 1 && side->pair.view[slot].proof == HA_PROOF_LEDGER)
         sim_violation(p, "I2 %u operations of side %d are in doubt, the ledger leaves one", doubts, x);
 }
 
@@ -259,7 +261,7 @@ int sim_work_check_close(struct sim_pair *p, int x, int slot)
     struct sim_qp *qp     = &p->side[x].qp[slot];
     struct ha_event event = { .kind = HA_EV_DELIVERED, .slot = slot, .gen = qp->gen,
                               .value = qp->delivered, .received = qp->taken,
-                              .proof = p->side[x].proof[slot] };
+                              .proof = qp->final ? HA_PROOF_NONE : p->side[x].proof[slot] };
 
     if (!qp->close_asked)
         return 0;
