@@ -97,6 +97,7 @@ struct sim_op {
     uint8_t  submitted, executed, has_data, ended, result, delivered;
     uint8_t  unknown; /* given up as in doubt, or without its answer */
     uint8_t  undead;  /* executed by a card that nobody could stop */
+    uint8_t  refused; /* the peer has refused it */
     int8_t   slot; /* latest posting, -1 = never */
     uint32_t gen;
 };

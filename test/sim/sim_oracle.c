@@ -189,7 +189,7 @@ static int may_end_so(const struct sim_pair *p, int x, const struct sim_op *op,
     case HA_RESULT_PROVEN:
         return op->executed && !answered;
     case HA_RESULT_UNKNOWN:
-        return op->unknown && !op->has_data;
+        return op->unknown && !op->has_data && !op->refused;
     case HA_RESULT_REJECTED:
         return op->wrong && !op->executed;
     case HA_RESULT_CANCELED:

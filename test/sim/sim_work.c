@@ -88,6 +88,7 @@ int sim_work_poll_error(struct sim_pair *p, int x, int slot)
     if (qp->refused && !p->side[x].failed) {
         event.cause = HA_CAUSE_PROGRAM;
         p->world->cover[SIM_COVER_REJECTED]++;
+        p->side[x].op[qp->wqe[qp->acked].op].refused = 1;
         ha_log_reject(&p->side[x].log, qp->wqe[qp->acked].index);
         sim_work_retire(p, x);
     }
