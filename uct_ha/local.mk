@@ -107,6 +107,8 @@ libuct_ha_1_13_la_SOURCES = \
 	%D%/lane/fence.h \
 	%D%/lane/ledger.c \
 	%D%/lane/ledger.h \
+	%D%/lane/lost.c \
+	%D%/lane/lost.h \
 	%D%/lane/proof.c \
 	%D%/lane/proof.h \
 	%D%/lane/ring.c \

@@ -64,6 +64,7 @@ struct uct_ha_stats {
     uint64_t ctl_stray;         /* ... meant for, or sent by, an instance that is not known here */
     uint64_t ctl_unfit;         /* ... records that contradict the pair: tag, generation, epoch */
     uint64_t ctl_stale;         /* ... answers to an older question, records of pairs that are gone */
+    uint64_t proofs_none;       /* own lanes of which the device proved nothing: messages were counted, and no more */
 };
 
 /* Copy at most `size` bytes of the totals to `stats`; bytes of a newer, larger

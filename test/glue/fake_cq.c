@@ -69,8 +69,18 @@ int ha_cq_resize(struct ha_cq *cq, unsigned depth)
     return status;
 }
 
+void fake_cq_lose(struct ha_cq *cq)
+{
+    cq->promised--;
+    fake.counts.unheard++;
+}
+
 void fake_cq_push(struct ha_cq *cq, const struct ha_wc *wc)
 {
+    if (cq->rail->card == FAKE_CARD_OVERRUN) {
+        fake_cq_lose(cq);
+        return;
+    }
     if (cq->tail - cq->head == cq->depth) {
         fake.counts.overruns++;
         return;

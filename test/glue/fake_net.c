@@ -39,7 +39,9 @@ static void complete_send(struct ha_rc *rc, enum ha_wc_status status)
     int silent = status == HA_WC_OK && (wqe_at(rc, rc->head)->send.flags & HA_SEND_SILENT);
 
     rc->head++;
-    if (!silent) {
+    if (status == HA_WC_FLUSHED && (rc->rail->knob[FAKE_LOSE_FLUSHES] & FAKE_FLUSHES_NO_SENDS)) {
+        fake_cq_lose(rc->cq);
+    } else if (!silent) {
         fake_cq_push(rc->cq, &wc);
     }
 }
@@ -51,7 +53,11 @@ void fake_complete_recv(struct ha_rc *rc, enum ha_wc_status status, uint32_t len
                         .src_qpn = rc->qpn };
 
     rc->rq_head++;
-    fake_cq_push(rc->cq, &wc);
+    if (status == HA_WC_FLUSHED && (rc->rail->knob[FAKE_LOSE_FLUSHES] & FAKE_FLUSHES_NO_RECVS)) {
+        fake_cq_lose(rc->cq);
+    } else {
+        fake_cq_push(rc->cq, &wc);
+    }
 }
 
 /* ---- the end of a queue pair --------------------------------------------------- */
@@ -312,6 +318,9 @@ static int step_one(struct ha_rc *rc)
 {
     unsigned packets = 1 + fake_draw(PACKETS_PER_STEP);
 
+    if (rc->rail->card == FAKE_CARD_DEAD) {
+        return 0;
+    }
     if (rc->state == FAKE_ERR) {
         return flush(rc);
     }

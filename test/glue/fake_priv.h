@@ -30,6 +30,8 @@ struct ha_rail {
     struct ha_rail_addr   addr;    /* as last asked; the truth is what follows */
     uint8_t               gid[16];
     unsigned              gid_index, mac;
+    enum fake_card        card;
+    int                   gone;    /* ... and its owner has heard of it */
     uint32_t              next_ud, last_ud;
     struct ha_rc_path     last_path;
     struct ha_rail_limits limits;
@@ -193,6 +195,9 @@ void *fake_remote(const struct ha_rail *rail, uint64_t addr, uint64_t length, ui
 void fake_cq_push(struct ha_cq *cq, const struct ha_wc *wc);
 void fake_fd_raise(int fd);
 void fake_fd_lower(int fd);
+
+/* A flush completion that is lost: it was promised, and never comes. */
+void fake_cq_lose(struct ha_cq *cq);
 
 /* Something to do has come up. */
 void fake_kick(void);

@@ -40,6 +40,10 @@ int fake_luck(unsigned per_mille)
 
 int fake_refuses(enum fake_call call, const struct ha_rail *rail)
 {
+    if ((rail->card == FAKE_CARD_DEAD || rail->card == FAKE_CARD_UNDEAD) && call != FAKE_CALL_POST_SEND &&
+        call != FAKE_CALL_POST_RECV && call != FAKE_CALL_UD_SEND) {
+        return -EIO; /* the others only write to memory */
+    }
     if (fake.fail[call].count == 0 ||
         (fake.fail[call].rail >= 0 && fake.fail[call].rail != rail->index)) {
         return 0;
@@ -218,6 +222,34 @@ void fake_port_silently(int rail, int up)
     set_port(rail, up, 0);
 }
 
+void fake_card_reset(int index, enum fake_card how)
+{
+    struct ha_rail *rail = &fake.rail[index];
+
+    pthread_mutex_lock(&fake.lock);
+    rail->card = how;
+    for (struct ha_rc *rc = fake.rcs; rc != NULL && how == FAKE_CARD_OVERRUN; rc = rc->next) {
+        if (rc->rail == rail && rc->state == FAKE_RTS) {
+            fake_rc_to_err(rc);
+        }
+    }
+    fake_push_event(rail, HA_RAIL_EVENT_DEVICE_FATAL, 0);
+    fake_kick();
+    pthread_mutex_unlock(&fake.lock);
+}
+
+int fake_card_back(int index)
+{
+    struct ha_rail *old = &fake.rail[index];
+    int             new;
+
+    pthread_mutex_lock(&fake.lock);
+    new = fake_rail_add(old->name, old->net, old->host);
+    memcpy(fake.rail[new].limits.model, old->limits.model, sizeof(old->limits.model));
+    pthread_mutex_unlock(&fake.lock);
+    return new;
+}
+
 void fake_event_qp_fatal(int rail)
 {
     struct ha_rc *rc;
@@ -313,7 +345,7 @@ void fake_on_write(void (*cb)(void *arg, uint64_t addr, uint64_t length), void *
 struct ha_rail *fake_rail_of_gid(const uint8_t *gid)
 {
     for (int i = 0; i < fake.num_rails; i++) {
-        if (memcmp(fake.rail[i].gid, gid, 16) == 0) {
+        if (memcmp(fake.rail[i].gid, gid, 16) == 0 && fake.rail[i].card != FAKE_CARD_DEAD) {
             return &fake.rail[i];
         }
     }
@@ -322,15 +354,18 @@ struct ha_rail *fake_rail_of_gid(const uint8_t *gid)
 
 int fake_reachable(const struct ha_rail *from, const struct ha_rail *to)
 {
-    return to != NULL && from->net == to->net && from->port_up && to->port_up;
+    return to != NULL && from->net == to->net && from->port_up && to->port_up &&
+           from->card != FAKE_CARD_DEAD && to->card != FAKE_CARD_DEAD;
 }
 
 int ha_rail_list(char (*names)[HA_RAIL_NAME_MAX], int max)
 {
     int count = 0;
 
-    for (; count < fake.num_rails && count < max; count++) {
-        memcpy(names[count], fake.rail[count].name, HA_RAIL_NAME_MAX);
+    for (int i = 0; i < fake.num_rails && count < max; i++) {
+        if (fake.rail[i].card == FAKE_CARD_WELL) {
+            memcpy(names[count++], fake.rail[i].name, HA_RAIL_NAME_MAX);
+        }
     }
     return count;
 }
@@ -341,7 +376,7 @@ int ha_rail_open(const char *name, const struct ha_rail_opts *opts, struct ha_ra
 
     pthread_mutex_lock(&fake.lock);
     for (int i = 0; i < fake.num_rails; i++) {
-        if (strcmp(fake.rail[i].name, name) == 0) {
+        if (strcmp(fake.rail[i].name, name) == 0 && fake.rail[i].card == FAKE_CARD_WELL) {
             if (fake.rail[i].refs++ == 0) {
                 fake.rail[i].opts = *opts;
             }
@@ -353,6 +388,19 @@ int ha_rail_open(const char *name, const struct ha_rail_opts *opts, struct ha_ra
     }
     pthread_mutex_unlock(&fake.lock);
     return status;
+}
+
+void ha_rail_hold(struct ha_rail *rail)
+{
+    pthread_mutex_lock(&fake.lock);
+    rail->refs++;
+    fake.live++;
+    pthread_mutex_unlock(&fake.lock);
+}
+
+int ha_rail_is_gone(const struct ha_rail *rail)
+{
+    return __atomic_load_n(&rail->gone, __ATOMIC_RELAXED);
 }
 
 void ha_rail_close(struct ha_rail *rail)
@@ -383,7 +431,7 @@ int ha_rail_refresh(struct ha_rail *rail)
     int up;
 
     pthread_mutex_lock(&fake.lock);
-    up = rail->port_up;
+    up = rail->port_up && rail->card == FAKE_CARD_WELL;
     memcpy(rail->addr.gid, rail->gid, sizeof(rail->gid));
     __atomic_store_n(&rail->up, up, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&fake.lock);
@@ -432,6 +480,10 @@ int ha_rail_event_get(struct ha_rail *rail, struct ha_rail_event *event)
     pthread_mutex_lock(&fake.lock);
     if (rail->num_events > 0) {
         *event = rail->events[0];
+        if (event->kind == HA_RAIL_EVENT_DEVICE_FATAL) {
+            __atomic_store_n(&rail->gone, 1, __ATOMIC_RELAXED);
+            __atomic_store_n(&rail->up, 0, __ATOMIC_RELAXED);
+        }
         memmove(&rail->events[0], &rail->events[1], --rail->num_events * sizeof(*event));
         got = 1;
     } else {

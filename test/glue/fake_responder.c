@@ -189,6 +189,7 @@ static enum fake_answer execute(struct ha_rc *rc, struct ha_rc *peer, struct fak
     }
     if (answer == FAKE_ANSWER_NONE) {
         fake.counts.packets++;
+        fake.counts.after_reset += peer->rail->card == FAKE_CARD_UNDEAD;
         peer->expected_psn = (peer->expected_psn + (wqe->send.op == HA_READ ? wqe->npsn : 1)) &
                              FAKE_PSN_MASK;
     }

@@ -73,9 +73,20 @@ enum fake_knob {
     FAKE_PSN,           /* enum fake_psn: what the device says of its responder */
     FAKE_BLOCK_MS,      /* connecting and address look-up take this long */
     FAKE_HANG_MS,       /* so do commands about a queue pair: to stop it, to ask how far it is */
+    FAKE_LOSE_FLUSHES,  /* enum fake_flushes: what comes back flushed is lost */
     FAKE_KNOBS
 };
 void fake_set(int rail, enum fake_knob knob, unsigned value);
+
+enum fake_flushes { FAKE_FLUSHES_ALL, FAKE_FLUSHES_NO_SENDS, FAKE_FLUSHES_NO_RECVS, FAKE_FLUSHES_NONE };
+
+/* The card of a rail is reset, and its owner is told: every command about it fails, nothing completes on
+ * it any more, for good. DEAD: nothing passes it either; UNDEAD: it goes on sending and executing;
+ * OVERRUN: only its completion queues are lost, and its queue pairs are in error. What is opened by that name then is nothing, until
+ * fake_card_back() has put a new card with the same name and address there, whose number it returns. */
+enum fake_card { FAKE_CARD_WELL, FAKE_CARD_DEAD, FAKE_CARD_UNDEAD, FAKE_CARD_OVERRUN };
+void fake_card_reset(int rail, enum fake_card how);
+int  fake_card_back(int rail);
 
 /* Devices that do not report packet numbers as Soft-RoCE and mlx5 do. */
 enum fake_psn {
@@ -127,6 +138,8 @@ struct fake_counts {
     uint64_t too_long;     /* packets longer than the receiver's path allows; it dropped them */
     uint64_t psn_overruns; /* sends for which a queue pair had no packet numbers left */
     uint64_t hasty;        /* queue pairs destroyed, and their numbers free, less than a second after their end */
+    uint64_t after_reset;  /* packets that an undead card has executed */
+    uint64_t unheard;      /* completions that never came: lost flushes, queues that are lost */
     uint64_t atomics;
     uint64_t mr_regs;      /* registrations made */
     uint64_t mr_regs_in_switch; /* ... on a host between a fence and its first post on another rail */

@@ -28,6 +28,7 @@ int glue_paths(void);
 int glue_peers(void);
 int glue_forged(void);
 int glue_soak(void);
+int glue_card(void);
 int glue_zones(void);
 int glue_opts(void);
 

@@ -46,6 +46,7 @@ int main(int argc, char **argv)
     failed += glue_many();
     failed += glue_hundreds();
     failed += glue_proof();
+    failed += glue_card();
     failed += glue_detect();
     failed += glue_ends();
     failed += glue_paths();

@@ -170,6 +170,8 @@ static void perform(struct model_world *w, int x, const struct ha_action *action
 
 static void perform_all(struct model_world *w, int x, const struct ha_action *actions, int n)
 {
+    if (n == HA_ACTIONS_MAX)
+        model_violation(w, "L1 an action may be lost, there are too many");
     for (int i = 0; i < n; i++)
         perform(w, x, &actions[i]);
 }

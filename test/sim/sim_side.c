@@ -90,6 +90,8 @@ static void perform(struct sim_pair *p, int x, const struct ha_action *action)
 
 static void perform_all(struct sim_pair *p, int x, const struct ha_action *actions, int n)
 {
+    if (n == HA_ACTIONS_MAX)
+        sim_violation(p, "L1 side %d: an action may be lost, there are too many", x);
     for (int i = 0; i < n; i++)
         perform(p, x, &actions[i]);
 }

@@ -8,6 +8,7 @@
 
 #include "ctl/ctl.h"
 #include "lane/fence.h"
+#include "lane/lost.h"
 #include "lane/proof.h"
 #include "base/stats.h"
 
@@ -44,7 +45,7 @@ static uint64_t settle_due(const struct uct_ha_lane *lane)
 }
 
 /* Two equal reads, apart: no packet is being executed any more. One that the
- * device refuses counts for nothing; too many of them are told to the core. */
+ * device refuses counts for nothing; after too many it is not asked again. */
 static void check_settle(struct uct_ha_lane *lane, uint64_t now)
 {
     uint32_t psn;
@@ -57,11 +58,11 @@ static void check_settle(struct uct_ha_lane *lane, uint64_t now)
         uct_ha_fence_begin_locked(lane);
         return;
     }
-    ready = !lane->connected || uct_ha_lane_may_run(lane);
+    ready = !lane->connected;
     if (!ready) {
         status            = ha_rc_final_psn(lane->rc, &psn);
-        ready             = status != 0 ? ++lane->read_fails == UCT_HA_PROOF_TRIES :
-                                          lane->reads > 0 && psn == lane->last_read;
+        ready             = status == 0 && lane->reads > 0 && psn == lane->last_read;
+        lane->read_fails  = (uint8_t)(lane->read_fails + (status != 0));
         lane->reads       = status == 0;
         lane->last_read   = psn;
         lane->read_at     = now;
@@ -262,6 +263,7 @@ static void tick(struct uct_ha_iface *iface)
         for (int s = 0; s < HA_SLOTS; s++) {
             if (conn->lane[s] != NULL) {
                 check_settle(conn->lane[s], now);
+                uct_ha_lost_check(conn->lane[s], now);
             }
         }
         if (now >= ha_pair_next_timer(&conn->pair)) {
@@ -294,8 +296,10 @@ static uint64_t next_due(struct uct_ha_iface *iface)
     }
     ucs_list_for_each(conn, &ctl->conns, list) {
         due = ucs_min(due, ha_pair_next_timer(&conn->pair));
-        due = ucs_min(due, settle_due(conn->lane[0]));
-        due = ucs_min(due, settle_due(conn->lane[1]));
+        for (int s = 0; s < HA_SLOTS; s++) {
+            due = ucs_min(due, settle_due(conn->lane[s]));
+            due = ucs_min(due, uct_ha_lost_due(conn->lane[s]));
+        }
     }
     return due;
 }
@@ -393,6 +397,7 @@ ucs_status_t uct_ha_ctl_async_open(struct uct_ha_iface *iface)
         ctl->watched[s] = 1;
         /* After that: a change in between would have told only others. */
         pthread_mutex_lock(&ctl->lock);
+        ctl->gone[s] = (uint8_t)ha_rail_is_gone(iface->rail[s]);
         ctl->down[s] = !ha_rail_up(iface->rail[s]);
         ctl->addr[s] = ha_rail_addr(iface->rail[s]);
         pthread_mutex_unlock(&ctl->lock);

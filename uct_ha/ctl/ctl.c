@@ -5,6 +5,7 @@
 #include "pair/failover.h"
 #include "lane/fence.h"
 #include "base/job.h"
+#include "lane/lost.h"
 #include "lane/proof.h"
 #include "lane/room.h"
 #include "data/rx.h"
@@ -90,6 +91,10 @@ void uct_ha_ctl_settle_locked(struct uct_ha_lane *lane, enum ha_context ctx)
         return;
     }
     uct_ha_proof_read(lane, &event);
+    if (event.proof == HA_PROOF_NONE) {
+        lane->read_fails = UCT_HA_PROOF_TRIES; /* progress will declare it */
+        return;
+    }
     uct_ha_proof_tell(lane, &event);
     __atomic_store_n(&lane->settled, 1, __ATOMIC_RELAXED); /* progress reads it */
     uct_ha_ctl_event_locked(lane->conn, &event, ctx);
@@ -98,17 +103,20 @@ void uct_ha_ctl_settle_locked(struct uct_ha_lane *lane, enum ha_context ctx)
 /* ---- what progress does for a connection ------------------------------- */
 
 /* The marker is the last send of a fenced lane: when it comes back flushed, all
- * that were posted before it have come back, successes included. */
+ * that were posted before it have come back, successes included. One that does not
+ * come back in time is given up: lane/lost.h. */
 static void drain_lane(struct uct_ha_lane *lane)
 {
     struct ha_send  marker = { .op = HA_SEND_IMM };
     struct ha_event event  = { .kind = HA_EV_DRAINED, .slot = lane->slot, .gen = lane->gen };
 
-    if (!lane->fenced || lane->drained || lane->marker ||
-        (uct_ha_lane_may_run(lane) && lane->sends > 0)) {
-        return; /* a queue pair that runs would send the marker to the peer */
+    if (!lane->fenced || lane->drained || lane->marker) {
+        return;
     }
-    if (!lane->connected || uct_ha_lane_may_run(lane)) { /* nothing is posted */
+    if (lane->sends > 0 && (uct_ha_lane_may_run(lane) || lane->iface->ctl.gone[lane->slot])) {
+        return; /* a queue pair that runs would send the marker to the peer, one that is gone nowhere */
+    }
+    if (lane->sends == 0) { /* nothing is out, and nothing will be */
         lane->drained = 1;
         uct_ha_ctl_event_locked(lane->conn, &event, HA_CTX_PROGRESS);
         return;
@@ -127,7 +135,7 @@ static void close_lane(struct uct_ha_lane *lane)
 {
     struct ha_event event = { .kind = HA_EV_DELIVERED, .slot = lane->slot, .gen = lane->gen,
                               .value = lane->rx_done };
-    int lost = lane->flushed && lane->held_head == lane->held_tail;
+    int lost = (lane->flushed || lane->final) && lane->held_head == lane->held_tail;
 
     if (!lane->closing || (lane->rx_done != lane->close_k && !lost)) {
         return;
@@ -161,6 +169,9 @@ static void attend_locked(struct uct_ha_conn *conn)
             close_lane(conn->lane[s]);
         }
     }
+    if (uct_ha_lost_is_over(conn, uct_ha_now())) {
+        conn->todo |= UCT_HA_TODO_DECLARE;
+    }
     close_unused(conn);
     uct_ha_ctl_run_locked(conn, HA_CTX_PROGRESS);
     uct_ha_failover_refresh_locked(conn);
@@ -171,6 +182,9 @@ static unsigned after(struct uct_ha_conn *conn, unsigned todo)
 {
     struct uct_ha_iface *iface = conn->iface;
 
+    if (todo & UCT_HA_TODO_DECLARE) {
+        uct_ha_lost_declare(conn);
+    }
     if (todo & UCT_HA_TODO_REJECT) {
         uct_ha_tx_rejected(conn);
     }
@@ -295,6 +309,7 @@ static void configure(struct uct_ha_iface *iface)
     ctl->cooldown_max = config->cooldown > 0 ? nsec(config->cooldown_max) : 0;
     ctl->heartbeat = nsec(config->heartbeat);
     ctl->dead_peer = nsec(config->dead_peer);
+    ctl->silence   = nsec(config->dead_peer) / 2;
     ctl->fresh_ns  = ucs_max(SEC, 3 * ctl->heartbeat);
     ha_rto_init(&ctl->rto, nsec(config->rto), nsec(config->rto_max), uct_ha_now());
 }

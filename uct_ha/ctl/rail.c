@@ -58,6 +58,23 @@ static void rail_down(struct uct_ha_iface *iface, int slot)
     iface->ctl.check_at = 0; /* the way on the other rail may not be known yet */
 }
 
+/* A card that is reset, pulled out, or has lost its completion queue. What it says from here on is not
+ * believed, and it never comes back to those who had it open: docs/failover.md, "Without a proof". */
+static void rail_gone(struct uct_ha_iface *iface, int slot)
+{
+    struct uct_ha_conn *conn;
+
+    if (!iface->ctl.gone[slot]) {
+        iface->ctl.gone[slot] = 1;
+        ucs_warn("ha_rc: %s: the device has failed and is left for good; programs that start later use it if it "
+                 "comes back", ha_rail_name(iface->rail[slot]));
+    }
+    rail_down(iface, slot);
+    ucs_list_for_each(conn, &iface->ctl.conns, list) {
+        uct_ha_ctl_attention_locked(conn); /* a lane may wait for what will not come any more */
+    }
+}
+
 /* The port is back, which does not yet mean that the path works, nor that the
  * address or the peer's hardware address are what they were: resolve anew, and
  * wait for an answer before a lane is built on it. */
@@ -127,12 +144,17 @@ void uct_ha_ctl_rail_event(void *arg, int slot, const struct ha_rail_event *even
 
     pthread_mutex_lock(&iface->ctl.lock);
     switch (event->kind) {
-    case HA_RAIL_EVENT_PORT_DOWN:
     case HA_RAIL_EVENT_DEVICE_FATAL:
+        rail_gone(iface, slot);
+        break;
+    case HA_RAIL_EVENT_PORT_DOWN:
         rail_down(iface, slot);
         break;
     case HA_RAIL_EVENT_PORT_UP:
     case HA_RAIL_EVENT_ADDR_CHANGE: /* also: it has an address again */
+        if (iface->ctl.gone[slot]) {
+            break;
+        }
         if (iface->ctl.down[slot]) {
             rail_up(iface, slot);
         }

@@ -137,8 +137,12 @@ static int check(struct uct_ha_conn *conn, const struct uct_ha_amo_request *requ
         request->address % request->size != 0) {
         return EINVAL;
     }
-    return uct_ha_exposed_covers(conn->iface->rail_no[0], request->key, request->address,
-                                 request->size) ? 0 : EACCES;
+    for (int s = 0; s < conn->iface->slots; s++) { /* slot 1: registered when our first rail was gone */
+        if (uct_ha_exposed_covers(conn->iface->rail_no[s], request->key, request->address, request->size)) {
+            return 0;
+        }
+    }
+    return EACCES;
 }
 
 static int room_to_reply(const struct uct_ha_conn *conn)

@@ -56,7 +56,7 @@ static int bounce(struct uct_ha_conn *conn, struct uct_ha_txop *txop, int slot)
     }
     if (txop->op == HA_READ) {
         txop->desc       = desc;
-        txop->bounced    = 1;
+        txop->flags     |= UCT_HA_TXOP_BOUNCED;
         txop->unpack     = scatter;
         txop->unpack_arg = txop;
     } else {

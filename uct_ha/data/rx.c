@@ -114,6 +114,9 @@ void uct_ha_rx_completion(struct uct_ha_lane *lane, const struct ha_wc *wc)
 {
     uint32_t buffer = (uint32_t)wc->wr_id;
 
+    if (ucs_unlikely(lane->final)) {
+        return; /* the peer was told that this will not be taken */
+    }
     if (ucs_unlikely(wc->status != HA_WC_OK)) {
         recv_failed(lane, wc);
         return;

@@ -6,6 +6,7 @@
 #include "lane/desc.h"
 #include "uct/ep.h"
 #include "lane/ledger.h"
+#include "lane/lost.h"
 #include "data/late.h"
 #include "lane/room.h"
 #include "base/stats.h"
@@ -36,7 +37,7 @@ static int fill_sge_bounced(const struct uct_ha_conn *conn, const struct uct_ha_
 static int fill_sge(const struct uct_ha_conn *conn, const struct uct_ha_txop *txop, int slot,
                     struct ha_sge *sge)
 {
-    if (ucs_unlikely(txop->bounced)) {
+    if (ucs_unlikely(txop->flags & UCT_HA_TXOP_BOUNCED)) {
         return fill_sge_bounced(conn, txop, slot, sge);
     }
     for (unsigned i = 0; i < txop->pieces; i++) {
@@ -131,16 +132,36 @@ void uct_ha_tx_reject(struct uct_ha_conn *conn, uint32_t index)
     }
 }
 
+/* It cannot say that it is in doubt: its endpoint has to. */
+static void end_in_doubt(struct uct_ha_conn *conn, const struct uct_ha_txop *txop)
+{
+    static const char *const names[] = { "message", "PUT", "PUT", "GET", "fetch-add", "compare-and-swap" };
+
+    if (conn->fatal == HA_FAIL_NONE) {
+        ucs_error("ha_rc: endpoint %u ends: a %s of %u bytes to 0x%lx was executed or not, nobody can tell, and it "
+                  "has no completion to say so", conn->id, names[txop->op], txop->length,
+                  (unsigned long)txop->remote_addr);
+    }
+    conn->fatal = HA_FAIL_DOUBT;
+    conn->todo |= UCT_HA_TODO_REJECT;
+}
+
 /* The proof could not tell about some: those with a completion say so. */
 void uct_ha_tx_doubt(struct uct_ha_conn *conn)
 {
     for (uint32_t i = conn->log.head; i != conn->log.tail; i++) {
-        const struct ha_op *op = ha_log_op(&conn->log, i);
+        const struct ha_op *op   = ha_log_op(&conn->log, i);
+        struct uct_ha_txop *txop = &conn->txops[i & conn->log.mask];
 
-        if (op->state == HA_OP_DONE && op->result == HA_RESULT_UNKNOWN && conn->ep != NULL &&
-            conn->txops[i & conn->log.mask].comp == NULL) {
-            conn->fatal = HA_FAIL_DOUBT;
-            conn->todo |= UCT_HA_TODO_REJECT;
+        if (op->state != HA_OP_DONE || op->result != HA_RESULT_UNKNOWN || (txop->flags & UCT_HA_TXOP_DOUBT)) {
+            continue;
+        }
+        txop->flags |= UCT_HA_TXOP_DOUBT;
+        if (ha_op_consumes_receive(op)) {
+            conn->tx_sent--; /* the peer has not counted it, and never will */
+        }
+        if (conn->ep != NULL && txop->comp == NULL) {
+            end_in_doubt(conn, txop);
         }
     }
 }
@@ -312,13 +333,14 @@ static void complete(struct uct_ha_conn *conn, uint32_t index, ucs_status_t stat
     uct_unpack_callback_t unpack   = txop->unpack;
     void               *unpack_arg = txop->unpack_arg;
     uint32_t            length     = txop->length;
+    int                 stained    = txop->flags & UCT_HA_TXOP_STAINED;
 
     conn->iface->outstanding--;
     if (unpack != NULL && status == UCS_OK) {
         unpack(unpack_arg, desc->data, length);
     }
-    if (desc != NULL) {
-        uct_ha_desc_free(conn->iface, desc);
+    if (desc != NULL && !stained) {
+        uct_ha_desc_free(conn->iface, desc); /* else it stays with its chunk, unused */
     }
     if (comp != NULL) {
         uct_ha_completion_invoke(comp, status);
@@ -450,6 +472,8 @@ void uct_ha_tx_fail(struct uct_ha_conn *conn)
 
     __atomic_store_n(&conn->dead, 1, __ATOMIC_RELAXED);
     conn->tx_slot = HA_NO_SLOT;
+    uct_ha_lost_stain(conn, 0);
+    uct_ha_lost_stain(conn, 1);
     ha_log_cancel(&conn->log);
     uct_ha_amo_cancel(conn);
     uct_ha_tx_retire(conn);

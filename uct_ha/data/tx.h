@@ -62,7 +62,7 @@ static inline struct uct_ha_txop *uct_ha_tx_append(struct uct_ha_conn *conn, enu
     txop->comp   = NULL;
     txop->desc   = NULL;
     txop->unpack = NULL;
-    txop->bounced = 0;
+    txop->flags  = 0;
     txop->behind = conn->reads_end;
     if (kind == HA_OP_READ || kind == HA_OP_FETCH) {
         conn->reads_end = index + 1;

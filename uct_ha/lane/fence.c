@@ -12,7 +12,7 @@
 static void take_refusal(struct uct_ha_lane *lane, int status)
 {
     if (++lane->fence_fails == UCT_HA_FENCE_TRIES && lane->conn != NULL) {
-        ucs_error("ha_rc: %s does not stop queue pair 0x%x: %s; what it has executed cannot be proved",
+        ucs_warn("ha_rc: %s does not stop queue pair 0x%x: %s; what it has executed cannot be proved",
                   ha_rail_name(lane->iface->rail[lane->slot]), ha_rc_qpn(lane->rc),
                   strerror(-status));
     }
@@ -56,6 +56,9 @@ void uct_ha_fence_begin_locked(struct uct_ha_lane *lane)
 {
     if (lane->fencing) {
         return;
+    }
+    if (!lane->fenced) {
+        lane->fenced_at = uct_ha_now();
     }
     __atomic_store_n(&lane->fenced, 1, __ATOMIC_RELAXED);
     lane->fencing   = 1;

@@ -25,18 +25,19 @@ static inline int uct_ha_lane_may_run(const struct uct_ha_lane *lane)
 }
 
 /* May the proof of a fenced lane be read? Not while the device may still run it, or a job
- * connect it, until that is given up: then there is none; nor while the device is still at it. A count is complete only when its
- * last receive has been polled, and that is progress's business. */
+ * connect it; nor of a device that is gone, or has not answered: lane/lost.h. A count is complete
+ * only when its last receive has been polled, and that is progress's business. */
 static inline int uct_ha_proof_is_ready(const struct uct_ha_lane *lane)
 {
     return !lane->fencing &&
-           (!lane->connected || lane->fence_fails == UCT_HA_FENCE_TRIES ||
-            (lane->proof == HA_PROOF_PSN && lane->fence_fails == 0) ||
-            __atomic_load_n(&lane->flushed, __ATOMIC_ACQUIRE));
+           (!lane->connected ||
+            (!lane->iface->ctl.gone[lane->slot] && lane->read_fails < UCT_HA_PROOF_TRIES &&
+             ((lane->proof == HA_PROOF_PSN && lane->fence_fails == 0) ||
+              __atomic_load_n(&lane->flushed, __ATOMIC_ACQUIRE))));
 }
 
 /* Fills kind, word and count of a fact about a fenced lane: NONE when the
- * device does not answer. The control lock is held. */
+ * device does not answer, or nothing was proved. The control lock is held. */
 void uct_ha_proof_read(struct uct_ha_lane *lane, struct ha_event *event);
 
 /* Counts the proof that is given, and traces it. */

@@ -126,8 +126,9 @@ void uct_ha_ring_leave(struct uct_ha_conn *conn, int slot, struct uct_ha_lane *l
 {
     struct uct_ha_rx_ring *ring = &conn->rx[slot];
 
-    conn->iface->rx_grown -= conn->rx_grown;
-    conn->rx_grown         = 0;
+    if (lane != NULL && lane->ring.buffers != NULL) {
+        return; /* it has them already */
+    }
     if (lane != NULL) {
         lane->ring = *ring;
     } else {

@@ -82,6 +82,9 @@ ucs_status_t uct_ha_mem_reg_own(const struct uct_ha_md *md, struct uct_ha_mem *m
 {
     int ret = uct_ha_reg_on(mem, md->rail_no[0]);
 
+    if (ret < 0 && ha_rail_is_gone(md->rail[0]) && md->rail[1] != NULL) {
+        ret = uct_ha_reg_on(mem, md->rail_no[1]); /* nothing goes over the other one any more */
+    }
     if (ret < 0) {
         log_reg_error((flags & UCT_MD_MEM_FLAG_HIDE_ERRORS) ? UCS_LOG_LEVEL_DEBUG :
                                                               UCS_LOG_LEVEL_ERROR,
@@ -183,14 +186,17 @@ ucs_status_t uct_ha_mkey_pack(uct_md_h tl_md, uct_mem_h memh,
     struct uct_ha_packed_rkey *packed = rkey_buffer;
     const struct uct_ha_md *md        = uct_ha_md(tl_md);
     struct uct_ha_mem *mem            = uct_ha_mem(memh);
+    uint32_t key[UCT_HA_RAILS];
 
     (void)params; /* its only flag asks for invalidation, which we do not offer */
     if (mem->access != 0) {
         uct_ha_mem_reg_standby(md, mem);
     }
-    put_be32(packed->key[0], uct_ha_reg_rkey(mem, md->rail_no[0]));
-    put_be32(packed->key[1], (md->rail[1] != NULL) ?
-                             uct_ha_reg_rkey(mem, md->rail_no[1]) : 0);
+    key[0] = uct_ha_reg_rkey(mem, md->rail_no[0]);
+    key[1] = (md->rail[1] != NULL) ? uct_ha_reg_rkey(mem, md->rail_no[1]) : 0;
+    /* Atomics by message name the first; it is good for nothing else when that rail is gone. */
+    put_be32(packed->key[0], key[0] != 0 ? key[0] : key[1]);
+    put_be32(packed->key[1], key[1]);
     return UCS_OK;
 }
 

@@ -16,15 +16,19 @@ static struct place {
 } places[HA_RAILS_MAX];
 static pthread_mutex_t places_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static int find_place(const char *name)
+/* A device that was reset is opened anew beside the old one, which some may still use: its
+ * registrations are others. */
+static int find_place(const struct ha_rail *rail)
 {
     int free_place = -ENOSPC;
 
     for (int i = HA_RAILS_MAX - 1; i >= 0; i--) {
-        if (strcmp(places[i].stats.name, name) == 0) {
+        int in_use = places[i].users > 0 || places[i].stats.mrs > 0;
+
+        if (strcmp(places[i].stats.name, ha_rail_name(rail)) == 0 && (!in_use || places[i].rail == rail)) {
             return i;
         }
-        if (places[i].users == 0 && places[i].stats.mrs == 0) {
+        if (!in_use) {
             free_place = i;
         }
     }
@@ -36,7 +40,7 @@ int uct_ha_reg_join(struct ha_rail *rail)
     int i;
 
     pthread_mutex_lock(&places_lock);
-    i = find_place(ha_rail_name(rail));
+    i = find_place(rail);
     if (i >= 0) {
         if (strcmp(places[i].stats.name, ha_rail_name(rail)) != 0) {
             memset(&places[i].stats, 0, sizeof(places[i].stats));
@@ -80,20 +84,16 @@ int uct_ha_rail_stats_get(unsigned index, struct uct_ha_rail_stats *stats, size_
 
 /* ---- counting -------------------------------------------------------------- */
 
-static int hold(unsigned rail_no, struct ha_rail **rail_p)
+static struct ha_rail *hold(unsigned rail_no)
 {
-    static const struct ha_rail_opts unused = { .gid_index = -1 }; /* it is open */
-    struct place *place  = &places[rail_no];
-    int           status = 0;
+    struct place *place = &places[rail_no];
 
     pthread_mutex_lock(&places_lock);
-    *rail_p = place->rail;
-    if (place->stats.mrs == 0) {
-        status = ha_rail_open(place->stats.name, &unused, rail_p);
+    if (place->stats.mrs++ == 0) {
+        ha_rail_hold(place->rail); /* it is open: its domain asks */
     }
-    place->stats.mrs += status == 0;
     pthread_mutex_unlock(&places_lock);
-    return status;
+    return place->rail;
 }
 
 static void count_made(unsigned rail_no, size_t bytes)
@@ -149,12 +149,9 @@ void uct_ha_reg_cleanup(struct uct_ha_mem *mem)
 
 static int reg(struct uct_ha_mem *mem, unsigned rail_no)
 {
-    struct ha_rail *rail;
-    int             status = hold(rail_no, &rail);
+    struct ha_rail *rail = hold(rail_no);
+    int             status;
 
-    if (status != 0) {
-        return status;
-    }
     status = ha_mr_reg(rail, mem->address, mem->length, mem->access, &mem->mr[rail_no]);
     if (status != 0) {
         let_go(rail_no, 0);

@@ -135,6 +135,7 @@ void uct_ha_conn_destroy(struct uct_ha_conn *conn)
     struct uct_ha_lane  *lane;
 
     uct_ha_failover_forget_locked(conn);
+    iface->rx_grown -= conn->rx_grown;
     for (int s = 0; s < HA_SLOTS; s++) {
         lane = conn->lane[s];
         if (lane != NULL) {
@@ -319,6 +320,9 @@ void uct_ha_lane_park(struct uct_ha_conn *conn, int slot, uint64_t until)
 
     if (!lane->fenced) {
         uct_ha_fence_begin_locked(lane);
+    }
+    if (lane->final) { /* nobody has said that the card has stopped writing to them */
+        uct_ha_ring_leave(conn, slot, lane);
     }
     conn->lane[slot] = NULL;
     iface->lanes[lane->id % iface->lanes_len] = NULL;

@@ -78,6 +78,10 @@ static inline void uct_ha_piece_set(struct uct_ha_piece *piece, const void *addr
     piece->mem     = mem;
 }
 
+#define UCT_HA_TXOP_BOUNCED 0x1u /* GET: the answer comes to `desc`, then to the pieces */
+#define UCT_HA_TXOP_STAINED 0x2u /* a card that nobody could stop may come to `desc` yet */
+#define UCT_HA_TXOP_DOUBT   0x4u /* it is in doubt, and that was seen to */
+
 /* What is needed to post an operation, and to post it again on another rail.
  * Parallel to the log's ring. */
 struct uct_ha_txop {
@@ -90,7 +94,7 @@ struct uct_ha_txop {
     uint8_t               op;     /* enum ha_send_op */
     uint8_t               pieces; /* 0: the bytes are in `bytes` */
     uint16_t              imm;    /* low half of the immediate data: UCT_HA_IMM_* */
-    uint8_t               bounced; /* GET: the answer comes to `desc`, then to the pieces */
+    uint8_t               flags;  /* UCT_HA_TXOP_* */
     uint32_t              length;
     uint32_t              behind; /* index after the latest read or fetch before this one */
     union {
@@ -142,6 +146,7 @@ struct uct_ha_lane {
     uint32_t            held_head, held_tail;
     struct uct_ha_held *held;    /* ring of rx_depth */
     uint8_t             closing; /* close_k is known: tell when rx_done reaches it */
+    uint8_t             final;   /* what it received was declared: no more is taken from it */
     uint8_t             marker;  /* drain marker posted */
     uint8_t             drained; /* ... and come back, or not needed */
     uint8_t             flushed; /* a flushed receive was polled: no more messages come */
@@ -163,6 +168,7 @@ struct uct_ha_lane {
     uint32_t            look_psn; /* expected at the last look, when the rail was silent */
     uint64_t            look_at;
     uint64_t            born, fence_at, read_at, park_until;
+    uint64_t            fenced_at, lost_look; /* it was told to stop; progress was sent to look */
     struct uct_ha_lane *parked;   /* next in iface->ctl.parked */
 };
 
@@ -186,6 +192,7 @@ enum { /* conn->todo: what progress does after it has left the lock */
     UCT_HA_TODO_GONE = 1 << 1,
     UCT_HA_TODO_REPORT = 1 << 2,
     UCT_HA_TODO_REJECT = 1 << 3,
+    UCT_HA_TODO_DECLARE = 1 << 4,
 };
 
 struct uct_ha_conn {

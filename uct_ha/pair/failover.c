@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define PARK_NS      2000000000ull
-#define EVENTS_MAX   16
+#define EVENTS_MAX   64 /* seen: 3 */
 #define FIRST_NS     1000000000ull /* the first standby waits so long for others' first lanes */
 #define PACE_BURST   16
 #define PACE_NS      5000000ull /* 200 lanes per second and rail */
@@ -30,7 +30,9 @@ struct step {
 
 static void push(struct step *step, struct ha_event event)
 {
-    if (step->tail - step->head < EVENTS_MAX) {
+    if (step->tail - step->head == EVENTS_MAX) {
+        ucs_error("ha_rc: endpoint %u: too many facts at once, one is lost: please report this", step->conn->id);
+    } else {
         step->queue[step->tail++ % EVENTS_MAX] = event;
     }
 }
@@ -51,9 +53,8 @@ static void connect_run(struct uct_ha_job *super)
     struct uct_ha_iface *iface = job->iface;
     struct uct_ha_lane  *lane  = job->lane;
     struct ha_event      event = { .slot = lane->slot, .gen = lane->gen };
-    int                  status;
+    int                  status = ha_rc_connect(lane->rc, &job->path);
 
-    status = ha_rc_connect(lane->rc, &job->path);
     pthread_mutex_lock(&iface->ctl.lock);
     if (status != 0 && lane->conn != NULL && !lane->fenced && ++job->tries < CONNECT_TRIES) {
         /* Usually the neighbour did not answer in time: behind the jobs of

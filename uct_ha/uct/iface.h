@@ -52,6 +52,7 @@ struct uct_ha_ctl {
     struct uct_ha_watch   watch[HA_SLOTS];
     uint8_t               watched[HA_SLOTS], ud_handled[HA_SLOTS];
     uint8_t               down[HA_SLOTS];  /* own port is not usable */
+    uint8_t               gone[HA_SLOTS];  /* own card: what it says is not believed, and it never comes back */
     struct ha_rail_addr   addr[HA_SLOTS];  /* own address, as the peers were told */
     ucs_list_link_t       peers, conns, attention;
     struct uct_ha_conn  **table;           /* by connection id */
@@ -70,6 +71,7 @@ struct uct_ha_ctl {
     struct ha_pace        stranger_pace;   /* of answers to those who look for somebody else */
     struct ha_pace        pace[HA_SLOTS];  /* of lanes that are built while the other rail works */
     uint64_t              heartbeat, dead_peer, cooldown, cooldown_max;
+    uint64_t              silence;  /* a card that was told to stop may say nothing for so long */
     uint64_t              fresh_ns; /* the path of a rail that is silent for so long is resolved anew */
     uint8_t               leaving;         /* the interface closes */
 };

@@ -209,6 +209,9 @@ int ha_rail_refresh(struct ha_rail *rail)
     char                 netdev[HA_NETDEV_MAX];
     int                  gid_index, up;
 
+    if (ha_rail_is_gone(rail)) {
+        return -ENODEV;
+    }
     if (ibv_query_port(rail->ctx, rail->port, &port) != 0) {
         rail->up = 0;
         return -ENODEV;
@@ -236,9 +239,22 @@ int ha_rail_refresh(struct ha_rail *rail)
         rail->gid_index = gid_index;
         memcpy(rail->netdev, netdev, sizeof(rail->netdev));
     }
-    rail->up = up;
+    rail->up = up && !rail->gone;
     pthread_mutex_unlock(&rail->lock);
     return up;
+}
+
+int ha_rail_is_gone(const struct ha_rail *rail)
+{
+    return __atomic_load_n(&rail->gone, __ATOMIC_RELAXED);
+}
+
+static void be_gone(struct ha_rail *rail)
+{
+    pthread_mutex_lock(&rail->lock);
+    rail->up = 0;
+    __atomic_store_n(&rail->gone, 1, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&rail->lock);
 }
 
 static int construct(struct ha_rail *rail)
@@ -290,7 +306,7 @@ int ha_rail_open(const char *name, const struct ha_rail_opts *opts, struct ha_ra
 
     pthread_mutex_lock(&rails_lock);
     for (rail = rails; rail != NULL; rail = rail->next) {
-        if (strcmp(rail->name, name) == 0) {
+        if (strcmp(rail->name, name) == 0 && !ha_rail_is_gone(rail)) {
             rail->refs++;
             break;
         }
@@ -320,6 +336,13 @@ int ha_rail_open(const char *name, const struct ha_rail_opts *opts, struct ha_ra
         *rail_p = rail;
     }
     return status;
+}
+
+void ha_rail_hold(struct ha_rail *rail)
+{
+    pthread_mutex_lock(&rails_lock);
+    rail->refs++;
+    pthread_mutex_unlock(&rails_lock);
 }
 
 void ha_rail_close(struct ha_rail *rail)
@@ -411,6 +434,8 @@ static void translate_event(const struct ha_rail *rail, const struct ibv_async_e
         out->kind = mine ? HA_RAIL_EVENT_ADDR_CHANGE : HA_RAIL_EVENT_NONE;
         break;
     case IBV_EVENT_DEVICE_FATAL:
+    case IBV_EVENT_CQ_ERR: /* one serves all lanes of a rail, and has lost what they need to know */
+    case IBV_EVENT_WQ_FATAL:
         out->kind = HA_RAIL_EVENT_DEVICE_FATAL;
         break;
     case IBV_EVENT_QP_FATAL:
@@ -427,10 +452,17 @@ int ha_rail_event_get(struct ha_rail *rail, struct ha_rail_event *event)
     struct ibv_async_event raw;
 
     if (ibv_get_async_event(rail->ctx, &raw) != 0) {
-        return errno == EAGAIN || errno == EINTR ? 0 : -EIO;
+        if (errno == EAGAIN || errno == EINTR) {
+            return 0;
+        }
+        be_gone(rail);
+        return -EIO;
     }
     translate_event(rail, &raw, event);
     ibv_ack_async_event(&raw);
+    if (event->kind == HA_RAIL_EVENT_DEVICE_FATAL) {
+        be_gone(rail);
+    }
     return 1;
 }
 

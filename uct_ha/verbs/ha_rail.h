@@ -91,7 +91,7 @@ enum ha_rail_event_kind {
     HA_RAIL_EVENT_PORT_UP,
     HA_RAIL_EVENT_ADDR_CHANGE,  /* GID, LID or partition table moved */
     HA_RAIL_EVENT_QP_FATAL,     /* qpn is dead */
-    HA_RAIL_EVENT_DEVICE_FATAL, /* the device is gone: nothing will answer */
+    HA_RAIL_EVENT_DEVICE_FATAL, /* the device is gone, or a completion queue lost: nothing will answer */
 };
 
 struct ha_rail_event {
@@ -114,6 +114,7 @@ int ha_rail_list(char (*names)[HA_RAIL_NAME_MAX], int max);
 int  ha_rail_open(const char *name, const struct ha_rail_opts *opts,
                   struct ha_rail **rail_p);
 void ha_rail_close(struct ha_rail *rail);
+void ha_rail_hold(struct ha_rail *rail); /* open once more */
 
 const char                  *ha_rail_name(const struct ha_rail *rail);
 const struct ha_rail_limits *ha_rail_limits(const struct ha_rail *rail);
@@ -126,6 +127,10 @@ int ha_rail_refresh(struct ha_rail *rail);
 /* As last refreshed. A copy, taken under the rail's lock. */
 struct ha_rail_addr ha_rail_addr(struct ha_rail *rail);
 int                 ha_rail_up(const struct ha_rail *rail);
+
+/* The device has said that it is lost. This rail stays so; who opens the name from now on opens the
+ * device anew, if it is there again. */
+int ha_rail_is_gone(const struct ha_rail *rail);
 
 /* Does the port still have this address of its own, be it the chosen one or not?
  * A queue pair that was connected with one that is gone reaches nobody. */

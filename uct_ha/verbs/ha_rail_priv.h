@@ -24,6 +24,7 @@ struct ha_rail {
     int                   gid_index;
     char                  netdev[HA_NETDEV_MAX];
     int                   up;    /* written under lock, read without */
+    int                   gone;  /* the same: a fatal event, for good */
 };
 
 /* Fill an address vector towards `remote` from this rail. */
