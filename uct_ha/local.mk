@@ -14,15 +14,22 @@ libha_core_la_SOURCES = \
 	%D%/core/ha_opts.c \
 	%D%/core/ha_opts.h \
 	%D%/core/ha_pace.h \
+	%D%/core/ha_name.c \
+	%D%/core/ha_name.h \
 	%D%/core/ha_packet.c \
 	%D%/core/ha_packet.h \
 	%D%/core/ha_pair.c \
 	%D%/core/ha_pair.h \
-	%D%/core/ha_pair_internal.h \
 	%D%/core/ha_pair_msg.c \
+	%D%/core/ha_pair_msg.h \
+	%D%/core/ha_pair_msg_internal.h \
 	%D%/core/ha_pair_rule.c \
+	%D%/core/ha_pair_rule.h \
 	%D%/core/ha_proof.h \
 	%D%/core/ha_psn.h \
+	%D%/core/ha_state.c \
+	%D%/core/ha_state.h \
+	%D%/core/ha_state_internal.h \
 	%D%/core/ha_rto.h \
 	%D%/core/ha_beat.h %D%/core/ha_slow.h
 

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "core/ha_pair_internal.h"
+#include "core/ha_pair_msg_internal.h"
 
 #define RECORDS (3 * 5 * 2 * 3 * 3 * 2 * 2)
 

@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ha_pair.h"
+#include "ha_state.h"
 
 #define HA_OPTS_SEG_MIN   1024u
 #define HA_OPTS_SEG_MAX   (1u << 20)

@@ -6,9 +6,11 @@
  * are those of docs/failover.md.
  */
 
+#include "ha_pair_rule.h"
+
 #include <string.h>
 
-#include "ha_pair_internal.h"
+#include "ha_pair_msg_internal.h"
 
 /* ---- one lane ---- */
 
