@@ -44,7 +44,7 @@ test_unit_test_abi_SOURCES  = test/unit/test_abi.c uct_ha/abi/uct_ha_guard.c
 test_unit_test_abi_CPPFLAGS = $(unit_cppflags)
 test_unit_test_abi_LDADD    = $(unit_libs) $(UCX_LIBS) -lpthread
 
-test_unit_test_addr_SOURCES  = test/unit/test_addr.c uct_ha/uct/addr.c
+test_unit_test_addr_SOURCES  = test/unit/test_addr.c uct_ha/uct/addr.c uct_ha/pair/where.c
 test_unit_test_addr_CPPFLAGS = $(unit_cppflags)
 test_unit_test_addr_LDADD    = libha_topo.la $(unit_libs)
 
@@ -105,7 +105,7 @@ test_unit_test_core_slow_CPPFLAGS = $(unit_cppflags)
 test_unit_test_core_slow_LDADD    = $(unit_libs)
 
 md_sources = test/unit/md_world.c test/unit/md_world.h uct_ha/base/config.c \
-	uct_ha/mem/exposed.c uct_ha/uct/md.c uct_ha/mem/mem.c uct_ha/mem/rails.c uct_ha/mem/rcache.c \
+	uct_ha/mem/exposed.c uct_ha/uct/md.c uct_ha/uct/md_mem.c uct_ha/mem/duo.c uct_ha/mem/rails.c uct_ha/mem/rcache.c \
 	uct_ha/mem/reg.c
 test_unit_test_md_SOURCES  = test/unit/test_md.c $(md_sources)
 test_unit_test_md_CPPFLAGS = $(unit_cppflags)
@@ -318,7 +318,7 @@ fuzz_driver   = %D%/fuzz/fuzz.h %D%/fuzz/fuzz_replay.c
 fuzz_tests    = test/fuzz/fuzz_addr test/fuzz/fuzz_frame test/fuzz/fuzz_packet
 EXTRA_DIST   += test/fuzz/libfuzzer
 
-test_fuzz_fuzz_addr_SOURCES  = $(fuzz_driver) %D%/fuzz/fuzz_addr.c uct_ha/uct/addr.c
+test_fuzz_fuzz_addr_SOURCES  = $(fuzz_driver) %D%/fuzz/fuzz_addr.c uct_ha/uct/addr.c uct_ha/pair/where.c
 test_fuzz_fuzz_addr_CPPFLAGS = $(fuzz_cppflags) $(UCX_CFLAGS)
 test_fuzz_fuzz_addr_LDADD    = libha_topo.la
 

@@ -5,6 +5,18 @@
 noinst_LTLIBRARIES += libha_core.la libha_topo.la libha_discover.la libha_verbs.la
 lib_LTLIBRARIES    += libuct_ha.la libuct_ha_1_13.la
 include_HEADERS    += %D%/uct_ha.h
+EXTRA_DIST         += \
+	%D%/abi/README.md \
+	%D%/base/README.md \
+	%D%/core/README.md \
+	%D%/ctl/README.md \
+	%D%/data/README.md \
+	%D%/lane/README.md \
+	%D%/mem/README.md \
+	%D%/pair/README.md \
+	%D%/topo/README.md \
+	%D%/uct/README.md \
+	%D%/verbs/README.md
 
 # pure: libc only
 libha_core_la_SOURCES = \
@@ -64,6 +76,7 @@ libha_discover_la_LIBADD   = libha_topo.la $(HWLOC_LIBS) -lpthread
 
 # the only place that knows libibverbs
 libha_verbs_la_SOURCES = \
+	%D%/verbs/ha_addr.h \
 	%D%/verbs/ha_cq.c \
 	%D%/verbs/ha_cq_priv.h \
 	%D%/verbs/ha_facts.c \
@@ -94,85 +107,155 @@ libuct_ha_1_13_la_SOURCES = \
 	%D%/base/config.h \
 	%D%/base/job.c \
 	%D%/base/job.h \
+	%D%/base/now.c \
+	%D%/base/now.h \
 	%D%/base/random.c \
 	%D%/base/random.h \
 	%D%/base/stats.c \
 	%D%/base/stats.h \
+	%D%/base/wake.c \
+	%D%/base/wake.h \
+	%D%/mem/duo.c \
+	%D%/mem/duo.h \
 	%D%/mem/exposed.c \
 	%D%/mem/exposed.h \
-	%D%/mem/mem.c \
-	%D%/mem/mem.h \
 	%D%/mem/rails.c \
 	%D%/mem/rails.h \
 	%D%/mem/rcache.c \
 	%D%/mem/rcache.h \
 	%D%/mem/reg.c \
 	%D%/mem/reg.h \
+	%D%/mem/rkey.h \
 	%D%/lane/desc.c \
 	%D%/lane/desc.h \
 	%D%/lane/fence.c \
 	%D%/lane/fence.h \
+	%D%/lane/lane.c \
+	%D%/lane/lane.h \
+	%D%/lane/lanes.h \
 	%D%/lane/ledger.c \
 	%D%/lane/ledger.h \
-	%D%/lane/lost.c \
-	%D%/lane/lost.h \
-	%D%/lane/proof.c \
-	%D%/lane/proof.h \
 	%D%/lane/ring.c \
 	%D%/lane/ring.h \
+	%D%/lane/road.h \
 	%D%/lane/room.c \
 	%D%/lane/room.h \
 	%D%/lane/selftest.c \
 	%D%/lane/selftest.h \
+	%D%/lane/settle.c \
+	%D%/lane/settle.h \
+	%D%/pair/attend.c \
+	%D%/pair/attend.h \
+	%D%/pair/attention.c \
+	%D%/pair/attention.h \
 	%D%/pair/conn.c \
 	%D%/pair/conn.h \
+	%D%/pair/fact.c \
+	%D%/pair/fact.h \
 	%D%/pair/failover.c \
 	%D%/pair/failover.h \
+	%D%/pair/lost.c \
+	%D%/pair/lost.h \
+	%D%/pair/outage.c \
+	%D%/pair/outage.h \
+	%D%/pair/pairs.c \
+	%D%/pair/pairs.h \
 	%D%/pair/peer.c \
 	%D%/pair/peer.h \
 	%D%/pair/setup.c \
 	%D%/pair/setup.h \
 	%D%/pair/tell.c \
 	%D%/pair/tell.h \
+	%D%/pair/txlog.c \
+	%D%/pair/txlog.h \
+	%D%/pair/where.c \
+	%D%/pair/where.h \
 	%D%/data/amo.c \
 	%D%/data/amo.h \
+	%D%/data/end.c \
+	%D%/data/end.h \
+	%D%/data/flow.c \
+	%D%/data/flow.h \
 	%D%/data/late.c \
 	%D%/data/late.h \
 	%D%/data/pending.c \
+	%D%/data/pending.h \
+	%D%/data/resume.c \
+	%D%/data/resume.h \
 	%D%/data/rx.c \
 	%D%/data/rx.h \
 	%D%/data/tx.c \
 	%D%/data/tx.h \
 	%D%/ctl/async.c \
-	%D%/ctl/ctl.c \
+	%D%/ctl/async.h \
+	%D%/ctl/beat.c \
+	%D%/ctl/beat.h \
+	%D%/ctl/check.c \
+	%D%/ctl/check.h \
 	%D%/ctl/ctl.h \
+	%D%/ctl/flush.c \
+	%D%/ctl/flush.h \
 	%D%/ctl/look.c \
 	%D%/ctl/look.h \
 	%D%/ctl/msg.c \
+	%D%/ctl/msg.h \
 	%D%/ctl/netdev.c \
 	%D%/ctl/netdev.h \
-	%D%/ctl/opts.c \
-	%D%/ctl/opts.h \
+	%D%/ctl/open.c \
+	%D%/ctl/open.h \
 	%D%/ctl/path.c \
+	%D%/ctl/path.h \
 	%D%/ctl/rail.c \
+	%D%/ctl/rail.h \
 	%D%/ctl/send.c \
+	%D%/ctl/send.h \
 	%D%/ctl/tcp.c \
 	%D%/ctl/tcp.h \
+	%D%/ctl/terms.c \
+	%D%/ctl/terms.h \
+	%D%/ctl/timer.c \
+	%D%/ctl/timer.h \
 	%D%/ctl/watch.c \
 	%D%/ctl/watch.h \
+	%D%/uct/accept.c \
+	%D%/uct/accept.h \
 	%D%/uct/addr.c \
 	%D%/uct/addr.h \
+	%D%/uct/choose.c \
+	%D%/uct/choose.h \
 	%D%/uct/component.c \
+	%D%/uct/control.c \
+	%D%/uct/control.h \
+	%D%/uct/domain.h \
 	%D%/uct/ep.c \
 	%D%/uct/ep.h \
 	%D%/uct/ep_am.c \
+	%D%/uct/ep_am.h \
 	%D%/uct/ep_amo.c \
+	%D%/uct/ep_amo.h \
 	%D%/uct/ep_rma.c \
-	%D%/uct/iface.c \
+	%D%/uct/ep_rma.h \
 	%D%/uct/iface.h \
+	%D%/uct/iface_ops.c \
+	%D%/uct/iface_ops.h \
 	%D%/uct/iface_setup.c \
+	%D%/uct/iface_setup.h \
+	%D%/uct/iov.c \
+	%D%/uct/iov.h \
+	%D%/uct/leave.c \
+	%D%/uct/leave.h \
 	%D%/uct/md.c \
-	%D%/uct/md.h
+	%D%/uct/md.h \
+	%D%/uct/md_mem.c \
+	%D%/uct/md_mem.h \
+	%D%/uct/poll.c \
+	%D%/uct/poll.h \
+	%D%/uct/progress.c \
+	%D%/uct/progress.h \
+	%D%/uct/reach.c \
+	%D%/uct/reach.h \
+	%D%/uct/totals.c \
+	%D%/uct/totals.h
 libuct_ha_1_13_la_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
 libuct_ha_1_13_la_LIBADD   = libha_core.la libha_discover.la libha_verbs.la $(UCX_LIBS) -lpthread
 # UCX keeps pointers into the library until the process ends: never unload it.

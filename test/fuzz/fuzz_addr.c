@@ -58,13 +58,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (int allow = 0; allow <= 1; allow++) {
         struct ha_match_opts opts = { .allow_unknown_zone = allow };
 
-        fuzz_expect(uct_ha_addr_match(&a, &b, &opts) == uct_ha_addr_match(&b, &a, &opts),
+        fuzz_expect(uct_ha_where_match(&a, &b, &opts) == uct_ha_where_match(&b, &a, &opts),
                     "one side can talk to the other, but not the other way round");
-        fuzz_expect(uct_ha_addr_match(&a, &a, &opts) || (!allow && a.zone == 0) ||
+        fuzz_expect(uct_ha_where_match(&a, &a, &opts) || (!allow && a.zone == 0) ||
                     (a.addr.pkey != 0 && (a.addr.pkey & HA_PKEY_FULL) == 0),
                     "a rail cannot talk to one like it");
         fuzz_expect(a.zone == 0 || b.zone == 0 || a.zone == b.zone ||
-                    !uct_ha_addr_match(&a, &b, &opts), "rails of different zones match");
+                    !uct_ha_where_match(&a, &b, &opts), "rails of different zones match");
     }
     return 0;
 }

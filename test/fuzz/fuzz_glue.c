@@ -18,7 +18,12 @@
 
 #include "fake_priv.h"
 #include "glue_side.h"
-#include "ctl/ctl.h"
+#include "base/now.h"
+#include "ctl/flush.h"
+#include "ctl/msg.h"
+#include "pair/conn.h"
+#include "pair/peer.h"
+#include "uct/iface.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -64,13 +69,13 @@ static struct uct_ha_conn *conn_of(int s)
 {
     struct uct_ha_iface *iface = iface_of(s);
 
-    return ucs_list_is_empty(&iface->ctl.conns) ? NULL :
-           ucs_list_head(&iface->ctl.conns, struct uct_ha_conn, list);
+    return ucs_list_is_empty(&iface->pairs.conns) ? NULL :
+           ucs_list_head(&iface->pairs.conns, struct uct_ha_conn, list);
 }
 
 static struct uct_ha_peer *peer_of(int s)
 {
-    return uct_ha_peer_find(iface_of(s), iface_of(!s)->cookie);
+    return uct_ha_peer_find(&iface_of(s)->pairs, iface_of(!s)->pairs.cookie);
 }
 
 static void begin(void)
@@ -84,7 +89,7 @@ static void begin(void)
 static void end(void)
 {
     for (int s = 0; s < 2; s++)
-        iface_of(s)->ctl.dead_peer = 1; /* what the input has broken is not waited for */
+        iface_of(s)->pairs.dead_peer = 1; /* what the input has broken is not waited for */
     side_close(0);
     side_close(1);
     fuzz_expect(fake_end() == 0, "the library has left something behind");
@@ -101,7 +106,7 @@ static void set_record(struct ha_packet_record *record)
     record->dst_ep = conn != NULL ? conn->id : 0;
     record->src_ep = conn != NULL ? conn->peer_id : 0;
     record->sn     = conn != NULL ? conn->sn : 0;
-    record->tag    = ha_pair_tag(iface_of(0)->cookie, iface_of(1)->cookie, record->sn);
+    record->tag    = ha_pair_tag(iface_of(0)->pairs.cookie, iface_of(1)->pairs.cookie, record->sn);
     record->slots  = HA_SLOTS;
 }
 
@@ -116,9 +121,9 @@ static void put_right(uint8_t *packet, size_t length, unsigned flags)
         return;
     again = header;
     if (flags & RIGHT_DESTINATION)
-        again.dst_cookie = iface_of(0)->cookie;
+        again.dst_cookie = iface_of(0)->pairs.cookie;
     if (flags & RIGHT_SOURCE)
-        again.src_cookie = iface_of(1)->cookie;
+        again.src_cookie = iface_of(1)->pairs.cookie;
     if ((flags & RIGHT_NONCE) && peer != NULL)
         again.nonce = header.type == HA_PACKET_PONG ? peer->rail[flags & ON_RAIL_1 ? 1 : 0].nonce :
                       peer->nonce;
@@ -174,21 +179,21 @@ static void deliver_ud(const uint8_t *packet, size_t length, int slot)
     ud->queue_tail  = &datagram->next;
     ud->received++;
     pthread_mutex_unlock(&fake.lock);
-    uct_ha_ctl_msg_receive_locked(iface_of(0), slot);
-    uct_ha_ctl_flush_locked(iface_of(0));
+    uct_ha_msg_receive_locked(&iface_of(0)->ctl, slot);
+    uct_ha_flush_locked(&iface_of(0)->ctl);
 }
 
 static void deliver(uint8_t *packet, size_t length, unsigned flags)
 {
     struct uct_ha_iface *iface = iface_of(0);
 
-    pthread_mutex_lock(&iface->ctl.lock);
+    pthread_mutex_lock(&iface->lanes.wake.lock);
     put_right(packet, length, flags);
     if (flags & BY_TCP)
-        uct_ha_ctl_msg_tcp(iface, packet, length);
+        uct_ha_msg_tcp(&iface->ctl, packet, length);
     else
         deliver_ud(packet, length, flags & ON_RAIL_1 ? 1 : 0);
-    pthread_mutex_unlock(&iface->ctl.lock);
+    pthread_mutex_unlock(&iface->lanes.wake.lock);
 }
 
 static int is_broken(void)
@@ -196,7 +201,7 @@ static int is_broken(void)
     struct uct_ha_conn *conn = conn_of(0);
     struct uct_ha_peer *peer = peer_of(0);
 
-    return conn == NULL || peer == NULL || conn->dead || peer->bye_rx || peer->lost ||
+    return conn == NULL || peer == NULL || conn->tx->dead || peer->bye_rx || peer->lost ||
            world.side[0].errors + world.side[1].errors > 0;
 }
 
@@ -214,9 +219,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         length = length > sizeof(packet) ? sizeof(packet) : length;
         used   = length;
         if (flags & GENUINE) {
-            pthread_mutex_lock(&iface_of(1)->ctl.lock);
+            pthread_mutex_lock(&iface_of(1)->lanes.wake.lock);
             length = disguise(data + 3, length, packet);
-            pthread_mutex_unlock(&iface_of(1)->ctl.lock);
+            pthread_mutex_unlock(&iface_of(1)->lanes.wake.lock);
             flags &= BY_TCP | ON_RAIL_1;
         } else {
             memcpy(packet, data + 3, length);

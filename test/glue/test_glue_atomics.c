@@ -7,6 +7,7 @@
 
 #include "glue_tests.h"
 
+#include "pair/conn.h"
 #include "uct/iface.h"
 
 #include <string.h>
@@ -196,11 +197,13 @@ static void test_sw_towards_hw(void **state)
 static void test_message_to_hw_owner(void **state)
 {
     struct uct_ha_iface *iface;
+    struct uct_ha_conn  *conn;
 
     (void)state;
     open_hw(106, "ATOMICS=sw", "ATOMICS=hw");
     iface = uct_ha_iface(world.side[0].iface);
-    uct_ha_peer_find(iface, uct_ha_iface(world.side[1].iface)->cookie)->caps &= ~HA_CAP_ATOMIC_HW;
+    conn  = ucs_list_head(&iface->pairs.conns, struct uct_ha_conn, list);
+    uct_ha_flow_of(conn->road)->card_atomics = 0;
     retry(add(0));
     pump_until(done[0].called == 1);
     assert_int_equal(done[0].status, UCS_ERR_IO_ERROR);

@@ -5,7 +5,11 @@
 
 #include "glue_tests.h"
 
-#include "ctl/ctl.h"
+#include "base/now.h"
+#include "ctl/msg.h"
+#include "pair/conn.h"
+#include "pair/peer.h"
+#include "uct/iface.h"
 
 #include <string.h>
 
@@ -16,12 +20,12 @@ static struct uct_ha_iface *iface_of(int s)
 
 static struct uct_ha_peer *peer_of(int s)
 {
-    return uct_ha_peer_find(iface_of(s), iface_of(!s)->cookie);
+    return uct_ha_peer_find(&iface_of(s)->pairs, iface_of(!s)->pairs.cookie);
 }
 
 static struct uct_ha_conn *conn_of(int s)
 {
-    return ucs_list_head(&iface_of(s)->ctl.conns, struct uct_ha_conn, list);
+    return ucs_list_head(&iface_of(s)->pairs.conns, struct uct_ha_conn, list);
 }
 
 struct forged {
@@ -37,12 +41,12 @@ static void make_genuine(struct forged *forged)
     struct uct_ha_conn *conn = conn_of(1);
 
     memset(forged, 0, sizeof(*forged));
-    pthread_mutex_lock(&iface_of(1)->ctl.lock);
+    pthread_mutex_lock(&iface_of(1)->lanes.wake.lock);
     forged->header.type       = HA_PACKET_STATE;
     forged->header.count      = 1;
     forged->header.credits    = 32;
-    forged->header.src_cookie = iface_of(1)->cookie;
-    forged->header.dst_cookie = iface_of(0)->cookie;
+    forged->header.src_cookie = iface_of(1)->pairs.cookie;
+    forged->header.dst_cookie = iface_of(0)->pairs.cookie;
     for (int s = 0; s < HA_SLOTS; s++) {
         forged->header.rails[s].up    = 1;
         forged->header.rails[s].place = (uint8_t)s;
@@ -54,7 +58,7 @@ static void make_genuine(struct forged *forged)
     forged->record.tag    = conn->tag;
     forged->record.slots  = conn->pair.slots;
     ha_pair_snapshot(&conn->pair, &forged->record.state);
-    pthread_mutex_unlock(&iface_of(1)->ctl.lock);
+    pthread_mutex_unlock(&iface_of(1)->lanes.wake.lock);
 }
 
 static void encode(struct forged *forged)
@@ -69,9 +73,9 @@ static void bring(const struct forged *forged)
 {
     struct uct_ha_iface *iface = iface_of(0);
 
-    pthread_mutex_lock(&iface->ctl.lock);
-    uct_ha_ctl_msg_tcp(iface, forged->bytes, forged->length);
-    pthread_mutex_unlock(&iface->ctl.lock);
+    pthread_mutex_lock(&iface->lanes.wake.lock);
+    uct_ha_msg_tcp(&iface->ctl, forged->bytes, forged->length);
+    pthread_mutex_unlock(&iface->lanes.wake.lock);
 }
 
 enum reason { NOTHING, MALFORMED, STRAY, UNFIT, STALE };
@@ -186,14 +190,14 @@ static void test_flood_of_strangers(void **state)
     }
     assert_int_equal(stats().ctl_stray - before.ctl_stray, 5000);
     assert_in_range(stats().ctl_tx - before.ctl_tx, 0, 20);
-    ucs_list_for_each(peer, &iface_of(0)->ctl.peers, list) {
+    ucs_list_for_each(peer, &iface_of(0)->pairs.peers, list) {
         peers++;
     }
     assert_in_range(peers, 2, 20);
     am_exchange(0, 20);
-    pump_until((pthread_mutex_lock(&iface_of(0)->ctl.lock),
-                peers = (unsigned)ucs_list_length(&iface_of(0)->ctl.peers),
-                pthread_mutex_unlock(&iface_of(0)->ctl.lock), peers == 1));
+    pump_until((pthread_mutex_lock(&iface_of(0)->lanes.wake.lock),
+                peers = (unsigned)ucs_list_length(&iface_of(0)->pairs.peers),
+                pthread_mutex_unlock(&iface_of(0)->lanes.wake.lock), peers == 1));
     am_exchange(0, 20);
 }
 
@@ -212,8 +216,8 @@ static void test_stranger_becomes_peer(void **state)
         rma_open();
         memset(&f, 0, sizeof(f));
         f.header.type       = HA_PACKET_PING;
-        f.header.src_cookie = iface_of(1)->cookie;
-        f.header.dst_cookie = iface_of(0)->cookie + 1;
+        f.header.src_cookie = iface_of(1)->pairs.cookie;
+        f.header.dst_cookie = iface_of(0)->pairs.cookie + 1;
         f.header.credits    = 3;
         encode(&f);
         bring(&f);
@@ -225,8 +229,8 @@ static void test_stranger_becomes_peer(void **state)
         peer = peer_of(0);
         assert_int_equal(peer->stranger, 0);
         assert_true(peer->caps & HA_CAP_COUNTED);
-        assert_int_equal(peer->credits, iface_of(1)->credits);
-        assert_int_equal(conn_of(0)->put_counts, 1);
+        assert_int_equal(peer->credits, iface_of(1)->lanes.credits);
+        assert_int_equal(uct_ha_flow_of(conn_of(0)->road)->put_counts, 1);
         wait_standbys(2);
         rma_put(0, 0, 20);
         fake_port(A0, 0);

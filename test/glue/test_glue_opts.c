@@ -4,7 +4,10 @@
 
 #include "glue_tests.h"
 
-#include "ctl/ctl.h"
+#include "base/now.h"
+#include "ctl/msg.h"
+#include "pair/peer.h"
+#include "uct/iface.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -110,7 +113,7 @@ static void test_agreed_options_in_vfs(void **state)
     am_exchange(0, 10);
     wait_standbys(2);
     read_agreed(0, text, sizeof(text));
-    snprintf(wanted, sizeof(wanted), "%016lx %s: timeout 11,", (unsigned long)iface_of(1)->cookie,
+    snprintf(wanted, sizeof(wanted), "%016lx %s: timeout 11,", (unsigned long)iface_of(1)->pairs.cookie,
              world.names[A0]);
     assert_non_null(strstr(text, wanted));
     snprintf(wanted, sizeof(wanted), "%s: timeout 11,", world.names[A1]);
@@ -157,7 +160,7 @@ static struct ha_packet_header header_of_stranger(uint64_t cookie)
 {
     struct ha_packet_header header = {
         .type = HA_PACKET_STATE, .count = 1, .credits = 8, .src_cookie = cookie,
-        .dst_cookie = iface_of(0)->cookie, .opts = iface_of(0)->opts,
+        .dst_cookie = iface_of(0)->pairs.cookie, .opts = iface_of(0)->pairs.opts,
     };
 
     for (int s = 0; s < HA_SLOTS; s++) {
@@ -182,19 +185,19 @@ static int is_accepted(const struct ha_packet_header *header, unsigned slots)
     record.src_ep = 1;
     record.dst_ep = HA_EP_ANY;
     record.slots  = (uint8_t)slots;
-    record.tag    = ha_pair_tag(header->src_cookie, iface->cookie, 0);
+    record.tag    = ha_pair_tag(header->src_cookie, iface->pairs.cookie, 0);
     for (int s = 0; s < HA_SLOTS; s++) {
         record.state.lane[s].st = record.state.lane[s].seen_st = HA_LANE_CLOSED;
     }
     length = ha_packet_encode_record(bytes, length, &record);
-    pthread_mutex_lock(&iface->ctl.lock);
-    uct_ha_ctl_msg_tcp(iface, bytes, length);
-    pthread_mutex_unlock(&iface->ctl.lock);
-    pump_until(!iface->ctl.pending);
-    pthread_mutex_lock(&iface->ctl.lock);
-    peer     = uct_ha_peer_find(iface, header->src_cookie);
+    pthread_mutex_lock(&iface->lanes.wake.lock);
+    uct_ha_msg_tcp(&iface->ctl, bytes, length);
+    pthread_mutex_unlock(&iface->lanes.wake.lock);
+    pump_until(!iface->lanes.wake.pending);
+    pthread_mutex_lock(&iface->lanes.wake.lock);
+    peer     = uct_ha_peer_find(&iface->pairs, header->src_cookie);
     accepted = peer != NULL && !peer->refused && !ucs_list_is_empty(&peer->conns);
-    pthread_mutex_unlock(&iface->ctl.lock);
+    pthread_mutex_unlock(&iface->lanes.wake.lock);
     return accepted;
 }
 

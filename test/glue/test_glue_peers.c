@@ -5,8 +5,11 @@
 
 #include "glue_tests.h"
 
-#include "ctl/ctl.h"
+#include "base/now.h"
+#include "pair/conn.h"
+#include "pair/peer.h"
 #include "pair/tell.h"
+#include "uct/iface.h"
 
 #include <string.h>
 #include <ucs/config/global_opts.h>
@@ -22,22 +25,22 @@ static unsigned length_of(int s, const ucs_list_link_t *list)
     const ucs_list_link_t *link;
     unsigned               length = 0;
 
-    pthread_mutex_lock(&iface_of(s)->ctl.lock);
+    pthread_mutex_lock(&iface_of(s)->lanes.wake.lock);
     for (link = list->next; link != list; link = link->next) {
         length++;
     }
-    pthread_mutex_unlock(&iface_of(s)->ctl.lock);
+    pthread_mutex_unlock(&iface_of(s)->lanes.wake.lock);
     return length;
 }
 
 static unsigned conns_of(int s)
 {
-    return length_of(s, &iface_of(s)->ctl.conns);
+    return length_of(s, &iface_of(s)->pairs.conns);
 }
 
 static unsigned peers_of(int s)
 {
-    return length_of(s, &iface_of(s)->ctl.peers);
+    return length_of(s, &iface_of(s)->pairs.peers);
 }
 
 /* Side 0 ends as by SIGKILL: nothing that it says at its end arrives. */
@@ -83,9 +86,9 @@ static struct uct_ha_peer peer_of(int s)
 {
     struct uct_ha_peer copy;
 
-    pthread_mutex_lock(&iface_of(s)->ctl.lock);
-    copy = *uct_ha_peer_find(iface_of(s), iface_of(!s)->cookie);
-    pthread_mutex_unlock(&iface_of(s)->ctl.lock);
+    pthread_mutex_lock(&iface_of(s)->lanes.wake.lock);
+    copy = *uct_ha_peer_find(&iface_of(s)->pairs, iface_of(!s)->pairs.cookie);
+    pthread_mutex_unlock(&iface_of(s)->lanes.wake.lock);
     return copy;
 }
 
@@ -161,7 +164,7 @@ static void test_lost_is_not_looked_for(void **state)
     ep_open(0, 1); /* numbers go on where they were */
     am_post(0, 1, 4);
     pump_until(am_all_here());
-    assert_int_equal(ucs_list_head(&iface_of(0)->ctl.conns, struct uct_ha_conn, list)->sn, 1);
+    assert_int_equal(ucs_list_head(&iface_of(0)->pairs.conns, struct uct_ha_conn, list)->sn, 1);
 }
 
 /* ---- one rail is silent from the start ----------------------------------------------------- */
@@ -216,10 +219,10 @@ static void test_failure_is_said_per_peer(void **state)
 
     (void)state;
     open_pair(230, "");
-    pthread_mutex_lock(&iface_of(0)->ctl.lock);
-    mine = other = *ucs_list_head(&iface_of(0)->ctl.conns, struct uct_ha_conn, list);
+    pthread_mutex_lock(&iface_of(0)->lanes.wake.lock);
+    mine = other = *ucs_list_head(&iface_of(0)->pairs.conns, struct uct_ha_conn, list);
     peer[0] = peer[1] = *mine.peer;
-    pthread_mutex_unlock(&iface_of(0)->ctl.lock);
+    pthread_mutex_unlock(&iface_of(0)->lanes.wake.lock);
     mine.peer  = &peer[0];
     other.peer = &peer[1];
     failures_said = 0;

@@ -4,7 +4,11 @@
 
 /* Memory domains over rails that are made up: they count what is opened and registered. */
 
-#include "mem/mem.h"
+#include "base/config.h"
+#include "mem/rkey.h"
+#include "uct/domain.h"
+#include "uct/md.h"
+#include "uct/md_mem.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -115,9 +115,9 @@ static void test_foreign_addresses_are_refused(void **state)
 static int match(struct uct_ha_rail_where a, struct uct_ha_rail_where b)
 {
     static const struct ha_match_opts opts = { .allow_unknown_zone = 1 };
-    int there = uct_ha_addr_match(&a, &b, &opts);
+    int there = uct_ha_where_match(&a, &b, &opts);
 
-    assert_int_equal(there, uct_ha_addr_match(&b, &a, &opts)); /* both sides must agree */
+    assert_int_equal(there, uct_ha_where_match(&b, &a, &opts)); /* both sides must agree */
     return there;
 }
 

@@ -35,8 +35,8 @@ static void test_one_domain_per_rail(void **state)
 
     assert_int_equal(open_md("rxe_b:1", &md), UCS_OK);
     assert_ptr_equal(md->component, &component);
-    assert_ptr_equal(uct_ha_md(md)->rail[0], &rails[1]);
-    assert_ptr_equal(uct_ha_md(md)->rail[1], &rails[0]);
+    assert_ptr_equal(uct_ha_md(md)->duo.rail[0], &rails[1]);
+    assert_ptr_equal(uct_ha_md(md)->duo.rail[1], &rails[0]);
     assert_int_equal(uct_ha_query_devices(md, &devices, &num_devices), UCS_OK);
     assert_int_equal(num_devices, 1);
     assert_string_equal(devices[0].name, "rxe_b:1");
@@ -134,7 +134,7 @@ static void test_groups_limit_what_is_offered(void **state)
     assert_string_equal(found[0].md_name, "a:1");
     assert_string_equal(found[1].md_name, "c:1");
     assert_int_equal(open_md("a:1", &md), UCS_OK);
-    assert_ptr_equal(uct_ha_md(md)->rail[1], &rails[2]);
+    assert_ptr_equal(uct_ha_md(md)->duo.rail[1], &rails[2]);
     close_md(md);
 }
 
@@ -159,7 +159,7 @@ static void test_backup_switched_off(void **state)
     add_rail("b:1");
     setenv("UCX_HA_RC_ENABLE_BACKUP", "n", 1);
     assert_int_equal(open_md("a:1", &md), UCS_OK);
-    assert_null(uct_ha_md(md)->rail[1]);
+    assert_null(uct_ha_md(md)->duo.rail[1]);
     close_md(md);
 }
 
@@ -172,7 +172,7 @@ static void test_standby_that_does_not_open(void **state)
     add_rail("b:1");
     rails[1].open_error = -EADDRNOTAVAIL;
     assert_int_equal(open_md("a:1", &md), UCS_OK);
-    assert_null(uct_ha_md(md)->rail[1]);
+    assert_null(uct_ha_md(md)->duo.rail[1]);
     close_md(md);
     assert_int_equal(open_md("b:1", &md), UCS_ERR_NO_DEVICE);
 }

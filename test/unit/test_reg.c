@@ -82,8 +82,8 @@ static void test_local_memory_stays_off_the_standby(void **state)
     assert_int_equal(rails[0].last_access, 0);
 
     /* what an operation after a failover does, once */
-    assert_int_equal(uct_ha_reg_on(uct_ha_mem(memh), uct_ha_md(md)->rail_no[1]), 0);
-    assert_int_equal(uct_ha_reg_on(uct_ha_mem(memh), uct_ha_md(md)->rail_no[1]), 0);
+    assert_int_equal(uct_ha_reg_on(uct_ha_mem(memh), uct_ha_md(md)->duo.rail_no[1]), 0);
+    assert_int_equal(uct_ha_reg_on(uct_ha_mem(memh), uct_ha_md(md)->duo.rail_no[1]), 0);
     assert_int_equal(rails[1].total, 1);
     dereg(md, memh);
     close_md(md);

@@ -9,9 +9,6 @@
 
 extern struct uct_ha_stats uct_ha_stats_total;
 
-/* Show the totals of the process as files of this object of UCX's virtual file system. */
-void uct_ha_stats_vfs(void *obj);
-
 #define UCT_HA_STATS_ADD(_field, _n) \
     ((void)__atomic_fetch_add(&uct_ha_stats_total._field, (uint64_t)(_n), __ATOMIC_RELAXED))
 

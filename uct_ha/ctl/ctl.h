@@ -3,73 +3,44 @@
 #define UCT_HA_CTL_H_
 
 /*
- * The control plane of an interface: datagrams, timers and rail events in,
- * the failover core's decisions out. Runs on UCX's async thread and in progress.
- *
- * Functions named *_locked want iface->ctl.lock held.
+ * The control plane of an interface: what carries its packets, and when something is due.
+ * Types only; it is opened and closed in ctl/open.h. Under the control lock, but for what is
+ * constant while it is open: pairs, lanes, ud, tcp.
  */
 
-#include "uct/iface.h"
+#include "core/ha_packet.h"
+#include "ctl/watch.h"
+#include "pair/pairs.h"
+#include "verbs/ha_ud.h"
 
-ucs_status_t uct_ha_ctl_open(struct uct_ha_iface *iface);
+#define UCT_HA_ACCEPTS_MAX 256
 
-/* Tell every peer that we leave, wait (bounded) until none needs us any more. */
-void uct_ha_ctl_leave(struct uct_ha_iface *iface);
-void uct_ha_ctl_close(struct uct_ha_iface *iface);
-
-/* Feed a fact to the core of a connection and carry out what follows. */
-void uct_ha_ctl_event_locked(struct uct_ha_conn *conn, const struct ha_event *event,
-                             enum ha_context ctx);
-void uct_ha_ctl_event(struct uct_ha_conn *conn, const struct ha_event *event);
-
-/* Only look whether something became possible. */
-void uct_ha_ctl_run_locked(struct uct_ha_conn *conn, enum ha_context ctx);
-
-/* The barrier behind a fence has been passed: read the proof. */
-void uct_ha_ctl_settle_locked(struct uct_ha_lane *lane, enum ha_context ctx);
-
-/* A lane's queue pair reported its end (progress). */
-void uct_ha_ctl_lane_down(struct uct_ha_lane *lane, enum ha_cause cause);
-
-/* Progress should look at this connection. */
-void uct_ha_ctl_attention_locked(struct uct_ha_conn *conn);
-void uct_ha_ctl_attention(struct uct_ha_conn *conn);
-
-/* Progress: everything that only progress may do. Returns events handled. */
-unsigned uct_ha_ctl_progress(struct uct_ha_iface *iface);
-
-/* Send what is due to the peers and set the timer. */
-void uct_ha_ctl_flush_locked(struct uct_ha_iface *iface);
-
-/* Facts from the asynchronous side (ctl/async.c). */
-ucs_status_t uct_ha_ctl_async_open(struct uct_ha_iface *iface);
-void         uct_ha_ctl_async_close(struct uct_ha_iface *iface);
-
-/* Events of our rails (ctl/rail.c); for uct_ha_watch_add(). */
-void         uct_ha_ctl_rail_event(void *iface, int slot, const struct ha_rail_event *event);
-
-/* Tell the core which rails towards this peer are good for new lanes. */
-void         uct_ha_ctl_usable_locked(struct uct_ha_peer *peer);
-
-/* The peer does not answer any more: what still waits for it, waits in vain. */
-void         uct_ha_ctl_lose_peer_locked(struct uct_ha_peer *peer);
-void         uct_ha_ctl_timer_locked(struct uct_ha_iface *iface);
-
-/* Packets in (ctl/msg.c) and out (ctl/send.c). */
-void uct_ha_ctl_msg_receive_locked(struct uct_ha_iface *iface, int slot);
-void uct_ha_ctl_msg_flush_locked(struct uct_ha_iface *iface);
 /* Carriers of control packets: the UD port of each rail slot, and TCP. */
 #define UCT_HA_CARRIER_TCP HA_SLOTS
 
-void uct_ha_ctl_msg_ping_locked(struct uct_ha_peer *peer, int carrier);
-int  uct_ha_ctl_msg_probes(const struct uct_ha_peer *peer); /* can some rail be pinged */
-void uct_ha_ctl_msg_tcp(void *iface, const void *data, size_t length);
-void uct_ha_ctl_msg_answer_locked(struct uct_ha_peer *peer, int carrier, enum ha_packet_type type,
-                                  uint32_t nonce);
-void uct_ha_ctl_msg_record_locked(struct uct_ha_peer *peer, const struct ha_packet_record *record);
-void uct_ha_ctl_msg_unknown_locked(struct uct_ha_peer *peer, int carrier,
-                                   const struct ha_packet_header *asked);
-void uct_ha_ctl_msg_bye_locked(struct uct_ha_peer *peer, int want);
-void uct_ha_ctl_accept_locked(struct uct_ha_iface *iface, const struct uct_ha_accept *accept);
+struct uct_ha_accept { /* a connection that a peer asks for; progress makes it */
+    struct ha_packet_header header;
+    struct ha_packet_record record;
+};
+
+struct uct_ha_ctl {
+    struct uct_ha_pairs  *pairs;
+    struct uct_ha_lanes  *lanes;
+    struct ha_ud         *ud[HA_SLOTS]; /* NULL: the rail has no UD */
+    struct uct_ha_tcp    *tcp;          /* NULL: no TCP carrier */
+    struct uct_ha_watch   watch[HA_SLOTS];
+    uint8_t               watched[HA_SLOTS], ud_handled[HA_SLOTS];
+    struct ha_rail_addr   addr[HA_SLOTS];  /* own address, as the peers were told */
+    struct uct_ha_accept *accepts;
+    unsigned              num_accepts;
+    int                   timer_fd;
+    uint64_t              timer_at, heartbeat_at, check_at;
+    uint64_t              checked_at; /* the last progress check */
+    uint64_t              round_at; /* the last heartbeat round was then */
+    uint32_t              nonce;
+    struct ha_pace        stranger_pace;   /* of answers to those who look for somebody else */
+    uint64_t              fresh_ns; /* the path of a rail that is silent for so long is resolved anew */
+    uint8_t               discard;  /* atomic: closing, nobody is accepted any more */
+};
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "ctl/look.h"
 
-#include "pair/conn.h"
-#include "ctl/ctl.h"
-#include "uct/iface.h"
 #include "base/job.h"
+#include "base/now.h"
+#include "pair/conn.h"
+#include "pair/peer.h"
 
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@
 
 struct look_job {
     struct uct_ha_job    super;
-    struct uct_ha_iface *iface;
+    struct uct_ha_pairs *pairs;
     uint64_t             cookie;
     int                  slot;
     unsigned             count;
@@ -21,10 +21,10 @@ struct look_job {
 };
 
 /* Has it moved since the look before? */
-static int compare(struct uct_ha_lane *lane, uint32_t psn, uint64_t now)
+static int compare(struct uct_ha_lane *lane, uint32_t psn, uint64_t heartbeat, uint64_t now)
 {
     int moved = psn != lane->look_psn &&
-                now < lane->look_at + RECENT * lane->iface->ctl.heartbeat;
+                now < lane->look_at + RECENT * heartbeat;
 
     lane->look_psn = psn;
     lane->look_at  = now;
@@ -34,7 +34,7 @@ static int compare(struct uct_ha_lane *lane, uint32_t psn, uint64_t now)
 static void look_run(struct uct_ha_job *super)
 {
     struct look_job     *job   = ucs_container_of(super, struct look_job, super);
-    struct uct_ha_iface *iface = job->iface;
+    struct uct_ha_pairs *pairs = job->pairs;
     struct uct_ha_peer  *peer;
     uint32_t             psn[LANES];
     int                  status[LANES], flows = 0;
@@ -42,17 +42,17 @@ static void look_run(struct uct_ha_job *super)
     for (unsigned i = 0; i < job->count; i++) {
         status[i] = ha_rc_expected_psn(job->lane[i]->rc, &psn[i]);
     }
-    pthread_mutex_lock(&iface->ctl.lock);
+    pthread_mutex_lock(&pairs->lanes->wake.lock);
     for (unsigned i = 0; i < job->count; i++) {
         job->lane[i]->busy = 0;
-        flows |= status[i] == 0 && compare(job->lane[i], psn[i], uct_ha_now());
+        flows |= status[i] == 0 && compare(job->lane[i], psn[i], pairs->heartbeat, uct_ha_now());
     }
-    peer = uct_ha_peer_find(iface, job->cookie);
+    peer = uct_ha_peer_find(pairs, job->cookie);
     if (peer != NULL) {
         peer->rail[job->slot].looking = 0;
         peer->rail[job->slot].flows   = (uint8_t)flows;
     }
-    pthread_mutex_unlock(&iface->ctl.lock);
+    pthread_mutex_unlock(&pairs->lanes->wake.lock);
     free(job);
 }
 
@@ -67,7 +67,7 @@ void uct_ha_look_begin_locked(struct uct_ha_peer *peer, int slot)
         return;
     }
     ucs_list_for_each(conn, &peer->conns, peer_link) {
-        lane = conn->lane[slot];
+        lane = conn->road->lane[slot];
         if (job->count < LANES && lane != NULL && !uct_ha_lane_is_fenced(lane) && !lane->busy &&
             lane->connected && conn->pair.lane[slot].act == conn->pair.epoch) {
             lane->busy = 1;
@@ -79,10 +79,10 @@ void uct_ha_look_begin_locked(struct uct_ha_peer *peer, int slot)
         return;
     }
     rail->looking    = 1;
-    job->super.owner = peer->iface;
+    job->super.owner = peer->pairs->lanes;
     job->super.run   = look_run;
-    job->iface       = peer->iface;
+    job->pairs       = peer->pairs;
     job->cookie      = peer->cookie;
     job->slot        = slot;
-    uct_ha_job_post(UCT_HA_JOB_LOOK, peer->iface->rail_no[slot], &job->super);
+    uct_ha_job_post(UCT_HA_JOB_LOOK, peer->pairs->lanes->rail_no[slot], &job->super);
 }

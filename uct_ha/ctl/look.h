@@ -8,7 +8,7 @@
  * on a job thread, for a device that hangs does not answer.
  */
 
-#include "pair/peer.h"
+struct uct_ha_peer;
 
 /* Compare with what the look before found, if that was not long ago: `flows` of the rail
  * becomes 1 when packets have arrived since. The control lock is held. */

@@ -5,9 +5,19 @@
  * cookies, tag and the checks of ha_packet.h decide.
  */
 
-#include "ctl/ctl.h"
-#include "ctl/opts.h"
+#include "ctl/msg.h"
+
+#include "base/now.h"
 #include "base/stats.h"
+#include "ctl/flush.h"
+#include "ctl/path.h"
+#include "ctl/send.h"
+#include "ctl/terms.h"
+#include "pair/attention.h"
+#include "pair/conn.h"
+#include "pair/fact.h"
+#include "pair/failover.h"
+#include "pair/peer.h"
 
 #include <string.h>
 
@@ -28,40 +38,6 @@
         UCT_HA_STATS_ADD(ctl_##_why, 1); \
     } while (0)
 
-static unsigned usable_rails(const struct uct_ha_peer *peer)
-{
-    return (unsigned)uct_ha_peer_rail_usable(peer, 0) |
-           (unsigned)uct_ha_peer_rail_usable(peer, 1) << 1;
-}
-
-static void learn_rails(struct uct_ha_peer *peer, const struct ha_packet_header *header)
-{
-    const struct ha_packet_rail *rail;
-    struct uct_ha_rail_where     where;
-    unsigned                     before = usable_rails(peer);
-
-    uct_ha_peer_set_tcp(peer, header->tcp_ip, header->tcp_port);
-    for (int s = 0; s < HA_SLOTS; s++) {
-        rail = &header->rails[s];
-        memset(&where, 0, sizeof(where));
-        memcpy(where.addr.gid, rail->gid, sizeof(rail->gid));
-        where.addr.lid        = rail->lid;
-        where.addr.mtu        = rail->mtu;
-        where.addr.link_layer = rail->link_layer;
-        where.addr.prefix_len = rail->prefix_len;
-        where.place           = rail->place;
-        if ((header->flags & HA_PACKET_ZONE(s)) && s < peer->iface->slots &&
-            peer->rail[s].where.zone == 0) { /* the sender knows both zones */
-            where.zone = uct_ha_iface_where(peer->iface, s).zone;
-        }
-        uct_ha_peer_set_rail(peer, s, &where, rail->ud_qpn);
-        uct_ha_peer_set_up(peer, s, rail->up);
-    }
-    if (usable_rails(peer) != before) {
-        uct_ha_ctl_usable_locked(peer);
-    }
-}
-
 /* A sign of life, on a rail if that carried it; then there is to be a way back. */
 static void heard(struct uct_ha_peer *peer, int carrier)
 {
@@ -70,7 +46,7 @@ static void heard(struct uct_ha_peer *peer, int carrier)
         peer->rail[carrier].last_rx = peer->last_rx;
         peer->rail[carrier].used    = 1;
         if (peer->rail[carrier].ah == NULL) {
-            uct_ha_peer_resolve(peer, peer->last_rx);
+            uct_ha_path_find(peer, peer->last_rx);
         }
     }
 }
@@ -84,14 +60,14 @@ static void take_late_pong(struct uct_ha_peer *peer, struct uct_ha_peer_rail *ra
         DROP(stale);
         return;
     }
-    if (peer->iface->config.slow_rail != UCT_HA_SLOW_OFF) { /* it took a heartbeat more, at least */
-        ha_slow_probe(&rail->slow, peer->iface->config.slow_rail,
-                      uct_ha_now() - rail->ping_at + peer->iface->ctl.heartbeat);
+    if (peer->pairs->config->slow_rail != UCT_HA_SLOW_OFF) { /* it took a heartbeat more, at least */
+        ha_slow_probe(&rail->slow, peer->pairs->config->slow_rail,
+                      uct_ha_now() - rail->ping_at + peer->pairs->heartbeat);
     }
     ha_beat_answer(&rail->beat, uct_ha_now());
     rail->heard    = nonce;
     rail->missed   = 0;
-    rail->fresh_at = uct_ha_now() + peer->iface->ctl.fresh_ns;
+    rail->fresh_at = uct_ha_now() + peer->pairs->ctl->fresh_ns;
 }
 
 static void take_pong(struct uct_ha_peer *peer, int slot, const struct ha_packet_header *header)
@@ -102,12 +78,12 @@ static void take_pong(struct uct_ha_peer *peer, int slot, const struct ha_packet
         take_late_pong(peer, rail, header->nonce);
         return;
     }
-    if (rail->waiting && peer->iface->config.slow_rail != UCT_HA_SLOW_OFF) {
-        ha_slow_probe(&rail->slow, peer->iface->config.slow_rail, uct_ha_now() - rail->ping_at);
+    if (rail->waiting && peer->pairs->config->slow_rail != UCT_HA_SLOW_OFF) {
+        ha_slow_probe(&rail->slow, peer->pairs->config->slow_rail, uct_ha_now() - rail->ping_at);
     }
     ha_beat_answer(&rail->beat, uct_ha_now());
     rail->heard     = header->nonce;
-    rail->fresh_at  = uct_ha_now() + peer->iface->ctl.fresh_ns;
+    rail->fresh_at  = uct_ha_now() + peer->pairs->ctl->fresh_ns;
     rail->answered += rail->waiting; /* a repeated answer counts once */
     rail->waiting   = 0;
     rail->missed    = 0;
@@ -116,38 +92,20 @@ static void take_pong(struct uct_ha_peer *peer, int slot, const struct ha_packet
         if (rail->bad_at != 0 && rail->last_rx - rail->bad_at < FALSE_ALARM_NS) {
             UCT_HA_STATS_ADD(false_alarms, 1);
         }
-        uct_ha_ctl_usable_locked(peer);
+        uct_ha_fact_usable_locked(peer);
     }
 }
 
-static struct uct_ha_conn *find_conn(struct uct_ha_peer *peer, const struct ha_packet_record *record)
-{
-    struct uct_ha_ctl  *ctl = &peer->iface->ctl;
-    struct uct_ha_conn *conn;
-
-    if (record->dst_ep != HA_EP_ANY) {
-        conn = record->dst_ep < ctl->table_len ? ctl->table[record->dst_ep] : NULL;
-        return conn != NULL && conn->peer == peer && conn->tag == record->tag ? conn : NULL;
-    }
-    ucs_list_for_each(conn, &peer->conns, peer_link) {
-        if (conn->sn == record->sn && conn->tag == record->tag) {
-            return conn;
-        }
-    }
-    return NULL;
-}
-
-static void queue_accept(struct uct_ha_iface *iface, const struct ha_packet_header *header,
+static void queue_accept(struct uct_ha_ctl *ctl, const struct ha_packet_header *header,
                          const struct ha_packet_record *record)
 {
-    struct uct_ha_ctl *ctl = &iface->ctl;
 
-    if (record->tag != ha_pair_tag(iface->cookie, header->src_cookie, record->sn)) {
+    if (record->tag != ha_pair_tag(ctl->pairs->cookie, header->src_cookie, record->sn)) {
         DROP(unfit);
         return;
     }
-    if (record->dst_ep != HA_EP_ANY || ctl->leaving ||
-        __atomic_load_n(&iface->discard, __ATOMIC_RELAXED) ||
+    if (record->dst_ep != HA_EP_ANY || ctl->lanes->leaving ||
+        __atomic_load_n(&ctl->discard, __ATOMIC_RELAXED) ||
         (record->state.flags & (HA_PAIR_CLOSING | HA_PAIR_FAILED))) {
         DROP(stale); /* of a pair that is gone, or that comes too late */
         return;
@@ -162,7 +120,7 @@ static void queue_accept(struct uct_ha_iface *iface, const struct ha_packet_head
     if (ctl->num_accepts < UCT_HA_ACCEPTS_MAX) {
         ctl->accepts[ctl->num_accepts].header   = *header;
         ctl->accepts[ctl->num_accepts++].record = *record;
-        __atomic_store_n(&ctl->pending, 1, __ATOMIC_RELEASE);
+        uct_ha_wake_progress(&ctl->lanes->wake);
     }
 }
 
@@ -183,7 +141,7 @@ static void answer_ended(struct uct_ha_peer *peer, const struct ha_packet_record
     for (int s = 0; s < HA_SLOTS; s++) {
         reply.state.lane[s].st = reply.state.lane[s].seen_st = HA_LANE_CLOSED;
     }
-    uct_ha_ctl_msg_record_locked(peer, &reply);
+    uct_ha_send_record_locked(peer, &reply);
 }
 
 /* The connection is forgotten here, the peer still waits to hear that: both sides
@@ -198,7 +156,7 @@ static void answer_forgotten(struct uct_ha_peer *peer, const struct ha_packet_re
 static void take_record(struct uct_ha_peer *peer, const struct ha_packet_header *header,
                         const struct ha_packet_record *record)
 {
-    struct uct_ha_conn *conn = find_conn(peer, record);
+    struct uct_ha_conn *conn = uct_ha_conn_find(peer, record);
     struct ha_event     event = { .kind = HA_EV_RECORD, .record = &record->state };
 
     if (conn == NULL && peer->refused) {
@@ -207,7 +165,7 @@ static void take_record(struct uct_ha_peer *peer, const struct ha_packet_header 
     }
     if (conn == NULL) {
         answer_forgotten(peer, record);
-        queue_accept(peer->iface, header, record);
+        queue_accept(peer->pairs->ctl, header, record);
         return;
     }
     if (ha_packet_record_check(&conn->pair, &record->state) != 0) {
@@ -215,13 +173,13 @@ static void take_record(struct uct_ha_peer *peer, const struct ha_packet_header 
         return;
     }
     conn->peer_id = record->src_ep;
-    uct_ha_ctl_event_locked(conn, &event, HA_CTX_ASYNC);
+    uct_ha_failover_event_locked(conn, &event, HA_CTX_ASYNC);
     if (ha_pair_peer_closing(&conn->pair)) {
-        uct_ha_ctl_attention_locked(conn);
+        uct_ha_attention_locked(conn);
     }
 }
 
-static void take_state(struct uct_ha_iface *iface, struct uct_ha_peer *peer,
+static void take_state(struct uct_ha_ctl *ctl, struct uct_ha_peer *peer,
                        const struct ha_packet_header *header, const void *data, size_t length)
 {
     struct ha_packet_record record;
@@ -234,7 +192,7 @@ static void take_state(struct uct_ha_iface *iface, struct uct_ha_peer *peer,
         if (peer != NULL) {
             take_record(peer, header, &record);
         } else {
-            queue_accept(iface, header, &record);
+            queue_accept(ctl, header, &record);
         }
     }
 }
@@ -251,13 +209,12 @@ static void take_bye(struct uct_ha_peer *peer, const struct ha_packet_header *he
         return;
     }
     ucs_list_for_each(conn, &peer->conns, peer_link) {
-        if (!__atomic_load_n(&conn->dead, __ATOMIC_RELAXED) &&
-            __atomic_load_n(&conn->log.head, __ATOMIC_RELAXED) !=
-            __atomic_load_n(&conn->log.tail, __ATOMIC_RELAXED)) {
+        if (!__atomic_load_n(&conn->tx->dead, __ATOMIC_RELAXED) &&
+            uct_ha_txlog_head(conn->tx) != uct_ha_txlog_tail(conn->tx)) {
             return;
         }
     }
-    uct_ha_ctl_msg_bye_locked(peer, 0);
+    uct_ha_send_bye_locked(peer, 0);
 }
 
 static int is_answer_to(const struct uct_ha_peer *peer, uint32_t nonce)
@@ -272,9 +229,7 @@ static int is_answer_to(const struct uct_ha_peer *peer, uint32_t nonce)
  * may have taken over one of its addresses while it lives on the other rail. */
 static void take_unknown(struct uct_ha_peer *peer, const struct ha_packet_header *header)
 {
-    struct uct_ha_conn *conn;
-    struct ha_event     event = { .kind = HA_EV_PEER_LOST, .value = HA_FAIL_PEER_RESTART };
-    uint64_t            now   = uct_ha_now();
+    uint64_t now = uct_ha_now();
 
     if (!is_answer_to(peer, header->nonce) || peer->bye_rx ||
         (now > peer->last_rx && now - peer->last_rx < SILENT_NS)) {
@@ -282,76 +237,74 @@ static void take_unknown(struct uct_ha_peer *peer, const struct ha_packet_header
         return;
     }
     peer->lost = peer->replaced = 1;
-    ucs_list_for_each(conn, &peer->conns, peer_link) {
-        uct_ha_ctl_event_locked(conn, &event, HA_CTX_ASYNC);
-    }
+    uct_ha_fact_peer_lost_locked(peer, HA_FAIL_PEER_RESTART);
 }
 
 /* Addressed to somebody who is not here: the sender may have outlived the instance
  * it talks to, and should hear of that. One that we do not know becomes a peer for
  * a moment, so that there is a way back. Few of them, whatever comes in. */
-static void take_stray(struct uct_ha_iface *iface, int slot, const struct ha_packet_header *header)
+static void take_stray(struct uct_ha_ctl *ctl, int slot, const struct ha_packet_header *header)
 {
-    struct uct_ha_peer *peer = uct_ha_peer_find(iface, header->src_cookie);
+    struct uct_ha_peer *peer = uct_ha_peer_find(ctl->pairs, header->src_cookie);
     uint64_t            now  = uct_ha_now();
 
     DROP(stray);
     if ((header->type != HA_PACKET_STATE && header->type != HA_PACKET_PING) ||
-        iface->ctl.leaving || header->src_cookie == iface->cookie ||
-        !ha_pace_take(&iface->ctl.stranger_pace, STRANGERS_BURST, STRANGERS_NS, now)) {
+        ctl->lanes->leaving || header->src_cookie == ctl->pairs->cookie ||
+        !ha_pace_take(&ctl->stranger_pace, STRANGERS_BURST, STRANGERS_NS, now)) {
         return;
     }
     if (peer == NULL) {
-        peer = uct_ha_peer_create(iface, header->src_cookie, HA_SLOTS, header->credits);
+        peer = uct_ha_peer_create(ctl->pairs, header->src_cookie, HA_SLOTS, header->credits);
         if (peer == NULL) {
             return;
         }
         peer->stranger = 1;
-        learn_rails(peer, header);
-        uct_ha_peer_resolve(peer, now);
+        uct_ha_path_learn_locked(peer, header);
+        uct_ha_path_find(peer, now);
     }
-    uct_ha_ctl_msg_unknown_locked(peer, slot, header);
+    uct_ha_send_unknown_locked(peer, slot, header);
 }
 
-static void take_packet(struct uct_ha_iface *iface, int slot, const void *data, size_t length)
+static void take_packet(struct uct_ha_ctl *ctl, int slot, const void *data, size_t length)
 {
     struct ha_packet_header header;
     struct uct_ha_peer     *peer;
 
     if (ha_packet_decode_header(data, length, &header) != 0) {
         if (ha_packet_version(data, length) != 0) {
-            uct_ha_opts_tell_version("a control packet", ha_packet_version(data, length),
+            uct_ha_terms_tell_version("a control packet", ha_packet_version(data, length),
                                      HA_PACKET_VERSION);
         }
         DROP(malformed);
         return;
     }
-    if (header.dst_cookie != iface->cookie) {
-        take_stray(iface, slot, &header);
+    if (header.dst_cookie != ctl->pairs->cookie) {
+        take_stray(ctl, slot, &header);
         return;
     }
-    peer = uct_ha_peer_find(iface, header.src_cookie);
+    peer = uct_ha_peer_find(ctl->pairs, header.src_cookie);
     if (peer == NULL && header.type != HA_PACKET_STATE) {
         DROP(stray); /* knows us, but is nobody we know */
         return;
     }
     UCT_HA_STATS_ADD(ctl_rx, 1);
     if (peer != NULL && header.type != HA_PACKET_UNKNOWN) { /* that one is not from the peer */
-        learn_rails(peer, &header);
+        uct_ha_path_learn_locked(peer, &header);
         if (peer->lost && !peer->bye_rx) {
-            uct_ha_peer_revive(peer, uct_ha_now());
+            uct_ha_path_revive(peer, uct_ha_now());
         }
         heard(peer, slot);
         if (!peer->stranger) { /* of whom it is not known yet how many rails he has */
-            (void)uct_ha_opts_learn_locked(peer, &header);
+            (void)uct_ha_terms_learn_locked(peer, &header);
         }
     }
     switch (header.type) {
     case HA_PACKET_STATE:
-        take_state(iface, peer, &header, data, length);
+        take_state(ctl, peer, &header, data, length);
         break;
     case HA_PACKET_PING:
-        uct_ha_ctl_msg_answer_locked(peer, slot, HA_PACKET_PONG, header.nonce);
+        uct_ha_send_answer_locked(peer, slot, HA_PACKET_PONG, header.nonce);
         break;
     case HA_PACKET_PONG:
         if (slot < HA_SLOTS) {
@@ -367,61 +320,20 @@ static void take_packet(struct uct_ha_iface *iface, int slot, const void *data, 
     }
 }
 
-void uct_ha_ctl_msg_tcp(void *arg, const void *data, size_t length)
+void uct_ha_msg_tcp(void *arg, const void *data, size_t length)
 {
-    struct uct_ha_iface *iface = arg;
+    struct uct_ha_ctl *ctl = arg;
 
-    take_packet(iface, UCT_HA_CARRIER_TCP, data, length);
-    uct_ha_ctl_flush_locked(iface);
+    take_packet(ctl, UCT_HA_CARRIER_TCP, data, length);
+    uct_ha_flush_locked(ctl);
 }
 
-void uct_ha_ctl_msg_receive_locked(struct uct_ha_iface *iface, int slot)
+void uct_ha_msg_receive_locked(struct uct_ha_ctl *ctl, int slot)
 {
     uint8_t data[HA_PACKET_MTU];
     int     length;
 
-    while ((length = ha_ud_recv(iface->ctl.ud[slot], data, sizeof(data))) > 0) {
-        take_packet(iface, slot, data, (size_t)length);
+    while ((length = ha_ud_recv(ctl->ud[slot], data, sizeof(data))) > 0) {
+        take_packet(ctl, slot, data, (size_t)length);
     }
-}
-
-/* ---- a connection that the peer asks for (progress) -------------------------------- */
-
-void uct_ha_ctl_accept_locked(struct uct_ha_iface *iface, const struct uct_ha_accept *accept)
-{
-    const struct ha_packet_header *header = &accept->header;
-    struct ha_event                event  = { .kind = HA_EV_START };
-    struct uct_ha_peer            *peer   = uct_ha_peer_find(iface, header->src_cookie);
-    struct uct_ha_conn            *conn;
-
-    if (peer == NULL) {
-        peer = uct_ha_peer_create(iface, header->src_cookie, accept->record.slots,
-                                  header->credits);
-        if (peer == NULL) {
-            return; /* the peer asks again */
-        }
-    }
-    uct_ha_peer_offers(peer, accept->record.slots, header->credits, header->caps);
-    learn_rails(peer, header);
-    peer->rail[header->rail].used = 1;
-    uct_ha_peer_resolve(peer, uct_ha_now());
-    if (!uct_ha_opts_learn_locked(peer, header)) {
-        return; /* it is told when it asks again: the way back is not known yet */
-    }
-    conn = find_conn(peer, &accept->record);
-    if (conn == NULL) {
-        if (uct_ha_conn_create(iface, peer, accept->record.sn, 1, &conn) != UCS_OK) {
-            return;
-        }
-        uct_ha_conn_start_locked(conn);
-    }
-    if (ha_packet_record_check(&conn->pair, &accept->record.state) != 0) {
-        DROP(unfit);
-        return;
-    }
-    conn->peer_id = accept->record.src_ep;
-    event.kind    = HA_EV_RECORD;
-    event.record  = &accept->record.state;
-    uct_ha_ctl_event_locked(conn, &event, HA_CTX_PROGRESS);
-    uct_ha_ctl_attention_locked(conn);
 }

@@ -5,9 +5,13 @@
  * a second (the neighbour is asked for its hardware address), so a job thread does it.
  */
 
-#include "ctl/ctl.h"
-#include "uct/iface.h"
+#include "ctl/path.h"
+
 #include "base/job.h"
+#include "base/now.h"
+#include "ctl/flush.h"
+#include "ctl/tcp.h"
+#include "pair/fact.h"
 #include "pair/peer.h"
 #include "pair/setup.h"
 
@@ -22,7 +26,12 @@
 #define LATER_NS 100000000ull
 #define LAST_NS  500000000ull
 
-void uct_ha_peer_drop_ah(struct uct_ha_peer *peer, int slot)
+/* A peer without connections is kept so long after its last word, for what it may still
+ * ask: did its good-bye arrive, is its connection gone here as well? */
+#define GONE_NS 5000000000ull  /* it is lost, has left, or looked for somebody else */
+#define IDLE_NS 60000000000ull /* it may come back */
+
+void uct_ha_path_drop(struct uct_ha_peer *peer, int slot)
 {
     struct uct_ha_peer_rail *rail = &peer->rail[slot];
 
@@ -33,16 +42,18 @@ void uct_ha_peer_drop_ah(struct uct_ha_peer *peer, int slot)
     }
 }
 
-void uct_ha_peer_resolve_anew(struct uct_ha_peer *peer, int slot)
+void uct_ha_path_anew(struct uct_ha_peer *peer, int slot)
 {
-    uct_ha_peer_drop_ah(peer, slot);
+    uct_ha_path_drop(peer, slot);
     peer->rail[slot].retry_at  = 0;
-    peer->iface->ctl.check_at = 0;
+    peer->pairs->ctl->check_at = 0;
 }
+
+/* ---- finding it ------------------------------------------------------------------- */
 
 struct resolve_job {
     struct uct_ha_job    super;
-    struct uct_ha_iface *iface;
+    struct uct_ha_ctl *ctl;
     struct ha_rail      *rail;
     uint64_t             cookie;
     int                  slot;
@@ -57,11 +68,11 @@ static void leave_unresolved(struct uct_ha_peer *peer, int slot)
     struct uct_ha_peer_rail *rail = &peer->rail[slot];
 
     if (rail->ah_fails >= AH_FAILS && !rail->bad && rail->ud_qpn != 0 &&
-        peer->iface->slots == HA_SLOTS && uct_ha_peer_rail_answers(peer, !slot, uct_ha_now())) {
+        peer->pairs->lanes->slots == HA_SLOTS && uct_ha_peer_rail_answers(peer, !slot, uct_ha_now())) {
         rail->bad    = 1;
         rail->bad_at = 0; /* not a suspicion */
-        uct_ha_ctl_usable_locked(peer);
-        uct_ha_ctl_flush_locked(peer->iface);
+        uct_ha_fact_usable_locked(peer);
+        uct_ha_flush_locked(peer->pairs->ctl);
     }
 }
 
@@ -70,15 +81,15 @@ static void leave_unresolved(struct uct_ha_peer *peer, int slot)
 static void resolve_run(struct uct_ha_job *super)
 {
     struct resolve_job      *job = ucs_container_of(super, struct resolve_job, super);
-    struct uct_ha_ctl       *ctl = &job->iface->ctl;
+    struct uct_ha_ctl       *ctl = job->ctl;
     struct ha_ud_ah         *ah  = NULL;
     struct uct_ha_peer      *peer;
     struct uct_ha_peer_rail *rail;
     int                      status;
 
     status = ha_ud_ah_create(job->rail, &job->addr, &ah);
-    pthread_mutex_lock(&ctl->lock);
-    peer = uct_ha_peer_find(job->iface, job->cookie);
+    pthread_mutex_lock(&ctl->lanes->wake.lock);
+    peer = uct_ha_peer_find(ctl->pairs, job->cookie);
     if (peer != NULL) {
         rail          = &peer->rail[job->slot];
         rail->ah_busy = 0;
@@ -88,14 +99,14 @@ static void resolve_run(struct uct_ha_job *super)
             ah       = NULL;
             /* its life begins now, not when it was asked for: a look-up may outlast it */
             rail->fresh_at = uct_ha_now() + ctl->fresh_ns;
-            uct_ha_ctl_flush_locked(job->iface);
+            uct_ha_flush_locked(ctl);
         } else if (status != 0) {
             ucs_debug("ha_rc: no path from %s to its peer yet: %s",
                       ha_rail_name(job->rail), strerror(-status));
             leave_unresolved(peer, job->slot);
         }
     }
-    pthread_mutex_unlock(&ctl->lock);
+    pthread_mutex_unlock(&ctl->lanes->wake.lock);
     if (ah != NULL) {
         ha_ud_ah_destroy(ah);
     }
@@ -107,41 +118,189 @@ static void resolve_run(struct uct_ha_job *super)
  * the second. */
 static int can_wait(const struct uct_ha_peer *peer, int slot, uint64_t now)
 {
-    const struct uct_ha_ctl       *ctl   = &peer->iface->ctl;
+    const struct uct_ha_ctl       *ctl   = peer->pairs->ctl;
     const struct uct_ha_peer_rail *first = &peer->rail[0];
 
     return slot != 0 && !peer->rail[slot].used &&
            (first->ah != NULL || first->ah_busy) && first->ah_fails == 0 && first->peer_up &&
-           first->ud_qpn != 0 && ctl->ud[0] != NULL && !ctl->down[0] && !ha_ud_is_dead(ctl->ud[0]) &&
+           first->ud_qpn != 0 && ctl->ud[0] != NULL && !ctl->pairs->down[0] && !ha_ud_is_dead(ctl->ud[0]) &&
            now < peer->born + LAST_NS && (now < peer->born + LATER_NS || uct_ha_setup_is_busy(now));
 }
 
-void uct_ha_peer_resolve(struct uct_ha_peer *peer, uint64_t now)
+void uct_ha_path_find(struct uct_ha_peer *peer, uint64_t now)
 {
-    struct uct_ha_iface     *iface = peer->iface;
+    struct uct_ha_ctl     *ctl = peer->pairs->ctl;
     struct uct_ha_peer_rail *rail;
     struct resolve_job      *job;
 
-    for (int s = 0; s < iface->slots; s++) {
+    for (int s = 0; s < ctl->lanes->slots; s++) {
         rail = &peer->rail[s];
-        if (!rail->known || rail->ah != NULL || rail->ah_busy || iface->ctl.down[s] ||
-            iface->ctl.ud[s] == NULL || now < rail->retry_at || can_wait(peer, s, now)) {
+        if (!rail->known || rail->ah != NULL || rail->ah_busy || ctl->pairs->down[s] ||
+            ctl->ud[s] == NULL || now < rail->retry_at || can_wait(peer, s, now)) {
             continue;
         }
         job = calloc(1, sizeof(*job));
         if (job == NULL) {
             continue; /* the next tick tries again */
         }
-        job->super.owner = iface;
+        job->super.owner = ctl->lanes;
         job->super.run   = resolve_run;
-        job->iface       = iface;
-        job->rail        = iface->rail[s];
+        job->ctl         = ctl;
+        job->rail        = ctl->lanes->rail[s];
         job->cookie      = peer->cookie;
         job->slot        = s;
         job->addr_seq    = rail->addr_seq;
         job->addr        = rail->where.addr;
         rail->ah_busy    = 1;
         rail->retry_at   = now + RETRY_NS;
-        uct_ha_job_post(UCT_HA_JOB_RESOLVE, iface->rail_no[s], &job->super);
+        uct_ha_job_post(UCT_HA_JOB_RESOLVE, ctl->lanes->rail_no[s], &job->super);
+    }
+}
+
+/* ---- what is known of the peer's rails -------------------------------------------- */
+
+void uct_ha_path_set_rail(struct uct_ha_peer *peer, int slot,
+                          const struct uct_ha_rail_where *where, uint32_t ud_qpn)
+{
+    struct uct_ha_peer_rail *rail = &peer->rail[slot];
+    ha_zone_t                zone;
+    uint16_t                 pkey;
+
+    if (slot >= peer->pairs->lanes->slots || where->addr.mtu == 0) {
+        return; /* nothing is known of that rail yet: keep what we had */
+    }
+    if (rail->known && !uct_ha_where_is_same(&rail->where.addr, &where->addr)) {
+        uct_ha_path_anew(peer, slot);
+    }
+    zone         = rail->where.zone;
+    pkey         = rail->where.addr.pkey;
+    rail->where  = *where;
+    rail->ud_qpn = ud_qpn;
+    if (where->zone == 0) { /* control packets have neither */
+        rail->where.zone = zone;
+    }
+    if (where->addr.pkey == 0) {
+        rail->where.addr.pkey = pkey;
+    }
+    uct_ha_peer_judge(peer, slot);
+}
+
+void uct_ha_path_set_up(struct uct_ha_peer *peer, int slot, int up)
+{
+    if (up && !peer->rail[slot].peer_up) {
+        uct_ha_path_anew(peer, slot);
+    }
+    peer->rail[slot].peer_up = up != 0;
+}
+
+void uct_ha_path_moved(struct uct_ha_peer *peer, int slot)
+{
+    if (peer->rail[slot].where.addr.mtu != 0) {
+        uct_ha_peer_judge(peer, slot);
+        uct_ha_path_anew(peer, slot);
+    }
+}
+
+void uct_ha_path_set_tcp(struct uct_ha_peer *peer, const uint8_t *ip, uint16_t port)
+{
+    if (port == peer->tcp_addr.port && memcmp(ip, peer->tcp_addr.ip, 4) == 0) {
+        return;
+    }
+    if (peer->tcp_link != NULL) {
+        uct_ha_tcp_link_destroy(peer->tcp_link);
+        peer->tcp_link = NULL;
+    }
+    memcpy(peer->tcp_addr.ip, ip, sizeof(peer->tcp_addr.ip));
+    peer->tcp_addr.port = port;
+}
+
+static unsigned usable_rails(const struct uct_ha_peer *peer)
+{
+    return (unsigned)uct_ha_peer_rail_usable(peer, 0) |
+           (unsigned)uct_ha_peer_rail_usable(peer, 1) << 1;
+}
+
+void uct_ha_path_learn_locked(struct uct_ha_peer *peer, const struct ha_packet_header *header)
+{
+    const struct ha_packet_rail *rail;
+    struct uct_ha_rail_where     where;
+    unsigned                     before = usable_rails(peer);
+
+    uct_ha_path_set_tcp(peer, header->tcp_ip, header->tcp_port);
+    for (int s = 0; s < HA_SLOTS; s++) {
+        rail = &header->rails[s];
+        memset(&where, 0, sizeof(where));
+        memcpy(where.addr.gid, rail->gid, sizeof(rail->gid));
+        where.addr.lid        = rail->lid;
+        where.addr.mtu        = rail->mtu;
+        where.addr.link_layer = rail->link_layer;
+        where.addr.prefix_len = rail->prefix_len;
+        where.place           = rail->place;
+        if ((header->flags & HA_PACKET_ZONE(s)) && s < peer->pairs->lanes->slots &&
+            peer->rail[s].where.zone == 0) { /* the sender knows both zones */
+            where.zone = uct_ha_pairs_where(peer->pairs, s).zone;
+        }
+        uct_ha_path_set_rail(peer, s, &where, rail->ud_qpn);
+        uct_ha_path_set_up(peer, s, rail->up);
+    }
+    if (usable_rails(peer) != before) {
+        uct_ha_fact_usable_locked(peer);
+    }
+}
+
+/* ---- peers that come and go ------------------------------------------------------- */
+
+void uct_ha_path_revive(struct uct_ha_peer *peer, uint64_t heard)
+{
+    peer->lost    = peer->replaced = 0;
+    peer->asked   = 0;
+    peer->last_rx = heard;
+    for (int s = 0; s < peer->pairs->lanes->slots; s++) {
+        struct uct_ha_peer_rail *rail = &peer->rail[s];
+
+        rail->waiting = rail->bad = 0;
+        rail->missed  = rail->answered = 0;
+        rail->beat.since = 0;
+        if (rail->known && !rail->ah_busy) {
+            uct_ha_path_anew(peer, s);
+        }
+    }
+}
+
+/* Nothing leads to the peer any more. */
+static void leave(struct uct_ha_peer *peer)
+{
+    for (int s = 0; s < HA_SLOTS; s++) {
+        uct_ha_path_drop(peer, s);
+    }
+    if (peer->tcp_link != NULL) {
+        uct_ha_tcp_link_destroy(peer->tcp_link);
+    }
+}
+
+void uct_ha_path_destroy_peer(struct uct_ha_peer *peer)
+{
+    leave(peer);
+    uct_ha_peer_destroy(peer);
+}
+
+/* Nobody talks about the rails of a peer that is gone: to look for them would take a
+ * second each, again and again, which others wait for. */
+static int is_of_interest(struct uct_ha_peer *peer, uint64_t now)
+{
+    return now < peer->last_rx + GONE_NS || (!peer->lost && !ucs_list_is_empty(&peer->conns));
+}
+
+void uct_ha_path_check(struct uct_ha_peer *peer, uint64_t now)
+{
+    uint64_t patience = peer->lost || peer->bye_rx || peer->stranger ? GONE_NS : IDLE_NS;
+
+    if (is_of_interest(peer, now)) {
+        uct_ha_path_find(peer, now);
+    }
+    if (ucs_list_is_empty(&peer->conns) && now > peer->last_rx + patience &&
+        !peer->rail[0].ah_busy && !peer->rail[1].ah_busy) {
+        leave(peer);
+        uct_ha_peer_forget(peer);
     }
 }

@@ -5,34 +5,39 @@
  * HA_PACKET_RECORDS_MAX of its connections, sent on the carriers that can.
  */
 
-#include "ctl/ctl.h"
+#include "ctl/send.h"
+
+#include "base/now.h"
 #include "base/stats.h"
+#include "ctl/tcp.h"
+#include "pair/conn.h"
+#include "pair/peer.h"
 
 #include <string.h>
 
 static void fill_header(struct uct_ha_peer *peer, enum ha_packet_type type, int slot,
                         struct ha_packet_header *header)
 {
-    struct uct_ha_iface     *iface = peer->iface;
+    struct uct_ha_ctl     *ctl = peer->pairs->ctl;
     struct ha_packet_rail   *rail;
     struct uct_ha_rail_where where;
 
     memset(header, 0, sizeof(*header));
     header->type       = (uint8_t)type;
     header->rail       = (uint8_t)slot;
-    header->src_cookie = iface->cookie;
+    header->src_cookie = ctl->pairs->cookie;
     header->dst_cookie = peer->cookie;
-    header->credits    = (uint16_t)iface->credits;
-    header->caps       = (uint8_t)iface->caps;
-    header->opts       = iface->opts;
-    if (iface->ctl.tcp != NULL) {
-        struct uct_ha_tcp_addr tcp = uct_ha_tcp_addr(iface->ctl.tcp);
+    header->credits    = (uint16_t)ctl->lanes->credits;
+    header->caps       = (uint8_t)ctl->pairs->caps;
+    header->opts       = ctl->pairs->opts;
+    if (ctl->tcp != NULL) {
+        struct uct_ha_tcp_addr tcp = uct_ha_tcp_addr(ctl->tcp);
 
         memcpy(header->tcp_ip, tcp.ip, sizeof(header->tcp_ip));
         header->tcp_port = tcp.port;
     }
-    for (int s = 0; s < iface->slots; s++) {
-        where = uct_ha_iface_where(iface, s);
+    for (int s = 0; s < ctl->lanes->slots; s++) {
+        where = uct_ha_pairs_where(ctl->pairs, s);
         rail  = &header->rails[s];
         memcpy(rail->gid, where.addr.gid, sizeof(rail->gid));
         rail->lid        = where.addr.lid;
@@ -40,31 +45,31 @@ static void fill_header(struct uct_ha_peer *peer, enum ha_packet_type type, int 
         rail->link_layer = where.addr.link_layer;
         rail->prefix_len = where.addr.prefix_len;
         rail->place      = where.place;
-        rail->up         = !iface->ctl.down[s];
+        rail->up         = !ctl->pairs->down[s];
         if (where.zone != 0 && where.zone == peer->rail[s].where.zone) {
             header->flags |= HA_PACKET_ZONE(s);
         }
-        rail->ud_qpn     = iface->ctl.ud[s] == NULL ? 0 : ha_ud_qpn(iface->ctl.ud[s]);
+        rail->ud_qpn     = ctl->ud[s] == NULL ? 0 : ha_ud_qpn(ctl->ud[s]);
     }
 }
 
 static int can_send(const struct uct_ha_peer *peer, int slot)
 {
-    const struct uct_ha_iface *iface = peer->iface;
+    const struct uct_ha_ctl *ctl = peer->pairs->ctl;
 
-    return slot < iface->slots && peer->rail[slot].ah != NULL &&
-           peer->rail[slot].ud_qpn != 0 && iface->ctl.ud[slot] != NULL &&
-           !iface->ctl.down[slot] && !ha_ud_is_dead(iface->ctl.ud[slot]);
+    return slot < ctl->lanes->slots && peer->rail[slot].ah != NULL &&
+           peer->rail[slot].ud_qpn != 0 && ctl->ud[slot] != NULL &&
+           !ctl->pairs->down[slot] && !ha_ud_is_dead(ctl->ud[slot]);
 }
 
-int uct_ha_ctl_msg_probes(const struct uct_ha_peer *peer)
+int uct_ha_send_probes(const struct uct_ha_peer *peer)
 {
     return can_send(peer, 0) || can_send(peer, 1);
 }
 
 static int send_tcp(struct uct_ha_peer *peer, const void *buf, size_t length)
 {
-    struct uct_ha_tcp *tcp = peer->iface->ctl.tcp;
+    struct uct_ha_tcp *tcp = peer->pairs->ctl->tcp;
 
     if (tcp == NULL || peer->tcp_addr.port == 0) {
         return 0;
@@ -94,7 +99,7 @@ static int send_on(struct uct_ha_peer *peer, int slot, struct ha_packet_header *
     }
     header->rail = (uint8_t)slot;
     (void)ha_packet_encode_header(buf, header);
-    if (ha_ud_send(peer->iface->ctl.ud[slot], peer->rail[slot].ah, peer->rail[slot].ud_qpn,
+    if (ha_ud_send(peer->pairs->ctl->ud[slot], peer->rail[slot].ah, peer->rail[slot].ud_qpn,
                    buf, length) != 0) {
         return 0;
     }
@@ -105,8 +110,8 @@ static int send_on(struct uct_ha_peer *peer, int slot, struct ha_packet_header *
 /* A rail of the pair has no control port of its own, here or there. */
 static int lacks_ud(const struct uct_ha_peer *peer)
 {
-    for (int s = 0; s < peer->iface->slots; s++) {
-        if (peer->rail[s].known && (peer->iface->ctl.ud[s] == NULL || peer->rail[s].ud_qpn == 0)) {
+    for (int s = 0; s < peer->pairs->lanes->slots; s++) {
+        if (peer->rail[s].known && (peer->pairs->ctl->ud[s] == NULL || peer->rail[s].ud_qpn == 0)) {
             return 1;
         }
     }
@@ -120,7 +125,7 @@ static int send_everywhere(struct uct_ha_peer *peer, struct ha_packet_header *he
 {
     int sent = 0;
 
-    for (int s = 0; s < peer->iface->slots; s++) {
+    for (int s = 0; s < peer->pairs->lanes->slots; s++) {
         sent += send_on(peer, s, header, buf, length);
     }
     if (sent == 0 || lacks_ud(peer)) {
@@ -149,7 +154,7 @@ static void send_state(struct uct_ha_peer *peer)
 
     do {
         fill_header(peer, HA_PACKET_STATE, 0, &header);
-        header.nonce = peer->nonce = ++peer->iface->ctl.nonce;
+        header.nonce = peer->nonce = ++peer->pairs->ctl->nonce;
         length = HA_PACKET_HEADER_LEN;
         first  = NULL;
         ucs_list_for_each(conn, &peer->conns, peer_link) {
@@ -172,22 +177,22 @@ static void send_state(struct uct_ha_peer *peer)
     } while (first != NULL);
 }
 
-void uct_ha_ctl_msg_flush_locked(struct uct_ha_iface *iface)
+void uct_ha_send_due_locked(struct uct_ha_ctl *ctl)
 {
     struct uct_ha_peer *peer;
 
-    ucs_list_for_each(peer, &iface->ctl.peers, list) {
+    ucs_list_for_each(peer, &ctl->pairs->peers, list) {
         send_state(peer);
     }
 }
 
-void uct_ha_ctl_msg_ping_locked(struct uct_ha_peer *peer, int slot)
+void uct_ha_send_ping_locked(struct uct_ha_peer *peer, int slot)
 {
     struct ha_packet_header header;
     uint8_t                 buf[HA_PACKET_MTU];
 
     fill_header(peer, HA_PACKET_PING, slot, &header);
-    header.nonce = ++peer->iface->ctl.nonce;
+    header.nonce = ++peer->pairs->ctl->nonce;
     if (slot < HA_SLOTS) {
         if (peer->rail[slot].nonce == 0) {
             peer->rail[slot].heard = header.nonce - 1; /* nothing before this one counts */
@@ -200,7 +205,7 @@ void uct_ha_ctl_msg_ping_locked(struct uct_ha_peer *peer, int slot)
     (void)send_on(peer, slot, &header, buf, HA_PACKET_HEADER_LEN);
 }
 
-void uct_ha_ctl_msg_bye_locked(struct uct_ha_peer *peer, int want)
+void uct_ha_send_bye_locked(struct uct_ha_peer *peer, int want)
 {
     struct ha_packet_header header;
     uint8_t                 buf[HA_PACKET_MTU];
@@ -210,7 +215,7 @@ void uct_ha_ctl_msg_bye_locked(struct uct_ha_peer *peer, int want)
     (void)send_everywhere(peer, &header, buf, HA_PACKET_HEADER_LEN);
 }
 
-void uct_ha_ctl_msg_answer_locked(struct uct_ha_peer *peer, int slot, enum ha_packet_type type,
+void uct_ha_send_answer_locked(struct uct_ha_peer *peer, int slot, enum ha_packet_type type,
                                   uint32_t nonce)
 {
     struct ha_packet_header header;
@@ -222,7 +227,7 @@ void uct_ha_ctl_msg_answer_locked(struct uct_ha_peer *peer, int slot, enum ha_pa
 }
 
 /* To the sender of `asked`, in the name of the instance that it asked for. */
-void uct_ha_ctl_msg_unknown_locked(struct uct_ha_peer *peer, int slot,
+void uct_ha_send_unknown_locked(struct uct_ha_peer *peer, int slot,
                                    const struct ha_packet_header *asked)
 {
     struct ha_packet_header header;
@@ -234,7 +239,7 @@ void uct_ha_ctl_msg_unknown_locked(struct uct_ha_peer *peer, int slot,
     (void)send_on(peer, slot, &header, buf, HA_PACKET_HEADER_LEN);
 }
 
-void uct_ha_ctl_msg_record_locked(struct uct_ha_peer *peer, const struct ha_packet_record *record)
+void uct_ha_send_record_locked(struct uct_ha_peer *peer, const struct ha_packet_record *record)
 {
     struct ha_packet_header header;
     uint8_t                 buf[HA_PACKET_MTU];

@@ -17,18 +17,13 @@
  */
 
 #include "abi/uct_ha_abi.h"
-#include "verbs/ha_rail.h"
+#include "pair/where.h"
 
 #include <pthread.h>
 #include <stdint.h>
 
 struct uct_ha_tcp;
 struct uct_ha_tcp_link;
-
-struct uct_ha_tcp_addr {
-    uint8_t  ip[4];
-    uint16_t port; /* 0 = none */
-};
 
 /* A packet came (lock held). The data is valid during the call. */
 typedef void (*uct_ha_tcp_cb)(void *arg, const void *data, size_t length);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "data/amo.h"
 
-#include "ctl/ctl.h"
-#include "mem/exposed.h"
-#include "uct/iface.h"
 #include "data/tx.h"
+#include "mem/exposed.h"
+#include "mem/rkey.h"
+#include "pair/attention.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -17,71 +17,60 @@ struct pending_amo {
 };
 
 struct uct_ha_amo {
-    uint32_t           issued, done; /* own requests; replies come in their order */
     struct pending_amo own[UCT_HA_AMO_WINDOW];
     uint32_t           owed_head, owed_tail; /* replies that wait for room */
     struct uct_ha_amo_reply owed[UCT_HA_AMO_WINDOW];
 };
 
-static struct uct_ha_amo *amo_of(struct uct_ha_conn *conn)
+static struct uct_ha_amo *amo_of(struct uct_ha_flow *flow)
 {
-    if (conn->amo == NULL) {
-        conn->amo = calloc(1, sizeof(*conn->amo));
+    if (flow->amo == NULL) {
+        flow->amo = calloc(1, sizeof(*flow->amo));
     }
-    return conn->amo;
+    return flow->amo;
 }
 
-uint32_t uct_ha_amo_done(const struct uct_ha_conn *conn)
+int uct_ha_amo_owes(const struct uct_ha_flow *flow)
 {
-    return conn->amo == NULL ? 0 : conn->amo->done;
+    return flow->amo != NULL && flow->amo->owed_head != flow->amo->owed_tail;
 }
 
-uint32_t uct_ha_amo_outstanding(const struct uct_ha_conn *conn)
+static void send_message(struct uct_ha_flow *flow, uint8_t imm, const void *data, size_t length)
 {
-    return conn->amo == NULL ? 0 : conn->amo->issued - conn->amo->done;
-}
+    struct uct_ha_txop *txop = uct_ha_tx_append(flow, HA_OP_SEND, HA_SEND_IMM, length);
 
-int uct_ha_amo_owes(const struct uct_ha_conn *conn)
-{
-    return conn->amo != NULL && conn->amo->owed_head != conn->amo->owed_tail;
-}
-
-static void send_message(struct uct_ha_conn *conn, uint8_t imm, const void *data, size_t length)
-{
-    struct uct_ha_txop *txop = uct_ha_tx_append(conn, HA_OP_SEND, HA_SEND_IMM, length);
-
-    conn->tx_sent++;
+    flow->tx.sent++;
     txop->imm    = imm;
     txop->pieces = 0;
     memcpy(txop->bytes, data, length);
-    uct_ha_tx_commit(conn);
+    uct_ha_tx_commit(flow);
 }
 
-ucs_status_t uct_ha_amo_send(struct uct_ha_conn *conn, struct uct_ha_amo_request *request,
+ucs_status_t uct_ha_amo_send(struct uct_ha_flow *flow, struct uct_ha_amo_request *request,
                              uct_rkey_t rkey, void *result, uct_completion_t *comp)
 {
-    ucs_status_t        status = uct_ha_tx_check(conn, 1);
+    ucs_status_t        status = uct_ha_tx_check(flow, 1);
     struct uct_ha_amo  *amo;
     struct pending_amo *own;
 
     if (ucs_unlikely(status != UCS_OK)) {
         return status;
     }
-    amo = amo_of(conn);
+    amo = amo_of(flow);
     if (ucs_unlikely(amo == NULL)) {
         return UCS_ERR_NO_MEMORY;
     }
-    if (amo->issued - amo->done == UCT_HA_AMO_WINDOW) {
+    if (uct_ha_flow_atomics(flow) == UCT_HA_AMO_WINDOW) {
         return UCS_ERR_NO_RESOURCE;
     }
-    own          = &amo->own[amo->issued % UCT_HA_AMO_WINDOW];
+    own          = &amo->own[flow->amo_issued % UCT_HA_AMO_WINDOW];
     own->comp    = comp;
     own->result  = result;
     own->size    = request->size;
     request->key = uct_ha_rkey(rkey, 0);
-    request->id  = amo->issued++;
-    conn->iface->outstanding++;
-    send_message(conn, UCT_HA_IMM_AMO_REQUEST, request, sizeof(*request));
+    request->id  = flow->amo_issued++;
+    flow->flows->outstanding++;
+    send_message(flow, UCT_HA_IMM_AMO_REQUEST, request, sizeof(*request));
     return result == NULL ? UCS_OK : UCS_INPROGRESS;
 }
 
@@ -128,42 +117,42 @@ static uint64_t execute(const struct uct_ha_amo_request *request)
     return old;
 }
 
-static int check(struct uct_ha_conn *conn, const struct uct_ha_amo_request *request)
+static int check(struct uct_ha_flow *flow, const struct uct_ha_amo_request *request)
 {
-    if (conn->iface->caps & HA_CAP_ATOMIC_HW) {
+    if (flow->flows->card_atomics) {
         return ENOTSUP; /* our card executes them: done here as well they would not be atomic */
     }
     if ((request->size != 4 && request->size != 8) || request->op >= UCT_ATOMIC_OP_LAST ||
         request->address % request->size != 0) {
         return EINVAL;
     }
-    for (int s = 0; s < conn->iface->slots; s++) { /* slot 1: registered when our first rail was gone */
-        if (uct_ha_exposed_covers(conn->iface->rail_no[s], request->key, request->address, request->size)) {
+    for (int s = 0; s < flow->road.lanes->slots; s++) { /* slot 1: registered when our first rail was gone */
+        if (uct_ha_exposed_covers(flow->road.lanes->rail_no[s], request->key, request->address, request->size)) {
             return 0;
         }
     }
     return EACCES;
 }
 
-static int room_to_reply(const struct uct_ha_conn *conn)
+static int room_to_reply(const struct uct_ha_flow *flow)
 {
-    return ha_log_room(&conn->log) > 0 && uct_ha_tx_has_credit(conn);
+    return ha_log_room(&flow->tx.log) > 0 && uct_ha_tx_has_credit(flow);
 }
 
-void uct_ha_amo_resume(struct uct_ha_conn *conn)
+void uct_ha_amo_resume(struct uct_ha_flow *flow)
 {
-    struct uct_ha_amo *amo = conn->amo;
+    struct uct_ha_amo *amo = flow->amo;
 
-    while (uct_ha_amo_owes(conn) && !conn->dead && room_to_reply(conn)) {
+    while (uct_ha_amo_owes(flow) && !flow->tx.dead && room_to_reply(flow)) {
         struct uct_ha_amo_reply reply = amo->owed[amo->owed_head++ % UCT_HA_AMO_WINDOW];
 
-        send_message(conn, UCT_HA_IMM_AMO_REPLY, &reply, sizeof(reply));
+        send_message(flow, UCT_HA_IMM_AMO_REPLY, &reply, sizeof(reply));
     }
 }
 
-static void take_request(struct uct_ha_conn *conn, const struct uct_ha_amo_request *request)
+static void take_request(struct uct_ha_flow *flow, const struct uct_ha_amo_request *request)
 {
-    struct uct_ha_amo      *amo   = amo_of(conn);
+    struct uct_ha_amo      *amo   = amo_of(flow);
     struct uct_ha_amo_reply reply = { .id = request->id };
 
     if (amo == NULL || amo->owed_tail - amo->owed_head == UCT_HA_AMO_WINDOW) {
@@ -173,14 +162,14 @@ static void take_request(struct uct_ha_conn *conn, const struct uct_ha_amo_reque
                   amo == NULL ? "out of memory" : "more than it may have under way");
         return;
     }
-    reply.status = (uint32_t)check(conn, request);
+    reply.status = (uint32_t)check(flow, request);
     if (reply.status == 0) {
         reply.value = execute(request);
     }
     amo->owed[amo->owed_tail++ % UCT_HA_AMO_WINDOW] = reply;
-    uct_ha_amo_resume(conn);
-    if (uct_ha_amo_owes(conn)) {
-        uct_ha_tx_backlog(conn);
+    uct_ha_amo_resume(flow);
+    if (uct_ha_amo_owes(flow)) {
+        uct_ha_tx_backlog(flow);
     }
 }
 
@@ -196,12 +185,12 @@ static void store(const struct pending_amo *own, uint64_t value)
     }
 }
 
-static void finish(struct uct_ha_conn *conn, uint64_t value, ucs_status_t status)
+static void finish(struct uct_ha_flow *flow, uint64_t value, ucs_status_t status)
 {
-    struct pending_amo own = conn->amo->own[conn->amo->done % UCT_HA_AMO_WINDOW];
+    struct pending_amo own = flow->amo->own[flow->amo_done % UCT_HA_AMO_WINDOW];
 
-    conn->amo->done++;
-    conn->iface->outstanding--;
+    flow->amo_done++;
+    flow->flows->outstanding--;
     if (status == UCS_OK) {
         store(&own, value);
     }
@@ -210,9 +199,9 @@ static void finish(struct uct_ha_conn *conn, uint64_t value, ucs_status_t status
     }
 }
 
-static void take_reply(struct uct_ha_conn *conn, const struct uct_ha_amo_reply *reply)
+static void take_reply(struct uct_ha_flow *flow, const struct uct_ha_amo_reply *reply)
 {
-    if (uct_ha_amo_outstanding(conn) == 0 || reply->id != conn->amo->done) {
+    if (uct_ha_flow_atomics(flow) == 0 || reply->id != flow->amo_done) {
         ucs_error("ha_rc: answer %u to an atomic that was not asked; dropped", reply->id);
         return;
     }
@@ -221,24 +210,24 @@ static void take_reply(struct uct_ha_conn *conn, const struct uct_ha_amo_reply *
                   reply->status == ENOTSUP ? "its card executes them (UCX_HA_RC_ATOMICS=hw there)" :
                   "check the address, its alignment and the remote key");
     }
-    finish(conn, reply->value, reply->status == 0 ? UCS_OK : UCS_ERR_IO_ERROR);
-    uct_ha_tx_complete_flushes(conn);
-    if (conn->ep == NULL && uct_ha_amo_outstanding(conn) == 0) {
-        uct_ha_ctl_attention(conn); /* nothing holds it open any more */
+    finish(flow, reply->value, reply->status == 0 ? UCS_OK : UCS_ERR_IO_ERROR);
+    uct_ha_tx_complete_flushes(flow);
+    if (flow->ep == NULL && uct_ha_flow_atomics(flow) == 0) {
+        uct_ha_attention(flow->road.conn); /* nothing holds it open any more */
     }
 }
 
-void uct_ha_amo_take(struct uct_ha_conn *conn, uint32_t imm, const void *data, uint32_t length)
+void uct_ha_amo_take(struct uct_ha_flow *flow, uint32_t imm, const void *data, uint32_t length)
 {
     struct uct_ha_amo_request request;
     struct uct_ha_amo_reply   reply;
 
     if ((imm & UCT_HA_IMM_AMO_REQUEST) && length == sizeof(request)) {
         memcpy(&request, data, sizeof(request));
-        take_request(conn, &request);
+        take_request(flow, &request);
     } else if ((imm & UCT_HA_IMM_AMO_REPLY) && length == sizeof(reply)) {
         memcpy(&reply, data, sizeof(reply));
-        take_reply(conn, &reply);
+        take_reply(flow, &reply);
     } else {
         ucs_error("ha_rc: malformed atomic message of %u bytes dropped", length);
     }
@@ -246,23 +235,17 @@ void uct_ha_amo_take(struct uct_ha_conn *conn, uint32_t imm, const void *data, u
 
 /* ---- ends ------------------------------------------------------------------------ */
 
-void uct_ha_amo_forget(struct uct_ha_conn *conn)
+void uct_ha_amo_forget(struct uct_ha_flow *flow)
 {
-    for (uint32_t i = 0; conn->amo != NULL && i < UCT_HA_AMO_WINDOW; i++) {
-        conn->amo->own[i].comp   = NULL;
-        conn->amo->own[i].result = NULL;
+    for (uint32_t i = 0; flow->amo != NULL && i < UCT_HA_AMO_WINDOW; i++) {
+        flow->amo->own[i].comp   = NULL;
+        flow->amo->own[i].result = NULL;
     }
 }
 
-void uct_ha_amo_cancel(struct uct_ha_conn *conn)
+void uct_ha_amo_cancel(struct uct_ha_flow *flow)
 {
-    while (uct_ha_amo_outstanding(conn) > 0) {
-        finish(conn, 0, conn->status);
+    while (uct_ha_flow_atomics(flow) > 0) {
+        finish(flow, 0, flow->status);
     }
-}
-
-void uct_ha_amo_cleanup(struct uct_ha_conn *conn)
-{
-    conn->iface->outstanding -= uct_ha_amo_outstanding(conn);
-    free(conn->amo);
 }

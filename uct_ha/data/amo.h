@@ -19,7 +19,7 @@
  * Data part of a connection: progress, no lock.
  */
 
-#include "pair/conn.h"
+#include "data/flow.h"
 
 #define UCT_HA_AMO_WINDOW 64 /* under way per connection and direction */
 
@@ -42,22 +42,17 @@ struct uct_ha_amo_reply {
 #define UCT_HA_AMO_INLINE sizeof(struct uct_ha_amo_request)
 
 /* One atomic of the user. `result` may be NULL (post), `comp` too. */
-ucs_status_t uct_ha_amo_send(struct uct_ha_conn *conn, struct uct_ha_amo_request *request,
+ucs_status_t uct_ha_amo_send(struct uct_ha_flow *flow, struct uct_ha_amo_request *request,
                              uct_rkey_t rkey, void *result, uct_completion_t *comp);
 
 /* A request or reply arrived. */
-void uct_ha_amo_take(struct uct_ha_conn *conn, uint32_t imm, const void *data, uint32_t length);
+void uct_ha_amo_take(struct uct_ha_flow *flow, uint32_t imm, const void *data, uint32_t length);
 
 /* Send replies that found no room before. */
-void uct_ha_amo_resume(struct uct_ha_conn *conn);
-int  uct_ha_amo_owes(const struct uct_ha_conn *conn);
+void uct_ha_amo_resume(struct uct_ha_flow *flow);
+int  uct_ha_amo_owes(const struct uct_ha_flow *flow);
 
-/* Own atomics: answered so far, and under way. */
-uint32_t uct_ha_amo_done(const struct uct_ha_conn *conn);
-uint32_t uct_ha_amo_outstanding(const struct uct_ha_conn *conn);
-
-void uct_ha_amo_forget(struct uct_ha_conn *conn); /* call no user any more */
-void uct_ha_amo_cancel(struct uct_ha_conn *conn); /* end all with conn->status */
-void uct_ha_amo_cleanup(struct uct_ha_conn *conn);
+void uct_ha_amo_forget(struct uct_ha_flow *flow); /* call no user any more */
+void uct_ha_amo_cancel(struct uct_ha_flow *flow); /* end all with flow->status */
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "data/late.h"
 
-#include "lane/desc.h"
 #include "base/stats.h"
 
 #include <errno.h>
@@ -21,8 +20,7 @@ static void scatter(void *arg, const void *data, size_t length)
 }
 
 /* Gather into `desc`. The first piece may be in it already: a message's header. */
-static void use_copy(const struct uct_ha_iface *iface, struct uct_ha_txop *txop,
-                     struct uct_ha_desc *desc)
+static void use_copy(const struct uct_ha_flow *flow, struct uct_ha_txop *txop, struct uct_ha_desc *desc)
 {
     uint8_t *to = desc->data;
 
@@ -32,25 +30,25 @@ static void use_copy(const struct uct_ha_iface *iface, struct uct_ha_txop *txop,
         }
         to += txop->piece[i].length;
     }
-    uct_ha_desc_use(iface, txop, desc, txop->length);
+    uct_ha_txop_use(txop, desc, txop->length, flow->road.lanes->rail_no);
 }
 
 /* -ENOSPC: it has to be registered. The user's bytes do not change before the
  * operation ends, so the copy is as good as they are. */
-static int bounce(struct uct_ha_conn *conn, struct uct_ha_txop *txop, int slot)
+static int bounce(struct uct_ha_flow *flow, struct uct_ha_txop *txop, int slot)
 {
-    struct uct_ha_iface *iface = conn->iface;
+    struct uct_ha_lanes *lanes = flow->road.lanes;
     struct uct_ha_desc  *desc  = txop->desc;
 
-    if (txop->length > iface->config.seg_size || (txop->op == HA_READ && desc != NULL)) {
+    if (txop->length > lanes->pool.seg_size || (txop->op == HA_READ && desc != NULL)) {
         return -ENOSPC;
     }
-    if (desc == NULL && (desc = uct_ha_desc_alloc(iface)) == NULL) {
+    if (desc == NULL && (desc = uct_ha_desc_alloc(&lanes->pool)) == NULL) {
         return -ENOSPC;
     }
-    if (!uct_ha_reg_is_on(desc->mem, iface->rail_no[slot])) {
+    if (!uct_ha_reg_is_on(desc->mem, lanes->rail_no[slot])) {
         if (txop->desc == NULL) {
-            uct_ha_desc_free(iface, desc);
+            uct_ha_desc_free(&lanes->pool, desc);
         }
         return -ENOSPC;
     }
@@ -60,15 +58,15 @@ static int bounce(struct uct_ha_conn *conn, struct uct_ha_txop *txop, int slot)
         txop->unpack     = scatter;
         txop->unpack_arg = txop;
     } else {
-        use_copy(iface, txop, desc);
+        use_copy(flow, txop, desc);
     }
     UCT_HA_STATS_ADD(bounced, 1);
     return 0;
 }
 
-static int reg(struct uct_ha_conn *conn, struct uct_ha_txop *txop, int slot)
+static int reg(struct uct_ha_flow *flow, struct uct_ha_txop *txop, int slot)
 {
-    unsigned             rail_no = conn->iface->rail_no[slot];
+    unsigned             rail_no = flow->road.lanes->rail_no[slot];
     struct uct_ha_piece *piece;
     int                  status;
 
@@ -100,59 +98,59 @@ static int is_users_memory(const struct uct_ha_txop *txop)
     return users;
 }
 
-int uct_ha_late(struct uct_ha_conn *conn, int slot)
+int uct_ha_late(struct uct_ha_flow *flow, int slot)
 {
-    struct uct_ha_txop *txop = &conn->txops[conn->log.post & conn->log.mask];
-    const struct ha_op *op   = ha_log_op(&conn->log, conn->log.post);
+    struct uct_ha_txop *txop = uct_ha_txlog_op(&flow->tx, flow->tx.log.post);
+    const struct ha_op *op   = ha_log_op(&flow->tx.log, flow->tx.log.post);
     int                 status;
 
-    if (conn->ep == NULL && is_users_memory(txop)) {
+    if (flow->ep == NULL && is_users_memory(txop)) {
         return -EFAULT; /* with the endpoint he took it back */
     }
-    if (op->posts > 0 && bounce(conn, txop, slot) == 0) {
+    if (op->posts > 0 && bounce(flow, txop, slot) == 0) {
         return 0;
     }
-    status = reg(conn, txop, slot);
-    if (status != 0 && bounce(conn, txop, slot) == 0) {
+    status = reg(flow, txop, slot);
+    if (status != 0 && bounce(flow, txop, slot) == 0) {
         return 0;
     }
     return status;
 }
 
-static int is_known(const struct uct_ha_conn *conn, const struct uct_ha_txop *txop)
+static int is_known(const struct uct_ha_flow *flow, const struct uct_ha_txop *txop)
 {
     uint32_t rails = ~0u;
 
     for (unsigned i = 0; i < txop->pieces; i++) {
         rails &= txop->piece[i].rails;
     }
-    return (rails & 1u) && (conn->pair.slots < HA_SLOTS || (rails & 2u));
+    return (rails & 1u) && (flow->road.slots < HA_SLOTS || (rails & 2u));
 }
 
-static void keep(struct uct_ha_conn *conn, struct uct_ha_txop *txop)
+static void keep(struct uct_ha_flow *flow, struct uct_ha_txop *txop)
 {
     struct uct_ha_desc *desc = txop->desc;
 
-    if (txop->length <= conn->iface->config.seg_size) {
-        desc = desc != NULL ? desc : uct_ha_desc_alloc(conn->iface);
+    if (txop->length <= flow->road.lanes->pool.seg_size) {
+        desc = desc != NULL ? desc : uct_ha_desc_alloc(uct_ha_flow_pool(flow));
         if (desc != NULL) {
-            use_copy(conn->iface, txop, desc);
+            use_copy(flow, txop, desc);
             return;
         }
     }
-    for (int s = 0; s < conn->pair.slots; s++) {
-        (void)reg(conn, txop, s); /* if not, it fails when it has to move */
+    for (int s = 0; s < flow->road.slots; s++) {
+        (void)reg(flow, txop, s); /* if not, it fails when it has to move */
     }
 }
 
-void uct_ha_late_keep(struct uct_ha_conn *conn)
+void uct_ha_late_keep(struct uct_ha_flow *flow)
 {
-    for (uint32_t i = conn->log.head; i != conn->log.tail; i++) {
-        struct uct_ha_txop *txop = &conn->txops[i & conn->log.mask];
+    for (uint32_t i = flow->tx.log.head; i != flow->tx.log.tail; i++) {
+        struct uct_ha_txop *txop = uct_ha_txlog_op(&flow->tx, i);
 
-        if (ha_log_op(&conn->log, i)->state != HA_OP_DONE && txop->op != HA_READ &&
-            !is_known(conn, txop) && is_users_memory(txop)) {
-            keep(conn, txop);
+        if (ha_log_op(&flow->tx.log, i)->state != HA_OP_DONE && txop->op != HA_READ &&
+            !is_known(flow, txop) && is_users_memory(txop)) {
+            keep(flow, txop);
         }
     }
 }

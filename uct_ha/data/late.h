@@ -15,15 +15,15 @@
  * Data part only: progress, no lock.
  */
 
-#include "uct/iface.h"
+#include "data/flow.h"
 
 /* Make the operation at log.post fit for the rail of `slot`. 0: post it now;
  * else a negative errno value and it cannot go there. */
-int uct_ha_late(struct uct_ha_conn *conn, int slot);
+int uct_ha_late(struct uct_ha_flow *flow, int slot);
 
 /* The endpoint is being destroyed: the user may take back memory that operations
  * under way would need if they had to be sent again. They get copies, or a
  * registration while there still can be one. */
-void uct_ha_late_keep(struct uct_ha_conn *conn);
+void uct_ha_late_keep(struct uct_ha_flow *flow);
 
 #endif

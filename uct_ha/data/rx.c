@@ -2,55 +2,57 @@
 #include "data/rx.h"
 
 #include "data/amo.h"
-#include "ctl/ctl.h"
-#include "lane/ring.h"
 #include "data/tx.h"
+#include "lane/ring.h"
+#include "pair/attention.h"
+#include "pair/fact.h"
 
 /* The peer has consumed more of our messages. Old totals may arrive late, in a
  * message that was sent again: forward only. */
-static void take_credits(struct uct_ha_conn *conn, uint16_t total)
+static void take_credits(struct uct_ha_flow *flow, uint16_t total)
 {
-    if ((int16_t)(total - conn->tx_granted) > 0) {
-        conn->tx_granted = total;
+    if ((int16_t)(total - flow->tx_granted) > 0) {
+        flow->tx_granted = total;
     }
 }
 
 static void count_delivered(struct uct_ha_lane *lane, uint32_t imm)
 {
-    struct uct_ha_conn *conn = lane->conn;
+    struct uct_ha_flow *flow = uct_ha_flow_of(lane->road);
 
-    take_credits(conn, (uint16_t)(imm >> UCT_HA_IMM_CREDIT_SHIFT));
+    take_credits(flow, (uint16_t)(imm >> UCT_HA_IMM_CREDIT_SHIFT));
     __atomic_store_n(&lane->rx_done, lane->rx_done + 1, __ATOMIC_RELAXED);
-    conn->rx_consumed = (uint16_t)(conn->rx_consumed + !(imm & UCT_HA_IMM_CREDIT_ONLY));
+    flow->rx_consumed = (uint16_t)(flow->rx_consumed + !(imm & UCT_HA_IMM_CREDIT_ONLY));
 }
 
 /* Its buffer is free; tell the peer in time how many that makes. */
 static void release(struct uct_ha_lane *lane, uint32_t buffer)
 {
-    struct uct_ha_conn *conn = lane->conn;
+    struct uct_ha_flow *flow = uct_ha_flow_of(lane->road);
 
-    if (ucs_unlikely((uint16_t)(conn->rx_consumed - conn->rx_told) >= conn->rx_window / 2)) {
-        uct_ha_ring_grant(conn);
+    if (ucs_unlikely((uint16_t)(flow->rx_consumed - flow->rx_told) >= flow->road.rx_window / 2)) {
+        flow->rx_consumed = (uint16_t)(flow->rx_consumed + uct_ha_ring_grow(&flow->road));
+        uct_ha_tx_credit(flow);
     }
     if (ucs_likely(!uct_ha_lane_is_fenced(lane))) {
         (void)uct_ha_ring_post_one(lane, buffer); /* fails only on a dead lane */
     }
     if (ucs_unlikely(lane->closing)) {
-        uct_ha_ctl_attention(conn);
+        uct_ha_attention(flow->road.conn);
     }
 }
 
 static void deliver(struct uct_ha_lane *lane, uint32_t buffer, uint32_t length, uint32_t imm)
 {
-    struct uct_ha_conn  *conn  = lane->conn;
-    struct uct_ha_iface *iface = conn->iface;
+    struct uct_ha_flow  *flow  = uct_ha_flow_of(lane->road);
+    struct uct_ha_flows *flows = flow->flows;
 
     count_delivered(lane, imm);
     if (!(imm & UCT_HA_IMM_CREDIT_ONLY)) {
         if (ucs_unlikely(imm & (UCT_HA_IMM_AMO_REQUEST | UCT_HA_IMM_AMO_REPLY))) {
-            uct_ha_amo_take(conn, imm, uct_ha_ring_data(lane, buffer), length);
-        } else if (ucs_likely(!iface->discard)) {
-            (void)uct_ha_iface_invoke_am(&iface->super, imm & UCT_HA_IMM_AM_MASK,
+            uct_ha_amo_take(flow, imm, uct_ha_ring_data(lane, buffer), length);
+        } else if (ucs_likely(!flows->discard)) {
+            (void)uct_ha_iface_invoke_am(flows->base, imm & UCT_HA_IMM_AM_MASK,
                                          uct_ha_ring_data(lane, buffer), length, 0);
         }
     }
@@ -67,21 +69,21 @@ static void take_put(struct uct_ha_lane *lane, uint32_t buffer, uint32_t imm)
 
 static void hold(struct uct_ha_lane *lane, uint32_t buffer, const struct ha_wc *wc)
 {
-    struct uct_ha_held *held = &lane->held[lane->held_tail++ % lane->conn->iface->rx_depth];
+    struct uct_ha_held *held = &lane->held[lane->held_tail++ % lane->lanes->rx_depth];
 
     held->buffer = buffer;
     held->length = wc->byte_len;
     held->imm    = wc->imm;
 }
 
-void uct_ha_rx_resume(struct uct_ha_conn *conn)
+void uct_ha_rx_resume(struct uct_ha_flow *flow)
 {
     struct uct_ha_lane *lane;
     struct uct_ha_held  held;
 
-    while (conn->rx_slot != HA_NO_SLOT && (lane = conn->lane[conn->rx_slot]) != NULL &&
+    while (flow->rx_slot != HA_NO_SLOT && (lane = flow->road.lane[flow->rx_slot]) != NULL &&
            lane->held_head != lane->held_tail) {
-        held = lane->held[lane->held_head++ % conn->iface->rx_depth];
+        held = lane->held[lane->held_head++ % flow->road.lanes->rx_depth];
         deliver(lane, held.buffer, held.length, held.imm);
     }
 }
@@ -90,12 +92,10 @@ void uct_ha_rx_resume(struct uct_ha_conn *conn)
  * on this lane any more. It is the barrier behind which the proof is read. */
 static void recv_failed(struct uct_ha_lane *lane, const struct ha_wc *wc)
 {
-    struct uct_ha_iface *iface = lane->conn->iface;
-
     if (!uct_ha_lane_is_fenced(lane)) {
-        uct_ha_ctl_lane_down(lane, wc->status == HA_WC_FLUSHED ? HA_CAUSE_FLUSH :
+        uct_ha_fact_lane_down(lane, wc->status == HA_WC_FLUSHED ? HA_CAUSE_FLUSH :
                                                                  HA_CAUSE_COMPLETION);
-        if (lane->proof == HA_PROOF_PSN || !uct_ha_lane_is_fenced(lane) || lane->conn == NULL) {
+        if (lane->proof == HA_PROOF_PSN || !uct_ha_lane_is_fenced(lane) || uct_ha_flow_of(lane->road) == NULL) {
             return; /* the flushes of the other receives follow */
         }
     }
@@ -103,11 +103,7 @@ static void recv_failed(struct uct_ha_lane *lane, const struct ha_wc *wc)
         return;
     }
     __atomic_store_n(&lane->flushed, 1, __ATOMIC_RELEASE); /* the async handler looks at it */
-    pthread_mutex_lock(&iface->ctl.lock);
-    uct_ha_ctl_settle_locked(lane, HA_CTX_PROGRESS);
-    uct_ha_ctl_attention_locked(lane->conn);
-    uct_ha_ctl_flush_locked(iface);
-    pthread_mutex_unlock(&iface->ctl.lock);
+    uct_ha_fact_flushed(lane);
 }
 
 void uct_ha_rx_completion(struct uct_ha_lane *lane, const struct ha_wc *wc)
@@ -124,7 +120,7 @@ void uct_ha_rx_completion(struct uct_ha_lane *lane, const struct ha_wc *wc)
     __atomic_store_n(&lane->received, lane->received + 1, __ATOMIC_RELAXED);
     if (ucs_unlikely(wc->imm & UCT_HA_IMM_PUT)) {
         take_put(lane, buffer, wc->imm);
-    } else if (ucs_likely(lane->conn->rx_slot == lane->slot &&
+    } else if (ucs_likely(uct_ha_flow_of(lane->road)->rx_slot == lane->slot &&
                           lane->held_head == lane->held_tail)) {
         deliver(lane, buffer, wc->byte_len, wc->imm);
     } else {

@@ -4,16 +4,16 @@
 
 /*
  * Receiving. A message is delivered only from the lane whose turn it is
- * (conn->rx_slot); what arrives on a younger lane before the older one is
+ * (flow->rx_slot); what arrives on a younger lane before the older one is
  * closed is held in order. Data part only: progress, no lock.
  */
 
-#include "uct/iface.h"
+#include "data/flow.h"
 
 /* Receive completion of a lane, good or bad. */
 void uct_ha_rx_completion(struct uct_ha_lane *lane, const struct ha_wc *wc);
 
 /* The lane that may deliver has changed: deliver what was held on it. */
-void uct_ha_rx_resume(struct uct_ha_conn *conn);
+void uct_ha_rx_resume(struct uct_ha_flow *flow);
 
 #endif

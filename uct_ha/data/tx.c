@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "data/tx.h"
 
-#include "data/amo.h"
-#include "ctl/ctl.h"
-#include "lane/desc.h"
-#include "uct/ep.h"
-#include "lane/ledger.h"
-#include "lane/lost.h"
 #include "data/late.h"
-#include "lane/room.h"
-#include "base/stats.h"
+#include "lane/ledger.h"
+#include "mem/rkey.h"
+#include "pair/attention.h"
+#include "pair/fact.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -19,13 +15,13 @@
 
 /* A GET that was sent again and whose memory the rail does not know: the answer
  * comes to the bounce buffer. */
-static int fill_sge_bounced(const struct uct_ha_conn *conn, const struct uct_ha_txop *txop,
+static int fill_sge_bounced(const struct uct_ha_flow *flow, const struct uct_ha_txop *txop,
                             int slot, struct ha_sge *sge)
 {
     struct uct_ha_piece piece;
 
     uct_ha_piece_set(&piece, txop->desc->data, txop->length, txop->desc->mem,
-                     conn->iface->rail_no);
+                     flow->road.lanes->rail_no);
     sge[0].addr   = piece.addr;
     sge[0].length = piece.length;
     sge[0].lkey   = piece.lkey[slot];
@@ -34,11 +30,11 @@ static int fill_sge_bounced(const struct uct_ha_conn *conn, const struct uct_ha_
 
 /* Gather list of an operation with the keys of `slot`; its length. -ENXIO when a
  * piece is not registered on that rail. */
-static int fill_sge(const struct uct_ha_conn *conn, const struct uct_ha_txop *txop, int slot,
+static int fill_sge(const struct uct_ha_flow *flow, const struct uct_ha_txop *txop, int slot,
                     struct ha_sge *sge)
 {
     if (ucs_unlikely(txop->flags & UCT_HA_TXOP_BOUNCED)) {
-        return fill_sge_bounced(conn, txop, slot, sge);
+        return fill_sge_bounced(flow, txop, slot, sge);
     }
     for (unsigned i = 0; i < txop->pieces; i++) {
         sge[i].addr   = txop->piece[i].addr;
@@ -51,19 +47,19 @@ static int fill_sge(const struct uct_ha_conn *conn, const struct uct_ha_txop *tx
     return txop->pieces;
 }
 
-static uint32_t make_imm(struct uct_ha_conn *conn, const struct uct_ha_txop *txop)
+static uint32_t make_imm(struct uct_ha_flow *flow, const struct uct_ha_txop *txop)
 {
     /* Always the present total: a message that is sent again tells no less
      * than it did the first time. */
-    conn->rx_told = conn->rx_consumed;
-    return txop->imm | (uint32_t)conn->rx_consumed << UCT_HA_IMM_CREDIT_SHIFT;
+    flow->rx_told = flow->rx_consumed;
+    return txop->imm | (uint32_t)flow->rx_consumed << UCT_HA_IMM_CREDIT_SHIFT;
 }
 
 /* The peer proves by ledger. A mark that cannot be posted is the lane's end: the
  * operation is under way, and what became of it the proof has to say. */
-static int post_marked(struct uct_ha_conn *conn, struct uct_ha_lane *lane, struct ha_send *send)
+static int post_marked(struct uct_ha_flow *flow, struct uct_ha_lane *lane, struct ha_send *send)
 {
-    const struct ha_op *op = ha_log_op(&conn->log, conn->log.post);
+    const struct ha_op *op = ha_log_op(&flow->tx.log, flow->tx.log.post);
     int                 marked = ha_op_needs_mark(op);
     int                 status;
 
@@ -72,23 +68,23 @@ static int post_marked(struct uct_ha_conn *conn, struct uct_ha_lane *lane, struc
     if (status != 0 || !marked) {
         return status;
     }
-    uct_ha_room_sent(lane);
-    if (uct_ha_ledger_mark(lane, uct_ha_wr_id(UCT_HA_WR_MARK, lane->id, conn->log.post),
-                           conn->log.lane[lane->slot].nxt + 1) != 0) {
-        conn->tx_slot = HA_NO_SLOT;
-        uct_ha_ctl_lane_down(lane, HA_CAUSE_COMPLETION);
+    uct_ha_lane_sent(lane);
+    if (uct_ha_ledger_mark(lane, uct_ha_wr_id(UCT_HA_WR_MARK, lane->id, flow->tx.log.post),
+                           flow->tx.log.lane[lane->slot].nxt + 1) != 0) {
+        flow->tx_slot = HA_NO_SLOT;
+        uct_ha_fact_lane_down(lane, HA_CAUSE_COMPLETION);
     }
     return status;
 }
 
-static int post_on_lane(struct uct_ha_conn *conn, struct uct_ha_lane *lane,
+static int post_on_lane(struct uct_ha_flow *flow, struct uct_ha_lane *lane,
                         const struct uct_ha_txop *txop)
 {
     struct ha_sge  sge[UCT_HA_IOV_MAX];
     struct ha_send send;
     int            status;
 
-    send.wr_id       = uct_ha_wr_id(UCT_HA_WR_SEND, lane->id, conn->log.post);
+    send.wr_id       = uct_ha_wr_id(UCT_HA_WR_SEND, lane->id, flow->tx.log.post);
     send.op          = txop->op;
     send.flags       = 0;
     send.sge         = sge;
@@ -100,223 +96,158 @@ static int post_on_lane(struct uct_ha_conn *conn, struct uct_ha_lane *lane,
         send.num_sge  = txop->length > 0;
         send.flags   |= HA_SEND_INLINE;
     } else {
-        status = fill_sge(conn, txop, lane->slot, sge);
+        status = fill_sge(flow, txop, lane->slot, sge);
         if (ucs_unlikely(status < 0)) {
             return status;
         }
         send.num_sge = (uint16_t)status;
     }
-    send.imm = txop->op <= HA_WRITE_IMM ? make_imm(conn, txop) : 0;
+    send.imm = txop->op <= HA_WRITE_IMM ? make_imm(flow, txop) : 0;
     if (ucs_unlikely(txop->op >= HA_FETCH_ADD)) {
         send.compare_add = txop->atomic.compare_add;
         send.swap        = txop->atomic.swap;
     }
     if (ucs_unlikely(lane->log_mtu == 0)) {
-        return post_marked(conn, lane, &send);
+        return post_marked(flow, lane, &send);
     }
     return ha_rc_post_send(lane->rc, &send);
 }
 
-/* The program's own fault: this operation ends with an error, the rest goes on.
- * But one without a completion, a buffered message for example, would vanish
- * without a word: then the endpoint ends. */
-void uct_ha_tx_reject(struct uct_ha_conn *conn, uint32_t index)
+void uct_ha_tx_rejected(struct uct_ha_flow *flow)
 {
-    const struct uct_ha_txop *txop = &conn->txops[index & conn->log.mask];
+    struct ha_event event = { .kind = HA_EV_PEER_LOST, .value = flow->tx.fatal };
 
-    ha_log_reject(&conn->log, index);
-    if (txop->comp == NULL) {
-        conn->fatal = HA_FAIL_REFUSED;
-    } else if (txop->op <= HA_WRITE_IMM) {
-        conn->tx_sent--; /* the peer will never count it */
-    }
-}
-
-/* It cannot say that it is in doubt: its endpoint has to. */
-static void end_in_doubt(struct uct_ha_conn *conn, const struct uct_ha_txop *txop)
-{
-    static const char *const names[] = { "message", "PUT", "PUT", "GET", "fetch-add", "compare-and-swap" };
-
-    if (conn->fatal == HA_FAIL_NONE) {
-        ucs_error("ha_rc: endpoint %u ends: a %s of %u bytes to 0x%lx was executed or not, nobody can tell, and it "
-                  "has no completion to say so", conn->id, names[txop->op], txop->length,
-                  (unsigned long)txop->remote_addr);
-    }
-    conn->fatal = HA_FAIL_DOUBT;
-    conn->todo |= UCT_HA_TODO_REJECT;
-}
-
-/* The proof could not tell about some: those with a completion say so. */
-void uct_ha_tx_doubt(struct uct_ha_conn *conn)
-{
-    for (uint32_t i = conn->log.head; i != conn->log.tail; i++) {
-        const struct ha_op *op   = ha_log_op(&conn->log, i);
-        struct uct_ha_txop *txop = &conn->txops[i & conn->log.mask];
-
-        if (op->state != HA_OP_DONE || op->result != HA_RESULT_UNKNOWN || (txop->flags & UCT_HA_TXOP_DOUBT)) {
-            continue;
-        }
-        txop->flags |= UCT_HA_TXOP_DOUBT;
-        if (ha_op_consumes_receive(op)) {
-            conn->tx_sent--; /* the peer has not counted it, and never will */
-        }
-        if (conn->ep != NULL && txop->comp == NULL) {
-            end_in_doubt(conn, txop);
-        }
-    }
-}
-
-void uct_ha_tx_rejected(struct uct_ha_conn *conn)
-{
-    struct ha_event event = { .kind = HA_EV_PEER_LOST, .value = conn->fatal };
-
-    if (conn->rejected.raw != 0) {
+    if (flow->tx.rejected.raw != 0) {
         ucs_error("ha_rc: operation rejected: %s (vendor 0x%x); check addresses, lengths and "
-                  "remote keys", ha_wc_raw_name(conn->rejected.raw), conn->rejected.vendor);
-        conn->rejected.raw = 0;
+                  "remote keys", ha_wc_raw_name(flow->tx.rejected.raw), flow->tx.rejected.vendor);
+        flow->tx.rejected.raw = 0;
     }
-    if (conn->fatal != HA_FAIL_NONE) {
-        conn->fatal   = HA_FAIL_NONE;
-        conn->tx_slot = HA_NO_SLOT;
-        uct_ha_ctl_event(conn, &event);
+    if (flow->tx.fatal != HA_FAIL_NONE) {
+        flow->tx.fatal   = HA_FAIL_NONE;
+        flow->tx_slot = HA_NO_SLOT;
+        uct_ha_fact(flow->road.conn, &event);
     }
 }
 
 /* The memory cannot be made known to the rail that has to carry on. */
-static void reject_unregistered(struct uct_ha_conn *conn, int slot, int error)
+static void reject_unregistered(struct uct_ha_flow *flow, int slot, int error)
 {
-    if (conn->ep == NULL && conn->txops[conn->log.post & conn->log.mask].op == HA_READ) {
-        ha_log_reject(&conn->log, conn->log.post); /* who wanted to read has gone */
-        uct_ha_ctl_attention(conn);
+    if (flow->ep == NULL && uct_ha_txlog_op(&flow->tx, flow->tx.log.post)->op == HA_READ) {
+        ha_log_reject(&flow->tx.log, flow->tx.log.post); /* who wanted to read has gone */
+        uct_ha_attention(flow->road.conn);
         return;
     }
     ucs_error("ha_rc: memory of an operation cannot be registered on rail %s: %s; it fails "
               "(check the locked-memory limit, ulimit -l)",
-              ha_rail_name(conn->iface->rail[slot]), strerror(-error));
-    uct_ha_tx_reject(conn, conn->log.post);
-    uct_ha_tx_rejected(conn);
-    ha_log_next_wait(&conn->log);
-    uct_ha_ctl_attention(conn); /* progress ends it: no completion will come */
+              ha_rail_name(flow->road.lanes->rail[slot]), strerror(-error));
+    uct_ha_txlog_reject(&flow->tx, flow->tx.log.post);
+    uct_ha_tx_rejected(flow);
+    ha_log_next_wait(&flow->tx.log);
+    uct_ha_attention(flow->road.conn); /* progress ends it: no completion will come */
 }
 
 /* Fences are kept here, not by IBV_SEND_FENCE: Soft-RoCE may forget a request with
  * that flag for ever after a retransmission. Does the next operation have one before it
  * that still waits for its data? (Messages and writes are ordered anyway.) */
-static int reads_before(const struct uct_ha_conn *conn)
+static int reads_before(const struct uct_ha_flow *flow)
 {
-    uint32_t ahead = conn->txops[conn->log.post & conn->log.mask].behind - conn->log.head;
+    uint32_t ahead = uct_ha_txlog_op(&flow->tx, flow->tx.log.post)->behind - flow->tx.log.head;
 
-    return ahead - 1u < conn->log.post - conn->log.head;
+    return ahead - 1u < flow->tx.log.post - flow->tx.log.head;
 }
 
-ucs_status_t uct_ha_tx_post(struct uct_ha_conn *conn)
+ucs_status_t uct_ha_tx_post(struct uct_ha_flow *flow)
 {
-    int                 slot = conn->tx_slot;
-    struct uct_ha_lane *lane = conn->lane[slot];
-    const struct ha_op *op   = ha_log_op(&conn->log, conn->log.post);
+    int                 slot = flow->tx_slot;
+    struct uct_ha_lane *lane = flow->road.lane[slot];
+    const struct ha_op *op   = ha_log_op(&flow->tx.log, flow->tx.log.post);
     int                 status, late = -ENXIO;
 
-    if (ucs_unlikely((op->flags & HA_OP_FLAG_FENCE) && reads_before(conn))) {
+    if (ucs_unlikely((op->flags & HA_OP_FLAG_FENCE) && reads_before(flow))) {
         return UCS_ERR_NO_RESOURCE;
     }
-    if (ucs_unlikely(!uct_ha_room_for_send(conn->iface, slot))) {
+    if (ucs_unlikely(!uct_ha_room_for_send(lane->room))) {
         return UCS_ERR_NO_RESOURCE; /* completions have to be polled first */
     }
-    if (ucs_unlikely(!ha_log_psn_room(&conn->log, slot, ha_log_npsn(op, lane->log_mtu)))) {
+    if (ucs_unlikely(!ha_log_psn_room(&flow->tx.log, slot, ha_log_npsn(op, lane->log_mtu)))) {
         return UCS_ERR_NO_RESOURCE;
     }
-    status = post_on_lane(conn, lane, &conn->txops[conn->log.post & conn->log.mask]);
+    status = post_on_lane(flow, lane, uct_ha_txlog_op(&flow->tx, flow->tx.log.post));
     if (ucs_unlikely(status == -ENXIO)) {
-        late   = uct_ha_late(conn, slot);
+        late   = uct_ha_late(flow, slot);
         status = late != 0 ? -ENXIO :
-                 post_on_lane(conn, lane, &conn->txops[conn->log.post & conn->log.mask]);
+                 post_on_lane(flow, lane, uct_ha_txlog_op(&flow->tx, flow->tx.log.post));
     }
     if (ucs_likely(status == 0)) {
-        ha_log_post(&conn->log, slot, lane->log_mtu);
-        uct_ha_room_sent(lane);
+        ha_log_post(&flow->tx.log, slot, lane->log_mtu);
+        uct_ha_lane_sent(lane);
         return UCS_OK;
     }
     if (status == -ENXIO) {
-        reject_unregistered(conn, slot, late);
+        reject_unregistered(flow, slot, late);
         return UCS_OK;
     }
     if (status != -ENOMEM && status != -EAGAIN) {
-        conn->tx_slot = HA_NO_SLOT;
-        uct_ha_ctl_lane_down(lane, HA_CAUSE_COMPLETION);
+        flow->tx_slot = HA_NO_SLOT;
+        uct_ha_fact_lane_down(lane, HA_CAUSE_COMPLETION);
     }
     return UCS_ERR_NO_RESOURCE;
 }
 
-void uct_ha_tx_backlog(struct uct_ha_conn *conn)
+void uct_ha_tx_backlog(struct uct_ha_flow *flow)
 {
-    if (!conn->backlogged) {
-        conn->backlogged = 1;
-        ucs_list_add_tail(&conn->iface->backlog, &conn->backlog_link);
+    if (!flow->backlogged) {
+        flow->backlogged = 1;
+        ucs_list_add_tail(&flow->flows->backlog, &flow->backlog_link);
     }
 }
 
-unsigned uct_ha_tx_resume(struct uct_ha_conn *conn)
+void uct_ha_tx_post_waiting(struct uct_ha_flow *flow)
 {
-    unsigned posted = 0;
-
-    if (conn->credit_due) {
-        uct_ha_tx_credit(conn);
+    while (flow->tx_slot != HA_NO_SLOT && ha_log_next_wait(&flow->tx.log) != flow->tx.log.tail &&
+           uct_ha_tx_post(flow) == UCS_OK) {
     }
-    uct_ha_amo_resume(conn);
-    while (conn->tx_slot != HA_NO_SLOT &&
-           ha_log_next_wait(&conn->log) != conn->log.tail) {
-        if (uct_ha_tx_post(conn) != UCS_OK) {
-            break;
-        }
-        posted++;
-    }
-    if (ha_log_no_backlog(&conn->log) && !conn->credit_due && !uct_ha_amo_owes(conn) &&
-        conn->backlogged) {
-        conn->backlogged = 0;
-        ucs_list_del(&conn->backlog_link);
-    }
-    return posted;
 }
 
 /* A message that grants credits is in the log and not posted: when it is, it
  * tells the total of that moment. */
-static int credit_waits(const struct uct_ha_conn *conn)
+static int credit_waits(const struct uct_ha_flow *flow)
 {
-    uint32_t index = conn->credit_index;
+    uint32_t index = flow->credit_index;
 
-    return index - conn->log.head < ha_log_used(&conn->log) &&
-           conn->txops[index & conn->log.mask].imm == UCT_HA_IMM_CREDIT_ONLY &&
-           ha_log_op(&conn->log, index)->state == HA_OP_WAIT;
+    return index - flow->tx.log.head < ha_log_used(&flow->tx.log) &&
+           uct_ha_txlog_op(&flow->tx, index)->imm == UCT_HA_IMM_CREDIT_ONLY &&
+           ha_log_op(&flow->tx.log, index)->state == HA_OP_WAIT;
 }
 
-void uct_ha_tx_credit(struct uct_ha_conn *conn)
+void uct_ha_tx_credit(struct uct_ha_flow *flow)
 {
     struct uct_ha_txop *txop;
 
-    conn->credit_due = 0;
-    if (conn->dead || conn->rx_told == conn->rx_consumed || credit_waits(conn)) {
+    flow->credit_due = 0;
+    if (flow->tx.dead || flow->rx_told == flow->rx_consumed || credit_waits(flow)) {
         return; /* some message has told it meanwhile, or will */
     }
-    if (ha_log_room(&conn->log) == 0) {
-        conn->credit_due = 1;
-        uct_ha_tx_backlog(conn);
+    if (ha_log_room(&flow->tx.log) == 0) {
+        flow->credit_due = 1;
+        uct_ha_tx_backlog(flow);
         return;
     }
-    conn->credit_index = conn->log.tail;
-    txop         = uct_ha_tx_append(conn, HA_OP_SEND, HA_SEND_IMM, 0);
+    flow->credit_index = flow->tx.log.tail;
+    txop         = uct_ha_tx_append(flow, HA_OP_SEND, HA_SEND_IMM, 0);
     txop->imm    = UCT_HA_IMM_CREDIT_ONLY;
     txop->pieces = 0;
-    uct_ha_tx_commit(conn);
+    uct_ha_tx_commit(flow);
 }
 
-static ucs_status_t result_status(const struct uct_ha_conn *conn, enum ha_op_result result)
+static ucs_status_t result_status(const struct uct_ha_flow *flow, enum ha_op_result result)
 {
     switch (result) {
     case HA_RESULT_OK:
     case HA_RESULT_PROVEN:
         return UCS_OK;
     case HA_RESULT_CANCELED:
-        return conn->status;
+        return flow->status;
     case HA_RESULT_REJECTED:
     default:
         return UCS_ERR_IO_ERROR;
@@ -325,9 +256,9 @@ static ucs_status_t result_status(const struct uct_ha_conn *conn, enum ha_op_res
 
 /* The slot in the ring may be used again by what the callbacks do: everything
  * needed is taken out first. */
-static void complete(struct uct_ha_conn *conn, uint32_t index, ucs_status_t status)
+static void complete(struct uct_ha_flow *flow, uint32_t index, ucs_status_t status)
 {
-    struct uct_ha_txop *txop       = &conn->txops[index & conn->log.mask];
+    struct uct_ha_txop *txop       = uct_ha_txlog_op(&flow->tx, index);
     uct_completion_t   *comp       = txop->comp;
     struct uct_ha_desc *desc       = txop->desc;
     uct_unpack_callback_t unpack   = txop->unpack;
@@ -335,51 +266,52 @@ static void complete(struct uct_ha_conn *conn, uint32_t index, ucs_status_t stat
     uint32_t            length     = txop->length;
     int                 stained    = txop->flags & UCT_HA_TXOP_STAINED;
 
-    conn->iface->outstanding--;
+    flow->flows->outstanding--;
     if (unpack != NULL && status == UCS_OK) {
         unpack(unpack_arg, desc->data, length);
     }
     if (desc != NULL && !stained) {
-        uct_ha_desc_free(conn->iface, desc); /* else it stays with its chunk, unused */
+        uct_ha_desc_free(uct_ha_flow_pool(flow), desc); /* else it stays with its chunk, unused */
     }
     if (comp != NULL) {
         uct_ha_completion_invoke(comp, status);
     }
 }
 
-void uct_ha_tx_complete_flushes(struct uct_ha_conn *conn)
+void uct_ha_tx_complete_flushes(struct uct_ha_flow *flow)
 {
     struct uct_ha_flush *flush;
     uct_completion_t    *comp;
 
-    while (!ucs_list_is_empty(&conn->flushes)) {
-        flush = ucs_list_head(&conn->flushes, struct uct_ha_flush, list);
-        if ((int32_t)(conn->log.head - flush->index) < 0 || (int32_t)(uct_ha_amo_done(conn) - flush->amo) < 0 ||
-            uct_ha_conn_ends(conn)) {
+    while (!ucs_list_is_empty(&flow->flushes)) {
+        flush = ucs_list_head(&flow->flushes, struct uct_ha_flush, list);
+        if ((int32_t)(flow->tx.log.head - flush->index) < 0 ||
+            (int32_t)(flow->amo_done - flush->amo) < 0 ||
+            uct_ha_flow_ends(flow)) {
             break;
         }
         ucs_list_del(&flush->list);
         comp = flush->comp;
         free(flush);
-        uct_ha_completion_invoke(comp, conn->dead ? conn->status : UCS_OK);
+        uct_ha_completion_invoke(comp, flow->tx.dead ? flow->status : UCS_OK);
     }
 }
 
-void uct_ha_tx_retire(struct uct_ha_conn *conn)
+void uct_ha_tx_retire(struct uct_ha_flow *flow)
 {
     enum ha_op_result result;
     uint32_t          index;
     int               retired = 0;
 
-    while (ha_log_retire(&conn->log, &index, &result)) {
-        complete(conn, index, result_status(conn, result));
+    while (ha_log_retire(&flow->tx.log, &index, &result)) {
+        complete(flow, index, result_status(flow, result));
         retired = 1;
     }
-    if (ucs_unlikely(!ucs_list_is_empty(&conn->flushes))) {
-        uct_ha_tx_complete_flushes(conn);
+    if (ucs_unlikely(!ucs_list_is_empty(&flow->flushes))) {
+        uct_ha_tx_complete_flushes(flow);
     }
-    if (ucs_unlikely(retired && conn->ep == NULL && ha_log_used(&conn->log) == 0)) {
-        uct_ha_ctl_attention(conn); /* nothing holds it open any more */
+    if (ucs_unlikely(retired && flow->ep == NULL && ha_log_used(&flow->tx.log) == 0)) {
+        uct_ha_attention(flow->road.conn); /* nothing holds it open any more */
     }
 }
 
@@ -387,17 +319,11 @@ void uct_ha_tx_retire(struct uct_ha_conn *conn)
  * a lane; but one at which every lane dies, while its rail is well, is at fault itself. */
 static int kills_lanes(struct uct_ha_lane *lane, uint32_t index)
 {
-    struct uct_ha_conn *conn = lane->conn;
-    struct uct_ha_ctl  *ctl  = &conn->iface->ctl;
-    int                 kills;
+    struct uct_ha_flow *flow = uct_ha_flow_of(lane->road);
 
-    conn->kills  = conn->kills > 0 && conn->killer == index ? conn->kills + 1 : 1;
-    conn->killer = index;
-    pthread_mutex_lock(&ctl->lock);
-    kills = conn->kills >= KILLS_MAX &&
-            (ctl->heartbeat == 0 || uct_ha_peer_rail_answers(conn->peer, lane->slot, uct_ha_now()));
-    pthread_mutex_unlock(&ctl->lock);
-    return kills;
+    flow->kills  = flow->kills > 0 && flow->killer == index ? flow->kills + 1 : 1;
+    flow->killer = index;
+    return flow->kills >= KILLS_MAX && uct_ha_fact_rail_is_well(lane);
 }
 
 static enum ha_cause cause_of(const struct ha_wc *wc)
@@ -411,7 +337,7 @@ static enum ha_cause cause_of(const struct ha_wc *wc)
  * lost as well, may have been heard of first: the operation is at fault all the same. */
 static void send_failed(struct uct_ha_lane *lane, const struct ha_wc *wc)
 {
-    struct uct_ha_conn *conn   = lane->conn;
+    struct uct_ha_flow *flow   = uct_ha_flow_of(lane->road);
     int                 faulty = wc->status == HA_WC_PROGRAM ||
                                  (wc->status == HA_WC_OP_FAILED &&
                                   kills_lanes(lane, (uint32_t)wc->wr_id));
@@ -426,71 +352,27 @@ static void send_failed(struct uct_ha_lane *lane, const struct ha_wc *wc)
         return;
     }
     ucs_debug("ha_rc: %s lane %u.%u: send completion %s (vendor 0x%x)",
-              ha_rail_name(conn->iface->rail[lane->slot]), lane->slot, lane->gen,
+              ha_rail_name(flow->road.lanes->rail[lane->slot]), lane->slot, lane->gen,
               ha_wc_raw_name(wc->raw), wc->vendor);
-    uct_ha_ctl_lane_down(lane, faulty ? HA_CAUSE_PROGRAM : cause_of(wc));
+    uct_ha_fact_lane_down(lane, faulty ? HA_CAUSE_PROGRAM : cause_of(wc));
 }
 
 void uct_ha_tx_completion(struct uct_ha_lane *lane, const struct ha_wc *wc)
 {
-    struct uct_ha_conn *conn = lane->conn;
+    struct uct_ha_flow *flow = uct_ha_flow_of(lane->road);
 
     if (ucs_unlikely(wc->status != HA_WC_OK)) {
         send_failed(lane, wc);
         return;
     }
-    ha_log_success(&conn->log, (uint32_t)wc->wr_id, lane->slot, lane->gen);
-    uct_ha_tx_retire(conn);
+    ha_log_success(&flow->tx.log, (uint32_t)wc->wr_id, lane->slot, lane->gen);
+    uct_ha_tx_retire(flow);
 }
 
-void uct_ha_tx_report(struct uct_ha_conn *conn)
+ucs_status_t uct_ha_tx_refuse(struct uct_ha_flow *flow)
 {
-    if (conn->reported || conn->ep == NULL || conn->canceled) {
-        return;
+    if (!flow->reported) {
+        uct_ha_attention_todo(flow->road.conn, UCT_HA_TODO_REPORT);
     }
-    conn->reported = 1;
-    UCT_HA_STATS_ADD(ep_errors, 1);
-    uct_iface_handle_ep_err(&conn->iface->super.super, &conn->ep->super.super, conn->status);
-}
-
-ucs_status_t uct_ha_tx_refuse(struct uct_ha_conn *conn)
-{
-    if (!conn->reported) {
-        pthread_mutex_lock(&conn->iface->ctl.lock);
-        conn->todo |= UCT_HA_TODO_REPORT;
-        uct_ha_ctl_attention_locked(conn);
-        pthread_mutex_unlock(&conn->iface->ctl.lock);
-    }
-    return conn->status;
-}
-
-void uct_ha_tx_fail(struct uct_ha_conn *conn)
-{
-    int owed = ha_log_used(&conn->log) > 0 || !ucs_list_is_empty(&conn->flushes) ||
-               uct_ha_amo_outstanding(conn) > 0 ||
-               !ucs_list_is_empty(&conn->pending);
-
-    __atomic_store_n(&conn->dead, 1, __ATOMIC_RELAXED);
-    conn->tx_slot = HA_NO_SLOT;
-    uct_ha_lost_stain(conn, 0);
-    uct_ha_lost_stain(conn, 1);
-    ha_log_cancel(&conn->log);
-    uct_ha_amo_cancel(conn);
-    uct_ha_tx_retire(conn);
-    /* A peer that has taken its leave while nothing is under way is simply
-     * done. The next operation, if there is one, will tell. */
-    if (owed || !__atomic_load_n(&conn->peer->bye_rx, __ATOMIC_RELAXED)) {
-        uct_ha_tx_report(conn);
-    }
-    if (conn->ep == NULL) {
-        uct_ha_ctl_attention(conn); /* nobody will close it */
-    }
-}
-
-void uct_ha_tx_queue_pending(struct uct_ha_conn *conn)
-{
-    if (!conn->pending_queued && !ucs_list_is_empty(&conn->pending)) {
-        conn->pending_queued = 1;
-        ucs_list_add_tail(&conn->iface->pending, &conn->pending_link);
-    }
+    return flow->status;
 }

@@ -5,41 +5,46 @@
 /* Buffers of an interface, registered on both rails in chunks: what is sent from
  * copies, and what messages are received in. Owned by progress: no lock. */
 
-#include "uct/iface.h"
+#include "abi/uct_ha_abi.h"
+#include "mem/duo.h"
 
-/* A buffer of config.seg_size bytes, or NULL when memory is short. */
-struct uct_ha_desc *uct_ha_desc_alloc_slow(struct uct_ha_iface *iface);
+struct uct_ha_desc {
+    struct uct_ha_desc *next; /* while free */
+    struct uct_ha_mem  *mem;
+    uint8_t             data[] __attribute__((aligned(64)));
+};
 
-static inline struct uct_ha_desc *uct_ha_desc_alloc(struct uct_ha_iface *iface)
+struct uct_ha_desc_pool {
+    const struct uct_ha_duo *duo;      /* where they are registered */
+    size_t                   seg_size; /* bytes of each */
+    struct uct_ha_desc      *free;
+    struct uct_ha_desc      *returned; /* atomic; by the job thread */
+    struct uct_ha_chunk     *chunks;
+};
+
+/* A buffer of seg_size bytes, or NULL when memory is short. */
+struct uct_ha_desc *uct_ha_desc_alloc_slow(struct uct_ha_desc_pool *pool);
+
+static inline struct uct_ha_desc *uct_ha_desc_alloc(struct uct_ha_desc_pool *pool)
 {
-    struct uct_ha_desc *desc = iface->free_desc;
+    struct uct_ha_desc *desc = pool->free;
 
     if (ucs_unlikely(desc == NULL)) {
-        return uct_ha_desc_alloc_slow(iface);
+        return uct_ha_desc_alloc_slow(pool);
     }
-    iface->free_desc = desc->next;
+    pool->free = desc->next;
     return desc;
 }
 
-static inline void uct_ha_desc_free(struct uct_ha_iface *iface, struct uct_ha_desc *desc)
+static inline void uct_ha_desc_free(struct uct_ha_desc_pool *pool, struct uct_ha_desc *desc)
 {
-    desc->next       = iface->free_desc;
-    iface->free_desc = desc;
-}
-
-/* The operation sends `length` bytes of the buffer, or receives them there, and
- * holds it until its end. */
-static inline void uct_ha_desc_use(const struct uct_ha_iface *iface, struct uct_ha_txop *txop,
-                                   struct uct_ha_desc *desc, size_t length)
-{
-    txop->desc   = desc;
-    txop->pieces = 1;
-    uct_ha_piece_set(&txop->piece[0], desc->data, length, desc->mem, iface->rail_no);
+    desc->next = pool->free;
+    pool->free = desc;
 }
 
 /* From another thread than progress; uct_ha_desc_alloc_slow() finds it. */
-void uct_ha_desc_return(struct uct_ha_iface *iface, struct uct_ha_desc *desc);
+void uct_ha_desc_return(struct uct_ha_desc_pool *pool, struct uct_ha_desc *desc);
 
-void uct_ha_desc_cleanup(struct uct_ha_iface *iface);
+void uct_ha_desc_cleanup(struct uct_ha_desc_pool *pool);
 
 #endif

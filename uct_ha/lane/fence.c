@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lane/fence.h"
 
-#include "ctl/ctl.h"
-#include "lane/proof.h"
+#include "base/now.h"
 
 #include <string.h>
 
@@ -11,32 +10,20 @@
 
 static void take_refusal(struct uct_ha_lane *lane, int status)
 {
-    if (++lane->fence_fails == UCT_HA_FENCE_TRIES && lane->conn != NULL) {
+    if (++lane->fence_fails == UCT_HA_FENCE_TRIES && lane->road != NULL) {
         ucs_warn("ha_rc: %s does not stop queue pair 0x%x: %s; what it has executed cannot be proved",
-                  ha_rail_name(lane->iface->rail[lane->slot]), ha_rc_qpn(lane->rc),
+                  ha_rail_name(lane->lanes->rail[lane->slot]), ha_rc_qpn(lane->rc),
                   strerror(-status));
     }
-}
-
-/* It can drain and be settled now. */
-static void tell(struct uct_ha_lane *lane)
-{
-    struct uct_ha_conn *conn = lane->conn;
-
-    if (__atomic_load_n(&lane->flushed, __ATOMIC_ACQUIRE)) {
-        uct_ha_ctl_settle_locked(lane, HA_CTX_ASYNC); /* progress has seen that, too early */
-    }
-    uct_ha_ctl_attention_locked(conn);
-    uct_ha_ctl_flush_locked(lane->iface);
 }
 
 static void fence_run(struct uct_ha_job *job)
 {
     struct uct_ha_lane  *lane  = ucs_container_of(job, struct uct_ha_lane, job);
-    struct uct_ha_iface *iface = lane->iface;
+    struct uct_ha_lanes *lanes = lane->lanes;
     int                  status = ha_rc_fence(lane->rc);
 
-    pthread_mutex_lock(&iface->ctl.lock);
+    pthread_mutex_lock(&lanes->wake.lock);
     lane->fencing  = 0;
     lane->fence_at = uct_ha_now();
     if (status == 0) {
@@ -44,12 +31,12 @@ static void fence_run(struct uct_ha_job *job)
     } else if (lane->fence_fails < UCT_HA_FENCE_TRIES) {
         take_refusal(lane, status);
     }
-    if (lane->conn == NULL) {
+    if (lane->road == NULL) {
         lane->park_until = ucs_max(lane->park_until, lane->fence_at + FLUSH_NS);
-    } else if (!iface->ctl.leaving) { /* else nothing new is begun */
-        tell(lane);
+    } else if (!lanes->leaving) { /* else nothing new is begun */
+        lanes->stopped(lane);
     }
-    pthread_mutex_unlock(&iface->ctl.lock);
+    pthread_mutex_unlock(&lanes->wake.lock);
 }
 
 void uct_ha_fence_begin_locked(struct uct_ha_lane *lane)
@@ -62,9 +49,9 @@ void uct_ha_fence_begin_locked(struct uct_ha_lane *lane)
     }
     __atomic_store_n(&lane->fenced, 1, __ATOMIC_RELAXED);
     lane->fencing   = 1;
-    lane->job.owner = lane->iface;
+    lane->job.owner = lane->lanes;
     lane->job.run   = fence_run;
-    uct_ha_job_post(UCT_HA_JOB_FENCE, lane->iface->rail_no[lane->slot], &lane->job);
+    uct_ha_job_post(UCT_HA_JOB_FENCE, lane->lanes->rail_no[lane->slot], &lane->job);
 }
 
 static void forget(struct uct_ha_job *job)
@@ -72,7 +59,7 @@ static void forget(struct uct_ha_job *job)
     ucs_container_of(job, struct uct_ha_lane, job)->fencing = 0;
 }
 
-void uct_ha_fence_cancel(struct uct_ha_iface *iface)
+void uct_ha_fence_cancel(struct uct_ha_lanes *lanes)
 {
-    uct_ha_job_cancel(UCT_HA_JOB_FENCE, iface, forget);
+    uct_ha_job_cancel(UCT_HA_JOB_FENCE, lanes, forget);
 }

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lane/ledger.h"
 
+#include "core/ha_psn.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
 #define LINE 64 /* a cache line of its own */
 
-int uct_ha_ledger_init(struct uct_ha_conn *conn, int slot)
+int uct_ha_ledger_init(struct uct_ha_road *road, int slot)
 {
-    struct uct_ha_ledger *ledger = &conn->ledger[slot];
+    struct uct_ha_ledger *ledger = &road->ledger[slot];
     void                 *word;
     int                   status;
 
@@ -18,7 +20,7 @@ int uct_ha_ledger_init(struct uct_ha_conn *conn, int slot)
     if (posix_memalign(&word, LINE, LINE) != 0) {
         return -ENOMEM;
     }
-    status = ha_mr_reg(conn->iface->rail[slot], word, LINE, HA_ACCESS_REMOTE_PUT, &ledger->mr);
+    status = ha_mr_reg(road->lanes->rail[slot], word, LINE, HA_ACCESS_REMOTE_PUT, &ledger->mr);
     if (status != 0) {
         free(word);
         return status;
@@ -27,9 +29,9 @@ int uct_ha_ledger_init(struct uct_ha_conn *conn, int slot)
     return 0;
 }
 
-void uct_ha_ledger_cleanup(struct uct_ha_conn *conn, int slot)
+void uct_ha_ledger_cleanup(struct uct_ha_road *road, int slot)
 {
-    struct uct_ha_ledger *ledger = &conn->ledger[slot];
+    struct uct_ha_ledger *ledger = &road->ledger[slot];
 
     if (ledger->word != NULL) {
         ha_mr_dereg(ledger->mr);
@@ -45,12 +47,12 @@ static uint64_t mark(const struct uct_ha_lane *lane, uint32_t number)
 
 void uct_ha_ledger_begin(struct uct_ha_lane *lane, uint32_t number)
 {
-    __atomic_store_n(lane->conn->ledger[lane->slot].word, mark(lane, number), __ATOMIC_SEQ_CST);
+    __atomic_store_n(lane->road->ledger[lane->slot].word, mark(lane, number), __ATOMIC_SEQ_CST);
 }
 
 int uct_ha_ledger_read(const struct uct_ha_lane *lane, uint32_t *number)
 {
-    uint64_t word = __atomic_load_n(lane->conn->ledger[lane->slot].word, __ATOMIC_SEQ_CST);
+    uint64_t word = __atomic_load_n(lane->road->ledger[lane->slot].word, __ATOMIC_SEQ_CST);
 
     *number = (uint32_t)word & HA_PSN_MASK;
     return word == mark(lane, (uint32_t)word) ? 0 : -EPROTO;

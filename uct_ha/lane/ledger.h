@@ -10,13 +10,13 @@
  * peer begins with; the generation is part of it.
  */
 
-#include "uct/iface.h"
+#include "lane/road.h"
 
 #define UCT_HA_LEDGER_MARK 8u /* bytes, sent inline */
 
 /* Our word of a slot: made once. 0 or a negative errno value. */
-int  uct_ha_ledger_init(struct uct_ha_conn *conn, int slot);
-void uct_ha_ledger_cleanup(struct uct_ha_conn *conn, int slot);
+int  uct_ha_ledger_init(struct uct_ha_road *road, int slot);
+void uct_ha_ledger_cleanup(struct uct_ha_road *road, int slot);
 
 /* Before the lane can receive: the peer's first number is known now. */
 void uct_ha_ledger_begin(struct uct_ha_lane *lane, uint32_t number);

@@ -1,28 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lane/ring.h"
 
-#include "lane/desc.h"
-#include "lane/room.h"
 #include "base/stats.h"
-#include "data/tx.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #define GRANTS_TO_GROW 4 /* half windows that were filled before it is doubled */
 
-static int64_t bytes(const struct uct_ha_iface *iface, uint32_t buffers)
+static int64_t bytes(const struct uct_ha_lanes *lanes, uint32_t buffers)
 {
-    return (int64_t)(buffers * iface->config.seg_size);
+    return (int64_t)(buffers * lanes->pool.seg_size);
 }
 
 /* A ring has `count` buffers, all of them on the slot's rail. */
-static int extend(struct uct_ha_conn *conn, int slot, uint32_t count)
+static int extend(struct uct_ha_road *road, int slot, uint32_t count)
 {
-    struct uct_ha_iface   *iface = conn->iface;
-    struct uct_ha_rx_ring *ring  = &conn->rx[slot];
-    struct uct_ha_desc   **buffers;
-    struct uct_ha_desc    *desc;
+    struct uct_ha_lanes *lanes = road->lanes;
+    struct uct_ha_ring  *ring  = &road->ring[slot];
+    struct uct_ha_desc **buffers;
+    struct uct_ha_desc  *desc;
 
     if (ring->count >= count) {
         return 0;
@@ -33,28 +30,28 @@ static int extend(struct uct_ha_conn *conn, int slot, uint32_t count)
     }
     ring->buffers = buffers;
     while (ring->count < count) {
-        desc = uct_ha_desc_alloc(iface);
+        desc = uct_ha_desc_alloc(&lanes->pool);
         if (desc == NULL) {
             return -ENOMEM;
         }
-        if (!uct_ha_reg_is_on(desc->mem, iface->rail_no[slot])) {
-            uct_ha_desc_free(iface, desc); /* the standby refused it */
+        if (!uct_ha_reg_is_on(desc->mem, lanes->rail_no[slot])) {
+            uct_ha_desc_free(&lanes->pool, desc); /* the standby refused it */
             return -ENOMEM;
         }
         ring->buffers[ring->count++] = desc;
-        UCT_HA_STATS_ADD(rx_bytes, bytes(iface, 1));
+        UCT_HA_STATS_ADD(rx_bytes, bytes(lanes, 1));
     }
     return 0;
 }
 
-int uct_ha_ring_fill(struct uct_ha_conn *conn, int slot)
+int uct_ha_ring_fill(struct uct_ha_road *road, int slot)
 {
-    return extend(conn, slot, conn->rx_window + UCT_HA_RX_RESERVE);
+    return extend(road, slot, road->rx_window + UCT_HA_RX_RESERVE);
 }
 
 int uct_ha_ring_post(struct uct_ha_lane *lane)
 {
-    uint32_t count  = lane->conn->rx[lane->slot].count;
+    uint32_t count  = lane->road->ring[lane->slot].count;
     int      status = 0;
 
     while (status == 0 && lane->receives < count) {
@@ -66,20 +63,20 @@ int uct_ha_ring_post(struct uct_ha_lane *lane)
 
 /* ---- the window ------------------------------------------------------------- */
 
-static int extend_lane(struct uct_ha_conn *conn, int slot, uint32_t count)
+static int extend_lane(struct uct_ha_road *road, int slot, uint32_t count)
 {
-    struct uct_ha_lane *lane = conn->lane[slot];
+    struct uct_ha_lane *lane = road->lane[slot];
 
-    if (conn->rx[slot].count == 0) {
+    if (road->ring[slot].count == 0) {
         return 0; /* there was no lane yet */
     }
-    if (extend(conn, slot, count) != 0) {
+    if (extend(road, slot, count) != 0) {
         return -ENOMEM;
     }
     if (lane == NULL || uct_ha_lane_is_fenced(lane) || lane->receives >= count) {
         return 0; /* the next generation gets all of the ring */
     }
-    if (uct_ha_room_add_receives(conn->iface, slot, count - lane->receives) != 0) {
+    if (uct_ha_room_add_receives(&road->lanes->room[slot], count - lane->receives) != 0) {
         return -ENOSPC;
     }
     if (uct_ha_ring_post(lane) != 0) {
@@ -90,52 +87,52 @@ static int extend_lane(struct uct_ha_conn *conn, int slot, uint32_t count)
 }
 
 /* Both lanes, so that a failover finds as many receives as the peer may send. */
-static void larger_window(struct uct_ha_conn *conn)
+static unsigned larger_window(struct uct_ha_road *road)
 {
-    struct uct_ha_iface *iface  = conn->iface;
-    unsigned             window = ucs_min(2u * conn->rx_window, iface->rx_window_max);
-    unsigned             more   = window - conn->rx_window;
-    size_t               cost   = (size_t)bytes(iface, more) * (size_t)conn->pair.slots;
+    struct uct_ha_lanes *lanes  = road->lanes;
+    unsigned             window = ucs_min(2u * road->rx_window, lanes->rx_window_max);
+    unsigned             more   = window - road->rx_window;
+    size_t               cost   = (size_t)bytes(lanes, more) * (size_t)road->slots;
 
-    if (more == 0 || iface->rx_grown + cost > iface->config.rx_mem) {
-        return;
+    if (more == 0 || lanes->rx_grown + cost > lanes->config->rx_mem) {
+        return 0;
     }
-    for (int s = 0; s < conn->pair.slots; s++) {
-        if (extend_lane(conn, s, window + UCT_HA_RX_RESERVE) != 0) {
-            return;
+    for (int s = 0; s < road->slots; s++) {
+        if (extend_lane(road, s, window + UCT_HA_RX_RESERVE) != 0) {
+            return 0;
         }
     }
-    iface->rx_grown  += cost;
-    conn->rx_grown   += cost;
-    conn->rx_window   = (uint16_t)window;
-    conn->rx_consumed = (uint16_t)(conn->rx_consumed + more);
+    lanes->rx_grown += cost;
+    road->rx_grown  += cost;
+    road->rx_window  = (uint16_t)window;
+    return more;
 }
 
-void uct_ha_ring_grant(struct uct_ha_conn *conn)
+unsigned uct_ha_ring_grow(struct uct_ha_road *road)
 {
-    if (++conn->rx_grants >= GRANTS_TO_GROW) {
-        conn->rx_grants = 0;
-        larger_window(conn);
+    if (++road->rx_grants < GRANTS_TO_GROW) {
+        return 0;
     }
-    uct_ha_tx_credit(conn);
+    road->rx_grants = 0;
+    return larger_window(road);
 }
 
 /* ---- the end ------------------------------------------------------------------ */
 
-void uct_ha_ring_leave(struct uct_ha_conn *conn, int slot, struct uct_ha_lane *lane)
+void uct_ha_ring_leave(struct uct_ha_road *road, int slot, struct uct_ha_lane *lane)
 {
-    struct uct_ha_rx_ring *ring = &conn->rx[slot];
+    struct uct_ha_ring *ring = &road->ring[slot];
 
-    if (lane != NULL && lane->ring.buffers != NULL) {
+    if (lane != NULL && lane->left.buffers != NULL) {
         return; /* it has them already */
     }
     if (lane != NULL) {
-        lane->ring = *ring;
+        lane->left = *ring;
     } else {
         for (uint32_t i = 0; i < ring->count; i++) {
-            uct_ha_desc_free(conn->iface, ring->buffers[i]);
+            uct_ha_desc_free(&road->lanes->pool, ring->buffers[i]);
         }
-        UCT_HA_STATS_ADD(rx_bytes, -bytes(conn->iface, ring->count));
+        UCT_HA_STATS_ADD(rx_bytes, -bytes(road->lanes, ring->count));
         free(ring->buffers);
     }
     ring->count   = 0;
@@ -144,12 +141,12 @@ void uct_ha_ring_leave(struct uct_ha_conn *conn, int slot, struct uct_ha_lane *l
 
 void uct_ha_ring_return(struct uct_ha_lane *lane)
 {
-    struct uct_ha_rx_ring *ring = &lane->ring;
+    struct uct_ha_ring *ring = &lane->left;
 
     for (uint32_t i = 0; i < ring->count; i++) {
-        uct_ha_desc_return(lane->iface, ring->buffers[i]);
+        uct_ha_desc_return(&lane->lanes->pool, ring->buffers[i]);
     }
-    UCT_HA_STATS_ADD(rx_bytes, -bytes(lane->iface, ring->count));
+    UCT_HA_STATS_ADD(rx_bytes, -bytes(lane->lanes, ring->count));
     free(ring->buffers);
     ring->count   = 0;
     ring->buffers = NULL;

@@ -16,10 +16,10 @@
  * Progress only.
  */
 
-#include "uct/iface.h"
+#include "lane/road.h"
 
 /* Buffers for the present window; before the first lane of a slot. 0 or -ENOMEM. */
-int  uct_ha_ring_fill(struct uct_ha_conn *conn, int slot);
+int  uct_ha_ring_fill(struct uct_ha_road *road, int slot);
 
 /* Post what a lane does not have yet of its ring. 0 or what the device answered. */
 int  uct_ha_ring_post(struct uct_ha_lane *lane);
@@ -27,27 +27,28 @@ int  uct_ha_ring_post(struct uct_ha_lane *lane);
 /* One buffer has been consumed: post it again. */
 static inline int uct_ha_ring_post_one(struct uct_ha_lane *lane, uint32_t index)
 {
-    struct uct_ha_iface *iface = lane->iface;
-    struct uct_ha_desc  *desc  = lane->conn->rx[lane->slot].buffers[index];
+    struct uct_ha_lanes *lanes = lane->lanes;
+    struct uct_ha_desc  *desc  = lane->road->ring[lane->slot].buffers[index];
     struct ha_sge        sge;
 
     sge.addr   = (uintptr_t)desc->data;
-    sge.length = (uint32_t)iface->config.seg_size;
-    sge.lkey   = desc->mem->lkey[iface->rail_no[lane->slot]];
+    sge.length = (uint32_t)lanes->pool.seg_size;
+    sge.lkey   = desc->mem->lkey[lanes->rail_no[lane->slot]];
     return ha_rc_post_recv(lane->rc, uct_ha_wr_id(UCT_HA_WR_RECV, lane->id, index), &sge);
 }
 
 static inline uint8_t *uct_ha_ring_data(const struct uct_ha_lane *lane, uint32_t index)
 {
-    return lane->conn->rx[lane->slot].buffers[index]->data;
+    return lane->road->ring[lane->slot].buffers[index]->data;
 }
 
-/* Half of the window is owed: larger it, perhaps, and tell the peer. */
-void uct_ha_ring_grant(struct uct_ha_conn *conn);
+/* Half of the window is owed to the peer, once more: larger it, perhaps. Returns by how many
+ * messages it grew. */
+unsigned uct_ha_ring_grow(struct uct_ha_road *road);
 
 /* The connection ends: its buffers go with the lanes that may still write there,
  * or back at once. */
-void uct_ha_ring_leave(struct uct_ha_conn *conn, int slot, struct uct_ha_lane *lane);
+void uct_ha_ring_leave(struct uct_ha_road *road, int slot, struct uct_ha_lane *lane);
 
 /* The lane's queue pair is destroyed: what uct_ha_ring_leave() left with it goes
  * back. Any thread. */

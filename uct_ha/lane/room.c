@@ -1,132 +1,133 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lane/room.h"
 
+#include "abi/uct_ha_abi.h"
+
 #include <errno.h>
 #include <string.h>
 
-#define LANE_EXTRA    2  /* the drain marker, and one to spare */
-#define RECLAIM_POLLS 64 /* bounded: others may keep the queue busy */
+#define LANE_EXTRA 2 /* the drain marker, and one to spare */
+#define DEPTH_MIN  1024
 
-static void set_sends_max(struct uct_ha_iface *iface, int slot)
+static void set_sends_max(struct uct_ha_room *room)
 {
-    iface->cq_sends_max[slot] = iface->cq_depth[slot] - iface->cq_reserved[slot];
+    room->sends_max = room->depth - room->reserved;
 }
 
-static void grow(struct uct_ha_iface *iface, int slot, unsigned want)
+static unsigned depth_limit(const struct uct_ha_room *room)
 {
-    unsigned limit = ha_rail_limits(iface->rail[slot])->max_cqe;
-    unsigned depth = ucs_min(ucs_max(want, 2 * iface->cq_depth[slot]), limit);
+    return ha_rail_limits(room->rail)->max_cqe;
+}
+
+int uct_ha_room_open(struct uct_ha_room *room)
+{
+    room->depth = ucs_min(DEPTH_MIN, depth_limit(room));
+    return ha_cq_create(room->rail, room->depth, 1, &room->cq);
+}
+
+void uct_ha_room_close(struct uct_ha_room *room)
+{
+    if (room->cq != NULL) {
+        ha_cq_destroy(room->cq);
+    }
+}
+
+static void grow(struct uct_ha_room *room, unsigned want)
+{
+    unsigned depth = ucs_min(ucs_max(want, 2 * room->depth), depth_limit(room));
     int      status;
 
-    if (depth <= iface->cq_depth[slot]) {
+    if (depth <= room->depth) {
         return;
     }
-    status = ha_cq_resize(iface->cq[slot], depth);
+    status = ha_cq_resize(room->cq, depth);
     if (status == 0) {
-        iface->cq_depth[slot] = depth;
+        room->depth = depth;
     } else {
         ucs_debug("ha_rc: %s: completion queue stays at %u entries: %s",
-                  ha_rail_name(iface->rail[slot]), iface->cq_depth[slot], strerror(-status));
+                  ha_rail_name(room->rail), room->depth, strerror(-status));
     }
 }
 
-/* Sends that a lane may have under way, in logs: marks count, too. */
-static unsigned logs_of(const struct uct_ha_conn *conn)
+static int add(struct uct_ha_room *room, unsigned places, unsigned logs)
 {
-    return conn->marks ? 2 : 1;
-}
+    unsigned reserved = room->reserved + places;
+    unsigned want     = reserved + (room->logs + logs) * room->log_len;
 
-static int add(struct uct_ha_iface *iface, int slot, unsigned places, unsigned logs)
-{
-    unsigned reserved = iface->cq_reserved[slot] + places;
-    unsigned want     = reserved + (iface->cq_logs[slot] + logs) * iface->log_len;
-
-    if (want > iface->cq_depth[slot]) {
-        grow(iface, slot, want);
+    if (want > room->depth) {
+        grow(room, want);
     }
     /* At least one log full of sends, so that work goes on. */
-    if (reserved + iface->log_len > iface->cq_depth[slot]) {
-        return reserved + iface->log_len > iface->cq_depth[slot] + iface->cq_parked[slot] ?
-               -ENOSPC : -EAGAIN;
+    if (reserved + room->log_len > room->depth) {
+        return reserved + room->log_len > room->depth + room->parked ? -ENOSPC : -EAGAIN;
     }
-    iface->cq_reserved[slot] = reserved;
-    iface->cq_logs[slot]    += logs;
-    set_sends_max(iface, slot);
+    room->reserved = reserved;
+    room->logs    += logs;
+    set_sends_max(room);
     return 0;
 }
 
-int uct_ha_room_add_lane(struct uct_ha_conn *conn, int slot)
+int uct_ha_room_add_lane(struct uct_ha_room *room, unsigned receives, unsigned logs)
 {
-    int status = add(conn->iface, slot, conn->rx[slot].count + LANE_EXTRA, logs_of(conn));
+    int status = add(room, receives + LANE_EXTRA, logs);
 
-    conn->iface->cq_lanes[slot] += status == 0;
+    room->lanes += status == 0;
     return status;
 }
 
-int uct_ha_room_add_receives(struct uct_ha_iface *iface, int slot, unsigned receives)
+int uct_ha_room_add_receives(struct uct_ha_room *room, unsigned receives)
 {
-    unsigned limit = ha_rail_limits(iface->rail[slot])->max_cqe;
-
-    if (2 * (iface->cq_reserved[slot] + receives) + iface->log_len > limit) {
+    if (2 * (room->reserved + receives) + room->log_len > depth_limit(room)) {
         return -ENOSPC; /* the rest is for connections to come */
     }
-    return add(iface, slot, receives, 0);
+    return add(room, receives, 0);
 }
 
-static void release(struct uct_ha_iface *iface, int slot, unsigned places)
+static void release(struct uct_ha_room *room, unsigned places)
 {
-    iface->cq_reserved[slot] -= places;
-    set_sends_max(iface, slot);
+    room->reserved -= places;
+    set_sends_max(room);
 }
 
-void uct_ha_room_undo_lane(struct uct_ha_conn *conn, int slot)
+void uct_ha_room_undo_lane(struct uct_ha_room *room, unsigned receives, unsigned logs)
 {
-    conn->iface->cq_lanes[slot]--;
-    conn->iface->cq_logs[slot] -= logs_of(conn);
-    release(conn->iface, slot, conn->rx[slot].count + LANE_EXTRA);
+    room->lanes--;
+    room->logs -= logs;
+    release(room, receives + LANE_EXTRA);
 }
 
-void uct_ha_room_park(struct uct_ha_lane *lane)
+unsigned uct_ha_room_park(struct uct_ha_room *room, unsigned receives, unsigned sends, unsigned logs)
 {
-    struct uct_ha_iface *iface = lane->iface;
+    unsigned places = receives + sends + LANE_EXTRA;
 
     /* No completion of it will be counted any more. */
-    iface->cq_sends[lane->slot]    -= lane->sends;
-    iface->cq_reserved[lane->slot] += lane->sends;
-    iface->cq_lanes[lane->slot]--;
-    iface->cq_logs[lane->slot] -= logs_of(lane->conn);
-    lane->places = lane->receives + lane->sends + LANE_EXTRA;
-    lane->sends  = 0;
-    iface->cq_parked[lane->slot] += lane->places;
-    set_sends_max(iface, lane->slot);
+    room->sends    -= sends;
+    room->reserved += sends;
+    room->lanes--;
+    room->logs   -= logs;
+    room->parked += places;
+    set_sends_max(room);
+    return places;
 }
 
-void uct_ha_room_later(struct uct_ha_lane *lane)
+void uct_ha_room_later(struct uct_ha_room *room, unsigned places)
 {
-    __atomic_fetch_add(&lane->iface->cq_freed[lane->slot], lane->places, __ATOMIC_RELEASE);
-    __atomic_store_n(&lane->iface->ctl.pending, 1, __ATOMIC_RELEASE);
+    __atomic_fetch_add(&room->freed, places, __ATOMIC_RELEASE);
+    uct_ha_wake_progress(room->wake);
 }
 
-static void reclaim(struct uct_ha_iface *iface, int slot)
+unsigned uct_ha_room_take_freed(struct uct_ha_room *room)
 {
-    unsigned freed = __atomic_exchange_n(&iface->cq_freed[slot], 0, __ATOMIC_ACQUIRE);
-
-    if (freed == 0) {
-        return;
-    }
-    for (int i = 0; i < RECLAIM_POLLS; i++) {
-        if (uct_ha_iface_poll_slot(iface, slot) == 0) {
-            iface->cq_parked[slot] -= freed;
-            release(iface, slot, freed);
-            return;
-        }
-    }
-    __atomic_fetch_add(&iface->cq_freed[slot], freed, __ATOMIC_RELAXED);
+    return __atomic_exchange_n(&room->freed, 0, __ATOMIC_ACQUIRE);
 }
 
-void uct_ha_room_reclaim(struct uct_ha_iface *iface)
+void uct_ha_room_release(struct uct_ha_room *room, unsigned freed)
 {
-    for (int s = 0; s < iface->slots; s++) {
-        reclaim(iface, s);
-    }
+    room->parked -= freed;
+    release(room, freed);
+}
+
+void uct_ha_room_put_back(struct uct_ha_room *room, unsigned freed)
+{
+    __atomic_fetch_add(&room->freed, freed, __ATOMIC_RELAXED);
 }

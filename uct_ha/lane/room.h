@@ -3,7 +3,7 @@
 #define UCT_HA_ROOM_H_
 
 /*
- * Room in an interface's completion queues, one per rail for all its lanes. A
+ * Room in the completion queue of a rail, one for all lanes of an interface. A
  * queue that overruns is lost, so every completion that may come has a place:
  *
  *   reserved   receives that are posted, and the marker of each lane: they may
@@ -18,45 +18,54 @@
  * a destroyed queue pair back.
  *
  * Owned by progress, but for uct_ha_room_later().
+ * Owned by progress, but for uct_ha_room_later().
  */
 
-#include "uct/iface.h"
+#include "base/wake.h"
+#include "verbs/ha_qp.h"
 
-/* Places for a new lane of a slot with all of its ring, or for more receives: the
- * latter at most in half of what the device allows. 0, -ENOSPC, or -EAGAIN: when lanes that
- * are gone will have been destroyed. */
-int  uct_ha_room_add_lane(struct uct_ha_conn *conn, int slot);
-int  uct_ha_room_add_receives(struct uct_ha_iface *iface, int slot, unsigned receives);
+struct uct_ha_room {
+    struct ha_rail     *rail;
+    struct ha_cq       *cq;
+    struct uct_ha_wake *wake;
+    unsigned            log_len;  /* sends that a lane may have under way */
+    unsigned            depth, reserved, lanes;
+    unsigned            logs;     /* of log_len, that all lanes together may fill */
+    unsigned            sends, sends_max;
+    unsigned            parked;   /* places of lanes that are gone */
+    unsigned            freed;    /* atomic: of these, destroyed */
+};
+
+/* A queue for one lane, to begin with; rail, log_len and wake are filled in. 0 or a
+ * negative errno value. */
+int  uct_ha_room_open(struct uct_ha_room *room);
+void uct_ha_room_close(struct uct_ha_room *room);
+
+/* Places for a new lane with all of its ring (`receives`), whose sends may fill `logs`, or for
+ * more receives: the latter at most in half of what the device allows. 0, -ENOSPC, or -EAGAIN:
+ * when lanes that are gone will have been destroyed. */
+int  uct_ha_room_add_lane(struct uct_ha_room *room, unsigned receives, unsigned logs);
+int  uct_ha_room_add_receives(struct uct_ha_room *room, unsigned receives);
 
 /* A lane that never came to life gives back what uct_ha_room_add_lane() took. */
-void uct_ha_room_undo_lane(struct uct_ha_conn *conn, int slot);
+void uct_ha_room_undo_lane(struct uct_ha_room *room, unsigned receives, unsigned logs);
 
-/* The lane is no longer looked up: what it has under way keeps its places. */
-void uct_ha_room_park(struct uct_ha_lane *lane);
+/* A lane is no longer looked up: what it has under way keeps its places, which are returned. */
+unsigned uct_ha_room_park(struct uct_ha_room *room, unsigned receives, unsigned sends, unsigned logs);
 
 /* Its queue pair is destroyed. Any thread. */
-void uct_ha_room_later(struct uct_ha_lane *lane);
+void uct_ha_room_later(struct uct_ha_room *room, unsigned places);
 
-/* Places of destroyed lanes are free once the queue is empty; progress, no lock
- * held: it may deliver messages. */
-void uct_ha_room_reclaim(struct uct_ha_iface *iface);
+/* Places of destroyed lanes are free once the queue is empty: take them, poll, and then
+ * release them, or put them back for the next time. */
+unsigned uct_ha_room_take_freed(struct uct_ha_room *room);
+void     uct_ha_room_release(struct uct_ha_room *room, unsigned freed);
+void     uct_ha_room_put_back(struct uct_ha_room *room, unsigned freed);
 
 /* For an operation and its mark. */
-static inline int uct_ha_room_for_send(const struct uct_ha_iface *iface, int slot)
+static inline int uct_ha_room_for_send(const struct uct_ha_room *room)
 {
-    return iface->cq_sends[slot] + 1 < iface->cq_sends_max[slot];
-}
-
-static inline void uct_ha_room_sent(struct uct_ha_lane *lane)
-{
-    lane->iface->cq_sends[lane->slot]++;
-    lane->sends++;
-}
-
-static inline void uct_ha_room_polled(struct uct_ha_lane *lane, unsigned sends)
-{
-    lane->iface->cq_sends[lane->slot] -= sends;
-    lane->sends -= sends;
+    return room->sends + 1 < room->sends_max;
 }
 
 #endif

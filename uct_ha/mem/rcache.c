@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "mem/rcache.h"
 
-#include "mem/mem.h"
-
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -16,8 +14,8 @@ struct uct_ha_region {
 
 /* What a look-up that finds nothing has to make. */
 struct uct_ha_wanted {
-    const struct uct_ha_md *md;
-    unsigned                flags;
+    const struct uct_ha_duo *duo;
+    unsigned                 flags;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards users, and its life */
@@ -58,8 +56,8 @@ static ucs_status_t region_reg(void *context, ucs_rcache_t *rcache, void *arg,
     (void)context;
     (void)rcache;
     uct_ha_reg_init(mem, (void*)super->super.start, super->super.end - super->super.start,
-                    uct_ha_mem_access(flags_of_prot(super->prot)));
-    status = uct_ha_mem_reg_own(wanted->md, mem, wanted->flags | hide);
+                    uct_ha_duo_access(flags_of_prot(super->prot)));
+    status = uct_ha_duo_reg_own(wanted->duo, mem, wanted->flags | hide);
     if (status != UCS_OK) {
         uct_ha_reg_cleanup(mem);
     }
@@ -100,10 +98,11 @@ static ucs_status_t create(const struct uct_ha_md_config *config)
     return ucs_rcache_create(&params, "ha", NULL, &cache);
 }
 
-ucs_status_t uct_ha_rcache_open(struct uct_ha_md *md, const struct uct_ha_md_config *config)
+ucs_status_t uct_ha_rcache_open(const struct uct_ha_md_config *config, const char *rail, int *cached_p)
 {
     ucs_status_t status;
 
+    *cached_p = 0;
     if (config->rcache_mode == UCS_NO) {
         return UCS_OK;
     }
@@ -112,27 +111,23 @@ ucs_status_t uct_ha_rcache_open(struct uct_ha_md *md, const struct uct_ha_md_con
     users += (status == UCS_OK);
     pthread_mutex_unlock(&lock);
     if (status == UCS_OK) {
-        md->cached          = 1;
-        md->rcache_overhead = uct_md_rcache_overhead(&config->rcache);
+        *cached_p = 1;
         return UCS_OK;
     }
 
     if (config->rcache_mode == UCS_YES) {
         ucs_error("ha: no registration cache for %s: %s. UCX_" UCT_HA_CONFIG_PREFIX
-                  "RCACHE=try goes on without it", ha_rail_name(md->rail[0]),
+                  "RCACHE=try goes on without it", rail,
                   ucs_status_string(status));
         return status;
     }
-    ucs_debug("ha: no registration cache for %s: %s", ha_rail_name(md->rail[0]),
+    ucs_debug("ha: no registration cache for %s: %s", rail,
               ucs_status_string(status));
     return UCS_OK;
 }
 
-void uct_ha_rcache_close(struct uct_ha_md *md)
+void uct_ha_rcache_close(void)
 {
-    if (!md->cached) {
-        return;
-    }
     pthread_mutex_lock(&lock);
     if (--users == 0) {
         ucs_rcache_destroy(cache);
@@ -140,10 +135,10 @@ void uct_ha_rcache_close(struct uct_ha_md *md)
     pthread_mutex_unlock(&lock);
 }
 
-ucs_status_t uct_ha_rcache_get(const struct uct_ha_md *md, void *address, size_t length,
+ucs_status_t uct_ha_rcache_get(const struct uct_ha_duo *duo, void *address, size_t length,
                                unsigned flags, struct uct_ha_mem **mem_p)
 {
-    struct uct_ha_wanted wanted = { .md = md, .flags = flags };
+    struct uct_ha_wanted wanted = { .duo = duo, .flags = flags };
     ucs_rcache_region_t *super;
     ucs_status_t status;
 
@@ -152,7 +147,7 @@ ucs_status_t uct_ha_rcache_get(const struct uct_ha_md *md, void *address, size_t
         return status;
     }
     *mem_p = &region_of_super(super)->mem;
-    status = uct_ha_mem_reg_own(md, *mem_p, flags); /* another domain may have made it */
+    status = uct_ha_duo_reg_own(duo, *mem_p, flags); /* another domain may have made it */
     if (status != UCS_OK) {
         uct_ha_rcache_put(*mem_p);
     }

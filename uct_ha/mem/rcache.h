@@ -16,16 +16,17 @@
  * Its limits are those of the domain that opened it first.
  */
 
-#include "uct/md.h"
+#include "base/config.h"
+#include "mem/duo.h"
 
-/* Leaves md->cached 0 when the cache is off, or cannot be had and is not
- * required (RCACHE=try). */
-ucs_status_t uct_ha_rcache_open(struct uct_ha_md *md, const struct uct_ha_md_config *config);
-void         uct_ha_rcache_close(struct uct_ha_md *md);
+/* For a domain of `rail`. *cached_p is 0 when the cache is off, or cannot be had and is not
+ * required (RCACHE=try); else the domain has to close it. */
+ucs_status_t uct_ha_rcache_open(const struct uct_ha_md_config *config, const char *rail, int *cached_p);
+void         uct_ha_rcache_close(void);
 
 /* A region that holds the memory, registered on the domain's own rail. It has
  * to go back. */
-ucs_status_t uct_ha_rcache_get(const struct uct_ha_md *md, void *address, size_t length,
+ucs_status_t uct_ha_rcache_get(const struct uct_ha_duo *duo, void *address, size_t length,
                                unsigned flags, struct uct_ha_mem **mem_p);
 void         uct_ha_rcache_put(struct uct_ha_mem *mem);
 

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "pair/failover.h"
 
-#include "ctl/ctl.h"
-#include "lane/fence.h"
-#include "base/job.h"
-#include "lane/ledger.h"
+#include "base/now.h"
 #include "base/stats.h"
+#include "lane/fence.h"
+#include "lane/lane.h"
+#include "lane/ledger.h"
+#include "pair/attention.h"
+#include "pair/conn.h"
+#include "pair/outage.h"
+#include "pair/peer.h"
 #include "pair/tell.h"
-#include "data/tx.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,17 +34,18 @@ struct step {
 static void push(struct step *step, struct ha_event event)
 {
     if (step->tail - step->head == EVENTS_MAX) {
-        ucs_error("ha_rc: endpoint %u: too many facts at once, one is lost: please report this", step->conn->id);
-    } else {
-        step->queue[step->tail++ % EVENTS_MAX] = event;
+        ucs_error("ha_rc: endpoint %u: more facts at once than there is room for, one is lost: please report this",
+                  step->conn->id);
+        return;
     }
+    step->queue[step->tail++ % EVENTS_MAX] = event;
 }
 
 /* ---- connecting a lane: on the job thread ------------------------------- */
 
 struct connect_job {
     struct uct_ha_job    super;
-    struct uct_ha_iface *iface;
+    struct uct_ha_pairs *pairs;
     struct uct_ha_lane  *lane; /* busy: not destroyed before the job is done */
     unsigned             tries;
     struct ha_rc_path    path;
@@ -50,66 +54,56 @@ struct connect_job {
 static void connect_run(struct uct_ha_job *super)
 {
     struct connect_job  *job   = ucs_container_of(super, struct connect_job, super);
-    struct uct_ha_iface *iface = job->iface;
+    struct uct_ha_pairs *pairs = job->pairs;
     struct uct_ha_lane  *lane  = job->lane;
     struct ha_event      event = { .slot = lane->slot, .gen = lane->gen };
-    int                  status = ha_rc_connect(lane->rc, &job->path);
+    int                  status;
 
-    pthread_mutex_lock(&iface->ctl.lock);
-    if (status != 0 && lane->conn != NULL && !lane->fenced && ++job->tries < CONNECT_TRIES) {
+    status = ha_rc_connect(lane->rc, &job->path);
+    pthread_mutex_lock(&pairs->lanes->wake.lock);
+    if (status != 0 && lane->road != NULL && !lane->fenced && ++job->tries < CONNECT_TRIES) {
         /* Usually the neighbour did not answer in time: behind the jobs of
          * other rails it may try again, the queue pair is still in INIT. */
-        uct_ha_job_post(UCT_HA_JOB_CONNECT, iface->rail_no[lane->slot], &job->super);
-        pthread_mutex_unlock(&iface->ctl.lock);
+        uct_ha_job_post(UCT_HA_JOB_CONNECT, pairs->lanes->rail_no[lane->slot], &job->super);
+        pthread_mutex_unlock(&pairs->lanes->wake.lock);
         return;
     }
     lane->busy = 0;
-    if (lane->conn != NULL && !lane->fenced) {
+    if (lane->road != NULL && !lane->fenced) {
         event.kind = status == 0 ? HA_EV_QP_CONNECTED : HA_EV_QP_FAILED;
         if (status == 0) {
             lane->connected = 1;
         } else {
-            lane->conn->connect_error = (int16_t)-status;
+            lane->road->conn->connect_error = (int16_t)-status;
             ucs_debug("ha_rc: %s: cannot connect lane %u.%u: %s",
-                      ha_rail_name(iface->rail[lane->slot]), lane->slot, lane->gen,
+                      ha_rail_name(pairs->lanes->rail[lane->slot]), lane->slot, lane->gen,
                       strerror(-status));
         }
-        uct_ha_ctl_event_locked(lane->conn, &event, HA_CTX_ASYNC);
-        uct_ha_ctl_flush_locked(iface);
+        uct_ha_failover_event_locked(lane->road->conn, &event, HA_CTX_ASYNC);
+        pairs->flush(pairs);
     }
-    pthread_mutex_unlock(&iface->ctl.lock);
+    pthread_mutex_unlock(&pairs->lanes->wake.lock);
     free(job);
 }
 
 static void drop_job(struct uct_ha_job *super)
 {
-    free(super); /* these kinds of job begin with it */
+    free(ucs_container_of(super, struct connect_job, super));
 }
 
-void uct_ha_failover_cancel_jobs(struct uct_ha_iface *iface)
+void uct_ha_failover_cancel_jobs(struct uct_ha_pairs *pairs)
 {
-    struct uct_ha_lane *lane;
-
-    uct_ha_job_cancel(UCT_HA_JOB_RESOLVE, iface, drop_job);
-    uct_ha_job_cancel(UCT_HA_JOB_CONNECT, iface, drop_job);
-    uct_ha_job_cancel(UCT_HA_JOB_LOOK, iface, drop_job);
-    pthread_mutex_lock(&iface->ctl.lock);
-    for (lane = iface->ctl.parked; lane != NULL; lane = lane->parked) {
-        lane->busy = 0;
-    }
-    for (uint32_t i = 0; i < iface->lanes_len; i++) {
-        if (iface->lanes[i] != NULL) {
-            iface->lanes[i]->busy = 0;
-        }
-    }
-    pthread_mutex_unlock(&iface->ctl.lock);
+    uct_ha_job_cancel(UCT_HA_JOB_CONNECT, pairs->lanes, drop_job);
+    pthread_mutex_lock(&pairs->lanes->wake.lock);
+    uct_ha_lane_rest(pairs->lanes);
+    pthread_mutex_unlock(&pairs->lanes->wake.lock);
 }
 
 static void connect_lane(struct step *step, int slot)
 {
     struct uct_ha_conn               *conn   = step->conn;
-    struct uct_ha_iface              *iface  = conn->iface;
-    struct uct_ha_lane               *lane   = conn->lane[slot];
+    struct uct_ha_pairs              *pairs  = conn->pairs;
+    struct uct_ha_lane               *lane   = conn->road->lane[slot];
     const struct ha_view             *view   = &conn->pair.view[slot];
     struct connect_job               *job    = calloc(1, sizeof(*job));
     struct ha_lane_opts               opts;
@@ -127,13 +121,13 @@ static void connect_lane(struct step *step, int slot)
     if (lane->proof == HA_PROOF_LEDGER) {
         uct_ha_ledger_begin(lane, view->psn);
     }
-    ha_opts_agree(&iface->opts, &conn->peer->opts, slot, &opts);
+    ha_opts_agree(&pairs->opts, &conn->peer->opts, slot, &opts);
     ucs_debug("ha_rc: endpoint %u, lane %d.%u on %s: %s", conn->id, slot, lane->gen,
-              ha_rail_name(iface->rail[slot]), ha_lane_opts_text(&opts, text, sizeof(text)));
+              ha_rail_name(pairs->lanes->rail[slot]), ha_lane_opts_text(&opts, text, sizeof(text)));
     lane->busy = 1;
-    job->super.owner = iface;
+    job->super.owner = pairs->lanes;
     job->super.run   = connect_run;
-    job->iface       = iface;
+    job->pairs       = pairs;
     job->lane        = lane;
     job->path        = (struct ha_rc_path) {
         .remote = conn->peer->rail[slot].where.addr, .qpn = view->qpn,
@@ -143,7 +137,7 @@ static void connect_lane(struct step *step, int slot)
         .rd_init = opts.rd_init, .rd_resp = opts.rd_resp,
         .sl = opts.sl, .traffic_class = opts.traffic_class,
     };
-    uct_ha_job_post(UCT_HA_JOB_CONNECT, iface->rail_no[slot], &job->super);
+    uct_ha_job_post(UCT_HA_JOB_CONNECT, pairs->lanes->rail_no[slot], &job->super);
 }
 
 /* ---- the other actions ---------------------------------------------------- */
@@ -152,7 +146,7 @@ static void connect_lane(struct step *step, int slot)
  * first messages. */
 static int is_first_standby_early(const struct step *step, int slot, uint32_t gen)
 {
-    const struct uct_ha_lane *first = step->conn->lane[!slot];
+    const struct uct_ha_lane *first = step->conn->road->lane[!slot];
 
     return gen == 1 && first != NULL && step->now - first->born < FIRST_NS && uct_ha_setup_is_busy(step->now);
 }
@@ -168,7 +162,7 @@ static int is_too_soon(struct step *step, int slot, uint32_t gen)
         return 0;
     }
     if (!is_first_standby_early(step, slot, gen) &&
-        ha_pace_take(&conn->iface->ctl.pace[slot], PACE_BURST, PACE_NS, step->now)) {
+        ha_pace_take(&conn->pairs->pace[slot], PACE_BURST, PACE_NS, step->now)) {
         return 0;
     }
     UCT_HA_STATS_ADD(paced, 1);
@@ -180,18 +174,18 @@ static void create_lane(struct step *step, int slot, uint32_t gen)
     struct uct_ha_conn *conn  = step->conn;
     struct ha_event     event = { .kind = HA_EV_QP_FAILED, .slot = slot, .gen = gen };
 
-    if (!is_too_soon(step, slot, gen) && uct_ha_lane_create(conn, slot, gen) == 0) {
-        uct_ha_peer_resolve(conn->peer, step->now); /* the rail is needed from here on */
-        ha_log_lane_start(&conn->log, slot, gen, conn->lane[slot]->psn);
+    if (!is_too_soon(step, slot, gen) && uct_ha_lane_create(conn->road, slot, gen) == 0) {
+        conn->pairs->find_way(conn->peer, step->now); /* the rail is needed from here on */
+        ha_log_lane_start(&conn->tx->log, slot, gen, conn->road->lane[slot]->psn);
         event.kind = HA_EV_QP_CREATED;
-        event.qpn  = ha_rc_qpn(conn->lane[slot]->rc);
-        event.psn  = conn->lane[slot]->psn;
-        event.proof = conn->lane[slot]->proof;
+        event.qpn  = ha_rc_qpn(conn->road->lane[slot]->rc);
+        event.psn  = conn->road->lane[slot]->psn;
+        event.proof = conn->road->lane[slot]->proof;
         if (event.proof == HA_PROOF_LEDGER) {
-            event.ledger_addr = (uintptr_t)conn->ledger[slot].word;
-            event.ledger_key  = ha_mr_rkey(conn->ledger[slot].mr);
+            event.ledger_addr = (uintptr_t)conn->road->ledger[slot].word;
+            event.ledger_key  = ha_mr_rkey(conn->road->ledger[slot].mr);
         }
-        event.mtu  = ha_rail_addr(conn->iface->rail[slot]).mtu;
+        event.mtu  = ha_rail_addr(conn->pairs->lanes->rail[slot]).mtu;
     }
     push(step, event);
 }
@@ -199,20 +193,12 @@ static void create_lane(struct step *step, int slot, uint32_t gen)
 static void fence_lane(struct step *step, int slot)
 {
     struct uct_ha_conn *conn = step->conn;
-    struct uct_ha_lane *lane = conn->lane[slot];
+    struct uct_ha_lane *lane = conn->road->lane[slot];
     struct ha_lane     *ctl  = &conn->pair.lane[slot];
     unsigned            cause;
     uint64_t            hold;
 
-    /* A lane serves one epoch: one that has served and is fenced only now was
-     * the active one, even if the peer's packet has brought the next epoch too. */
-    if (ctl->act != 0 && conn->outage_at == 0) {
-        conn->outage_slot  = (uint8_t)slot;
-        conn->outage_cause = ctl->cause;
-        conn->outage_peer_cause = ctl->cause == HA_CAUSE_PEER ? conn->pair.view[slot].cause :
-                                                                HA_CAUSE_NONE;
-        __atomic_store_n(&conn->outage_at, step->now, __ATOMIC_RELAXED);
-    }
+    uct_ha_outage_begin_locked(conn, slot, step->now);
     if (lane == NULL || lane->fenced) {
         return;
     }
@@ -222,7 +208,7 @@ static void fence_lane(struct step *step, int slot)
     if (hold > 0) {
         push(step, (struct ha_event) { .kind = HA_EV_HOLD, .slot = slot, .wait = hold });
     }
-    uct_ha_ctl_attention_locked(conn);
+    uct_ha_attention_locked(conn);
 }
 
 static void resolve(struct step *step, int slot, uint32_t gen)
@@ -230,17 +216,17 @@ static void resolve(struct step *step, int slot, uint32_t gen)
     struct uct_ha_conn   *conn  = step->conn;
     struct ha_evidence    peer  = ha_pair_evidence(&conn->pair, slot);
     struct ha_event       event = { .kind = HA_EV_RESOLVED, .slot = slot, .gen = gen };
-    struct uct_ha_lane   *lane  = conn->lane[slot];
+    struct uct_ha_lane   *lane  = conn->road->lane[slot];
     struct ha_resolution  res;
     int                   status;
 
     if (lane != NULL && lane->rejects) {
-        lane->rejects  = 0;
-        conn->rejected = lane->rejected;
-        conn->todo    |= UCT_HA_TODO_REJECT;
-        uct_ha_tx_reject(conn, (uint32_t)lane->rejected.wr_id);
+        lane->rejects      = 0;
+        conn->tx->rejected = lane->rejected;
+        conn->todo        |= UCT_HA_TODO_REJECT;
+        uct_ha_txlog_reject(conn->tx, (uint32_t)lane->rejected.wr_id);
     }
-    status = ha_log_resolve(&conn->log, slot, gen, &peer, &res);
+    status = ha_log_resolve(&conn->tx->log, slot, gen, &peer, &res);
     if (status == 0) {
         event.value             = res.k;
         conn->outage_replayed  += res.replayed;
@@ -252,7 +238,9 @@ static void resolve(struct step *step, int slot, uint32_t gen)
             ucs_warn("ha_rc: endpoint %u: %u operations end with an error: proof by %s cannot tell "
                      "what became of them, or their result is lost", conn->id, res.unknown,
                      ha_proof_name(peer.kind));
-            uct_ha_tx_doubt(conn);
+            if (uct_ha_txlog_doubt(conn->tx, conn->bound, conn->id)) {
+                conn->todo |= UCT_HA_TODO_REJECT;
+            }
         }
     } else {
         ucs_error("ha_rc: endpoint %u, lane %d.%u: the peer's proof by %s (word 0x%06x, received "
@@ -287,9 +275,9 @@ static void fail(struct uct_ha_conn *conn, unsigned why)
 {
     conn->status = fail_status(why);
     conn->todo  |= UCT_HA_TODO_FAIL;
-    uct_ha_ctl_attention_locked(conn);
-    if (conn->ep != NULL && why != HA_FAIL_CANCELED &&
-        (ha_log_used(&conn->log) > 0 || !conn->peer->bye_rx)) {
+    uct_ha_attention_locked(conn);
+    if (conn->bound && why != HA_FAIL_CANCELED &&
+        (ha_log_used(&conn->tx->log) > 0 || !conn->peer->bye_rx)) {
         uct_ha_tell_failure(conn, why);
     }
 }
@@ -297,7 +285,7 @@ static void fail(struct uct_ha_conn *conn, unsigned why)
 static void apply(struct step *step, const struct ha_action *action)
 {
     struct uct_ha_conn *conn = step->conn;
-    struct uct_ha_lane *lane = action->slot >= 0 ? conn->lane[action->slot] : NULL;
+    struct uct_ha_lane *lane = action->slot >= 0 ? conn->road->lane[action->slot] : NULL;
 
     switch (action->kind) {
     case HA_ACT_CREATE_QP:
@@ -320,25 +308,25 @@ static void apply(struct step *step, const struct ha_action *action)
             push(step, (struct ha_event) { .kind = HA_EV_DELIVERED, .slot = action->slot,
                                            .gen = action->gen, .value = 0 });
         }
-        uct_ha_ctl_attention_locked(conn);
+        uct_ha_attention_locked(conn);
         break;
     case HA_ACT_DESTROY_QP:
         if (lane != NULL && lane->gen == action->gen) {
-            uct_ha_lane_park(conn, action->slot, step->now + PARK_NS);
+            uct_ha_lane_park(conn->road, action->slot, step->now + PARK_NS);
         }
         break;
     case HA_ACT_SEND:
         conn->send_due = 1;
         break;
     case HA_ACT_LANES:
-        uct_ha_ctl_attention_locked(conn);
+        uct_ha_attention_locked(conn);
         break;
     case HA_ACT_FAIL:
         fail(conn, action->value);
         break;
     case HA_ACT_GONE:
         conn->todo |= UCT_HA_TODO_GONE;
-        uct_ha_ctl_attention_locked(conn);
+        uct_ha_attention_locked(conn);
         break;
     }
 }
@@ -354,7 +342,7 @@ static void trace_event(const struct uct_ha_conn *conn, const struct ha_event *e
 {
     const struct ha_pair *p = &conn->pair;
 
-    if (ucs_unlikely(conn->iface->config.trace)) {
+    if (ucs_unlikely(conn->pairs->config->trace)) {
         ucs_warn("ha_rc trace: conn %u ev %d slot %d gen %u cause %s | epoch %u flags %x/%x "
                  "lane0 %u %s q%u act %u usable %u view %u %s | lane1 %u %s q%u act %u usable %u view %u %s",
                  conn->id, event->kind, event->slot, event->gen, ha_cause_name(event->cause),
@@ -364,22 +352,6 @@ static void trace_event(const struct uct_ha_conn *conn, const struct ha_event *e
                  p->lane[1].gen, ha_lane_status_name(p->lane[1].st), p->lane[1].q, p->lane[1].act,
                  p->lane[1].usable, p->view[1].gen, ha_lane_status_name(p->view[1].st));
     }
-}
-
-/* How many pairs work, and how many could lose a rail now: what a test or an
- * operator waits for after a failover. */
-static void count_health(struct uct_ha_conn *conn, int works, int spare)
-{
-    UCT_HA_STATS_ADD(pairs, works - conn->counted_works);
-    UCT_HA_STATS_ADD(standbys, spare - conn->counted_spare);
-    conn->counted_works = (int8_t)works;
-    conn->counted_spare = (int8_t)spare;
-}
-
-void uct_ha_failover_forget_locked(struct uct_ha_conn *conn)
-{
-    count_health(conn, 0, 0);
-    uct_ha_setup_end(&conn->setup);
 }
 
 /* Until nothing more follows. */
@@ -401,17 +373,17 @@ static void settle(struct step *step)
             apply_all(step, actions, count);
         }
     } while (count >= 0 || step->head != step->tail);
-    count_health(step->conn, ha_pair_tx_slot(&step->conn->pair) != HA_NO_SLOT,
+    uct_ha_conn_count(step->conn, ha_pair_tx_slot(&step->conn->pair) != HA_NO_SLOT,
                  ha_pair_standby(&step->conn->pair) != HA_NO_SLOT &&
                  !ha_pair_failed(&step->conn->pair));
     uct_ha_setup_follow(&step->conn->setup, step->conn->counted_works,
                         ha_pair_failed(&step->conn->pair), step->now);
     if (step->ctx == HA_CTX_ASYNC && ha_pair_wants_progress(&step->conn->pair, step->now)) {
-        uct_ha_ctl_attention_locked(step->conn);
+        uct_ha_attention_locked(step->conn);
     }
 }
 
-void uct_ha_ctl_event_locked(struct uct_ha_conn *conn, const struct ha_event *event,
+void uct_ha_failover_event_locked(struct uct_ha_conn *conn, const struct ha_event *event,
                              enum ha_context ctx)
 {
     struct step step = { .conn = conn, .ctx = ctx, .now = uct_ha_now() };
@@ -420,81 +392,9 @@ void uct_ha_ctl_event_locked(struct uct_ha_conn *conn, const struct ha_event *ev
     settle(&step);
 }
 
-void uct_ha_ctl_run_locked(struct uct_ha_conn *conn, enum ha_context ctx)
+void uct_ha_failover_run_locked(struct uct_ha_conn *conn, enum ha_context ctx)
 {
     struct step step = { .conn = conn, .ctx = ctx, .now = uct_ha_now() };
 
     settle(&step);
-}
-
-/* ---- data part follows the core ------------------------------------------- */
-
-void uct_ha_failover_refresh_locked(struct uct_ha_conn *conn)
-{
-    conn->rx_slot = ha_pair_rx_slot(&conn->pair);
-    conn->tx_slot = conn->dead ? HA_NO_SLOT : ha_pair_tx_slot(&conn->pair);
-    if (conn->tx_slot != HA_NO_SLOT && conn->lane[conn->tx_slot] == NULL) {
-        conn->tx_slot = HA_NO_SLOT;
-    }
-    if (conn->rx_slot != HA_NO_SLOT && conn->lane[conn->rx_slot] == NULL) {
-        conn->rx_slot = HA_NO_SLOT;
-    }
-}
-
-/* The progress check struck. If the rail that was left answers all the same and
- * the move was quick, there was nothing to flee from. */
-static void judge_rto(struct uct_ha_conn *conn, int slot, uint64_t outage)
-{
-    uint64_t now = uct_ha_now();
-
-    if (!uct_ha_peer_rail_answers(conn->peer, slot, now)) {
-        outage = UINT64_MAX;
-    }
-    if (ha_rto_alarm(&conn->iface->ctl.rto, outage, now)) {
-        UCT_HA_STATS_ADD(false_alarms, 1);
-    }
-}
-
-/* A new outage may begin in the asynchronous handler at any time: what counts
- * is the core's lane, under the lock, not the one that progress saw last. */
-void uct_ha_failover_finish(struct uct_ha_conn *conn)
-{
-    struct uct_ha_iface *iface = conn->iface;
-    uint64_t             outage = 0;
-    uint32_t             replayed, retired, epoch;
-    unsigned             from, cause, peer_cause;
-    int                  to;
-
-    if (ucs_likely(__atomic_load_n(&conn->outage_at, __ATOMIC_RELAXED) == 0)) {
-        return;
-    }
-    pthread_mutex_lock(&iface->ctl.lock);
-    to       = ha_pair_tx_slot(&conn->pair);
-    epoch    = conn->pair.epoch;
-    from     = conn->outage_slot;
-    cause    = conn->outage_cause;
-    peer_cause = conn->outage_peer_cause;
-    replayed = conn->outage_replayed;
-    retired  = conn->outage_retired;
-    if (conn->tx_slot != HA_NO_SLOT && conn->tx_slot == to) {
-        outage = uct_ha_now() - conn->outage_at;
-        if (cause == HA_CAUSE_RTO) {
-            judge_rto(conn, (int)from, outage);
-        }
-        conn->outage_replayed = conn->outage_retired = 0;
-        __atomic_store_n(&conn->outage_at, 0, __ATOMIC_RELAXED);
-    }
-    pthread_mutex_unlock(&iface->ctl.lock);
-    if (outage == 0) {
-        return; /* not over yet */
-    }
-    UCT_HA_STATS_ADD(failovers, 1);
-    UCT_HA_STATS_ADD(failbacks, cause == HA_CAUSE_FAILBACK || peer_cause == HA_CAUSE_FAILBACK);
-    UCT_HA_STATS_ADD(outage_ns_total, outage);
-    UCT_HA_STATS_SET(outage_ns_last, outage);
-    ucs_warn("ha_rc: failover: endpoint %u left %s (%s%s%s), goes on over %s: epoch %u, "
-             "replayed %u, retired %u, %.1f ms", conn->id, ha_rail_name(iface->rail[from]),
-             ha_cause_name(cause), peer_cause != HA_CAUSE_NONE ? ": " : "",
-             peer_cause != HA_CAUSE_NONE ? ha_cause_name(peer_cause) : "",
-             ha_rail_name(iface->rail[to]), epoch, replayed, retired, (double)outage / 1e6);
 }

@@ -3,22 +3,23 @@
 #define UCT_HA_FAILOVER_H_
 
 /*
- * Carries out what the failover core decides: its actions become queue pair
- * commands, log operations and packets, their results become events again.
+ * The one driver of the failover core: takes facts to it and carries out what it decides. Its
+ * actions become queue pair commands, log operations and packets, their results become events
+ * again.
  */
 
-#include "uct/iface.h"
+#include "core/ha_pair.h"
 
-/* Ask the core again which lanes send and deliver; progress, locked. */
-void uct_ha_failover_refresh_locked(struct uct_ha_conn *conn);
+struct uct_ha_conn;
+struct uct_ha_pairs;
 
-/* Work goes on after an outage: count it and write the one log line. */
-void uct_ha_failover_finish(struct uct_ha_conn *conn);
+/* Feed a fact to the core of a connection and carry out what follows. */
+void uct_ha_failover_event_locked(struct uct_ha_conn *conn, const struct ha_event *event, enum ha_context ctx);
 
-/* The connection ends: it is no longer counted in the statistics. */
-void uct_ha_failover_forget_locked(struct uct_ha_conn *conn);
+/* Only look whether something became possible. */
+void uct_ha_failover_run_locked(struct uct_ha_conn *conn, enum ha_context ctx);
 
-/* No job of this interface runs or waits any more. The lock is not held. */
-void uct_ha_failover_cancel_jobs(struct uct_ha_iface *iface);
+/* No job of this interface's connections runs or waits any more. The lock is not held. */
+void uct_ha_failover_cancel_jobs(struct uct_ha_pairs *pairs);
 
 #endif

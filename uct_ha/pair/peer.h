@@ -5,19 +5,16 @@
 /*
  * Another instance (interface) that we share connections with: how to reach
  * its control ports and how each rail towards it is doing. Heartbeats are per
- * peer and rail, not per endpoint. All under iface->ctl.lock.
+ * peer and rail, not per endpoint. All under the control lock.
  */
 
-#include "abi/uct_ha_abi.h"
 #include "core/ha_beat.h"
 #include "core/ha_damp.h"
-#include "core/ha_packet.h"
 #include "core/ha_slow.h"
-#include "uct/addr.h"
-#include "ctl/tcp.h"
+#include "pair/pairs.h"
 #include "verbs/ha_ud.h"
 
-struct uct_ha_iface;
+struct uct_ha_tcp_link; /* of a carrier above */
 
 struct uct_ha_peer_rail {
     struct uct_ha_rail_where where;
@@ -48,8 +45,8 @@ struct uct_ha_peer_rail {
 };
 
 struct uct_ha_peer {
-    struct uct_ha_iface    *iface;
-    ucs_list_link_t         list;  /* iface->ctl.peers */
+    struct uct_ha_pairs    *pairs;
+    ucs_list_link_t         list;  /* pairs->peers */
     ucs_list_link_t         conns; /* uct_ha_conn::peer_link */
     uint64_t                cookie;
     unsigned                slots;
@@ -76,51 +73,28 @@ struct uct_ha_peer {
     struct uct_ha_peer_rail rail[HA_SLOTS];
 };
 
-struct uct_ha_peer *uct_ha_peer_find(struct uct_ha_iface *iface, uint64_t cookie);
+struct uct_ha_peer *uct_ha_peer_find(struct uct_ha_pairs *pairs, uint64_t cookie);
 
 /* From the address that UCX brought, or from the header of a first packet. */
-struct uct_ha_peer *uct_ha_peer_create(struct uct_ha_iface *iface, uint64_t cookie,
+struct uct_ha_peer *uct_ha_peer_create(struct uct_ha_pairs *pairs, uint64_t cookie,
                                        unsigned slots, unsigned credits);
+
+/* No way leads to it any more. To forget it: it may live all the same, and numbers of pairs
+ * are not used twice. */
 void uct_ha_peer_destroy(struct uct_ha_peer *peer);
+void uct_ha_peer_forget(struct uct_ha_peer *peer);
 
 /* What connections to it are made by, from its address or the packet that asks for one.
  * Constant while there are any; before that a stranger's first packet may have created
  * the peer, which says less. */
 void uct_ha_peer_offers(struct uct_ha_peer *peer, unsigned slots, unsigned credits, unsigned caps);
 
-/* Now and then: find the ways to it that are not known yet, or forget it; it may be gone
- * after that. */
-void uct_ha_peer_check(struct uct_ha_peer *peer, uint64_t now);
-
-/* A peer that was lost lives: it was heard, or is asked for again. What has failed stays
- * failed; new connections may be made. `heard`: from when on its silence counts. */
-void uct_ha_peer_revive(struct uct_ha_peer *peer, uint64_t heard);
-
-/* Learn or refresh where a rail of the peer is; resolves it anew on change. */
-void uct_ha_peer_set_rail(struct uct_ha_peer *peer, int slot,
-                          const struct uct_ha_rail_where *where, uint32_t ud_qpn);
-
-/* The peer's port is (still) up or down. When it comes back its hardware address may be
- * another one: the path is resolved anew. */
-void uct_ha_peer_set_up(struct uct_ha_peer *peer, int slot, int up);
-
-/* Our own address on this rail is another one, or has moved in the table. */
-void uct_ha_peer_rail_moved(struct uct_ha_peer *peer, int slot);
+/* Can this rail of the peer talk to ours, as far as both are known now? */
+void uct_ha_peer_judge(struct uct_ha_peer *peer, int slot);
 
 /* The zone of the peer's rail, known from its address or said by the peer. 0 = not
  * known: nothing changes. */
 void uct_ha_peer_set_zone(struct uct_ha_peer *peer, int slot, ha_zone_t zone);
-
-/* Learn where its TCP carrier listens. */
-void uct_ha_peer_set_tcp(struct uct_ha_peer *peer, const uint8_t *ip, uint16_t port);
-
-/* Have a way found on each rail that has none; the second rail may wait for the first
- * messages. */
-void uct_ha_peer_resolve(struct uct_ha_peer *peer, uint64_t now);
-
-/* Forget the way on a rail; anew: the next check has another one found. */
-void uct_ha_peer_drop_ah(struct uct_ha_peer *peer, int slot);
-void uct_ha_peer_resolve_anew(struct uct_ha_peer *peer, int slot);
 
 /* May a new lane be built on this rail? */
 int uct_ha_peer_rail_usable(const struct uct_ha_peer *peer, int slot);
@@ -135,12 +109,5 @@ uint64_t uct_ha_peer_rail_failed(struct uct_ha_peer *peer, int slot, unsigned ca
 
 /* Is it there at present, and reachable by a rail? Then what it owes us may still come. */
 int uct_ha_peer_is_alive(const struct uct_ha_peer *peer, uint64_t now);
-
-/* Without heartbeats: ask whether it is there. 1 when it has not answered for DEAD_PEER. */
-int uct_ha_peer_ask(struct uct_ha_peer *peer, uint64_t now);
-
-/* One round of heartbeats; sets *suspect to a rail that is silent while the
- * other answers (else HA_NO_SLOT) and returns 1 when the peer is silent on all. */
-int uct_ha_peer_heartbeat(struct uct_ha_peer *peer, uint64_t now, int *suspect);
 
 #endif

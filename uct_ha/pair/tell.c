@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "pair/tell.h"
 
+#include "base/now.h"
 #include "pair/conn.h"
-#include "ctl/ctl.h"
-#include "uct/iface.h"
 #include "pair/peer.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 
@@ -45,87 +43,17 @@ static ucs_log_level_t level_now(struct uct_ha_peer *peer, uint64_t now)
 
 void uct_ha_tell_failure(const struct uct_ha_conn *conn, unsigned why)
 {
-    const struct uct_ha_iface *iface = conn->iface;
+    const struct uct_ha_pairs *pairs = conn->pairs;
     ucs_log_level_t            level = level_now(conn->peer, uct_ha_now());
     int                        error = why == HA_FAIL_CONNECT ? conn->connect_error : 0;
 
     ucs_log(level, "ha_rc: endpoint %u to peer %016lx failed: %s%s%s (own rails: %s %s%s%s%s%s)%s",
             conn->id, (unsigned long)conn->peer->cookie, ha_fail_name(why),
             error != 0 ? ", last error: " : "", error != 0 ? strerror(error) : "",
-            ha_rail_name(iface->rail[0]), iface->ctl.down[0] ? "down" : "up",
-            iface->slots == HA_SLOTS ? ", " : "",
-            iface->slots == HA_SLOTS ? ha_rail_name(iface->rail[1]) : "",
-            iface->slots == HA_SLOTS ? " " : "",
-            iface->slots < HA_SLOTS ? "" : iface->ctl.down[1] ? "down" : "up",
+            ha_rail_name(pairs->lanes->rail[0]), pairs->down[0] ? "down" : "up",
+            pairs->lanes->slots == HA_SLOTS ? ", " : "",
+            pairs->lanes->slots == HA_SLOTS ? ha_rail_name(pairs->lanes->rail[1]) : "",
+            pairs->lanes->slots == HA_SLOTS ? " " : "",
+            pairs->lanes->slots < HA_SLOTS ? "" : pairs->down[1] ? "down" : "up",
             why == HA_FAIL_CONNECT ? connect_hint(conn) : "");
-}
-
-/* ---- two rails that do not match ------------------------------------------------------- */
-
-#define TOLD_MAX 64 /* a job of thousands says no more than that */
-
-/* Of this pair for the first time? */
-static int is_news(const struct uct_ha_rail_where *own, const struct uct_ha_rail_where *peer,
-                   enum ha_match match)
-{
-    static uint64_t told[TOLD_MAX];
-    uint64_t        hash = 14695981039346656037ull ^ match, free_slot;
-
-    for (size_t i = 0; i < sizeof(own->addr.gid); i++) {
-        hash = (hash ^ own->addr.gid[i]) * 1099511628211ull;
-        hash = (hash ^ peer->addr.gid[i]) * 1099511628211ull;
-    }
-    hash = (hash ^ own->addr.lid ^ (uint64_t)peer->addr.lid << 16 ^ (uint64_t)peer->zone << 32) *
-           1099511628211ull;
-    hash = (hash ^ own->addr.pkey ^ (uint64_t)peer->addr.pkey << 16) * 1099511628211ull | 1;
-    for (int i = 0; i < TOLD_MAX; i++) {
-        free_slot = 0;
-        if (__atomic_compare_exchange_n(&told[i], &free_slot, hash, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-            return 1;
-        }
-        if (free_slot == hash) {
-            return 0;
-        }
-    }
-    return 0;
-}
-
-/* "10.0.1.2/24", "LID 7 of subnet fe80::", "no address yet". Returns buf. */
-static const char *addr_text(const struct ha_rail_addr *addr, char *buf, size_t size)
-{
-    static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-    char                 ip[INET6_ADDRSTRLEN];
-    uint8_t              subnet[16] = { 0 };
-    size_t               length;
-
-    if (addr->mtu == 0) {
-        snprintf(buf, size, "no address yet");
-    } else if (addr->link_layer == HA_LINK_IB) {
-        memcpy(subnet, addr->gid, 8);
-        snprintf(buf, size, "LID %u of subnet %s", addr->lid, inet_ntop(AF_INET6, subnet, ip, sizeof(ip)));
-    } else if (memcmp(addr->gid, mapped, sizeof(mapped)) == 0) {
-        snprintf(buf, size, "%s/%d", inet_ntop(AF_INET, addr->gid + 12, ip, sizeof(ip)),
-                 addr->prefix_len < 96 ? 0 : addr->prefix_len - 96);
-    } else {
-        snprintf(buf, size, "%s/%d", inet_ntop(AF_INET6, addr->gid, ip, sizeof(ip)), addr->prefix_len);
-    }
-    if (addr->pkey != 0 && addr->pkey != (HA_PKEY_FULL | HA_PKEY_PARTITION)) { /* not the default one */
-        length = strlen(buf);
-        snprintf(buf + length, size - length, ", partition key 0x%04x", addr->pkey);
-    }
-    return buf;
-}
-
-void uct_ha_tell_unreachable(const struct uct_ha_iface *iface, const struct uct_ha_rail_where *own,
-                             const struct uct_ha_rail_where *peer, enum ha_match match)
-{
-    char own_text[112], peer_text[112];
-
-    if (!ucs_log_is_enabled(UCS_LOG_LEVEL_DIAG) || !is_news(own, peer, match)) {
-        return;
-    }
-    ucs_diag("ha_rc: %s (%s) does not reach a peer's rail (%s): %s; if no other pair does, %s",
-             ha_rail_name(iface->rail[0]), addr_text(&own->addr, own_text, sizeof(own_text)),
-             addr_text(&peer->addr, peer_text, sizeof(peer_text)), ha_match_text(match),
-             ha_match_remedy(match));
 }

@@ -86,8 +86,8 @@ void uct_ha_addr_pack_iface(const struct uct_ha_iface_where *where, struct uct_h
     }
     put16(packed->credits, (uint16_t)where->credits);
     packed->caps = (uint8_t)where->caps;
-    memcpy(packed->tcp_ip, where->tcp_ip, sizeof(packed->tcp_ip));
-    put16(packed->tcp_port, where->tcp_port);
+    memcpy(packed->tcp_ip, where->tcp.ip, sizeof(packed->tcp_ip));
+    put16(packed->tcp_port, where->tcp.port);
     uct_ha_addr_pack_rail(&where->standby, &packed->standby);
 }
 
@@ -107,22 +107,7 @@ int uct_ha_addr_unpack_iface(const struct uct_ha_packed_iface *packed, struct uc
     }
     where->credits = get16(packed->credits);
     where->caps    = packed->caps;
-    memcpy(where->tcp_ip, packed->tcp_ip, sizeof(where->tcp_ip));
-    where->tcp_port = get16(packed->tcp_port);
+    memcpy(where->tcp.ip, packed->tcp_ip, sizeof(where->tcp.ip));
+    where->tcp.port = get16(packed->tcp_port);
     return uct_ha_addr_unpack_rail(&packed->standby, &where->standby);
-}
-
-enum ha_match uct_ha_addr_verdict(const struct uct_ha_rail_where *a, const struct uct_ha_rail_where *b,
-                                  const struct ha_match_opts *opts)
-{
-    struct ha_match_rail own  = { .addr = a->addr, .zone = a->zone, .place = a->place };
-    struct ha_match_rail peer = { .addr = b->addr, .zone = b->zone, .place = b->place };
-
-    return ha_match_rails(&own, &peer, opts);
-}
-
-int uct_ha_addr_match(const struct uct_ha_rail_where *a, const struct uct_ha_rail_where *b,
-                      const struct ha_match_opts *opts)
-{
-    return uct_ha_addr_verdict(a, b, opts) < HA_MATCH_NO;
 }

@@ -11,16 +11,9 @@
 
 #include <stdint.h>
 
-#include "core/ha_packet.h"
-#include "topo/ha_match.h"
-#include "verbs/ha_rail.h"
+#include "pair/where.h"
 
 #define UCT_HA_ADDR_VERSION 4
-
-/* Place of a rail among the two of its pair, in the order of their names. It
- * tells the two apart where a link-local GID does not say which network it
- * belongs to. */
-#define UCT_HA_PLACE_ALONE HA_PLACE_ALONE
 
 struct uct_ha_packed_rail { /* 30 bytes */
     uint8_t version;
@@ -49,20 +42,13 @@ struct uct_ha_packed_iface { /* 55 bytes */
 _Static_assert(sizeof(struct uct_ha_packed_rail) <= 31, "UCX limits device addresses to 31 bytes");
 _Static_assert(sizeof(struct uct_ha_packed_iface) <= 63, "UCX limits interface addresses to 63 bytes");
 
-struct uct_ha_rail_where {
-    struct ha_rail_addr addr;
-    uint8_t             place;
-    ha_zone_t           zone;
-};
-
 struct uct_ha_iface_where {
     uint64_t                 cookie;
     unsigned                 slots;
     uint32_t                 ud_qpn[HA_SLOTS];
     unsigned                 credits;
     unsigned                 caps;
-    uint8_t                  tcp_ip[4];
-    uint16_t                 tcp_port;
+    struct uct_ha_tcp_addr   tcp;
     struct uct_ha_rail_where standby;
 };
 
@@ -72,13 +58,5 @@ void uct_ha_addr_pack_iface(const struct uct_ha_iface_where *where, struct uct_h
 /* 0, or -EPROTO when the version or a field is not ours. */
 int uct_ha_addr_unpack_rail(const struct uct_ha_packed_rail *packed, struct uct_ha_rail_where *where);
 int uct_ha_addr_unpack_iface(const struct uct_ha_packed_iface *packed, struct uct_ha_iface_where *where);
-
-/* Can the two rails talk, and how or why not? The rules are ha_match_rails(). */
-enum ha_match uct_ha_addr_verdict(const struct uct_ha_rail_where *a, const struct uct_ha_rail_where *b,
-                                  const struct ha_match_opts *opts);
-
-/* Can they? */
-int uct_ha_addr_match(const struct uct_ha_rail_where *a, const struct uct_ha_rail_where *b,
-                      const struct ha_match_opts *opts);
 
 #endif

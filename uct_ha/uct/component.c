@@ -8,8 +8,9 @@
 #include "abi/uct_ha_abi.h"
 #include "abi/uct_ha_guard.h"
 #include "base/config.h"
-#include "uct/iface.h"
+#include "uct/iface_ops.h"
 #include "uct/md.h"
+#include "uct/md_mem.h"
 #include "uct_ha.h"
 
 static ucs_status_t cm_open(uct_component_t *component, uct_worker_h worker,

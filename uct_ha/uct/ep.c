@@ -1,10 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "uct/ep.h"
 
+#include "base/now.h"
+#include "ctl/beat.h"
+#include "ctl/flush.h"
+#include "ctl/path.h"
 #include "data/amo.h"
-#include "ctl/ctl.h"
+#include "data/end.h"
 #include "data/late.h"
+#include "data/pending.h"
 #include "data/tx.h"
+#include "pair/attention.h"
+#include "pair/conn.h"
+#include "pair/fact.h"
+#include "pair/peer.h"
+#include "uct/addr.h"
+#include "uct/iface.h"
 
 #include <stdlib.h>
 
@@ -16,7 +27,7 @@ static void tell_single(const struct uct_ha_iface *iface, const struct uct_ha_pe
 {
     static int told;
 
-    if (iface->slots < HA_SLOTS || peer->rail[1].known ||
+    if (iface->lanes.slots < HA_SLOTS || peer->rail[1].known ||
         (where->slots == HA_SLOTS && where->standby.addr.mtu == 0) || /* has no address yet */
         __atomic_exchange_n(&told, 1, __ATOMIC_RELAXED)) {
         return;
@@ -39,23 +50,23 @@ static struct uct_ha_peer *peer_of_address(struct uct_ha_iface *iface,
         uct_ha_addr_unpack_iface(addr, &where) != 0) {
         return NULL;
     }
-    peer = uct_ha_peer_find(iface, where.cookie);
+    peer = uct_ha_peer_find(&iface->pairs, where.cookie);
     if (peer == NULL) {
-        peer = uct_ha_peer_create(iface, where.cookie, where.slots, where.credits);
+        peer = uct_ha_peer_create(&iface->pairs, where.cookie, where.slots, where.credits);
     }
     if (peer != NULL) {
         uct_ha_peer_offers(peer, where.slots, where.credits, where.caps);
         uct_ha_peer_set_zone(peer, 0, primary.zone);
         uct_ha_peer_set_zone(peer, 1, where.standby.zone);
         if (!peer->rail[0].known) {
-            uct_ha_peer_set_rail(peer, 0, &primary, where.ud_qpn[0]);
+            uct_ha_path_set_rail(peer, 0, &primary, where.ud_qpn[0]);
         }
         if (!peer->rail[1].known) {
-            uct_ha_peer_set_rail(peer, 1, &where.standby, where.ud_qpn[1]);
+            uct_ha_path_set_rail(peer, 1, &where.standby, where.ud_qpn[1]);
         }
         tell_single(iface, peer, &where);
-        uct_ha_peer_set_tcp(peer, where.tcp_ip, where.tcp_port);
-        uct_ha_peer_resolve(peer, uct_ha_now());
+        uct_ha_path_set_tcp(peer, where.tcp.ip, where.tcp.port);
+        uct_ha_path_find(peer, uct_ha_now());
     }
     return peer;
 }
@@ -67,7 +78,7 @@ static struct uct_ha_conn *adopt(struct uct_ha_peer *peer)
     struct uct_ha_conn *conn, *best = NULL;
 
     ucs_list_for_each(conn, &peer->conns, peer_link) {
-        if (conn->ep == NULL && !conn->was_bound && !conn->dead && !conn->close_told &&
+        if (!conn->bound && !conn->was_bound && !conn->tx->dead && !conn->close_told &&
             !ha_pair_peer_closing(&conn->pair) && !ha_pair_failed(&conn->pair) &&
             (best == NULL || conn->sn < best->sn)) {
             best = conn;
@@ -83,8 +94,9 @@ static ucs_status_t connect_ep(struct uct_ha_ep *ep, struct uct_ha_iface *iface,
                                const uct_ep_params_t *params)
 {
     struct uct_ha_peer *peer;
-    struct uct_ha_conn *conn   = NULL;
-    ucs_status_t        status = UCS_OK;
+    struct uct_ha_conn *conn;
+    struct uct_ha_flow *flow;
+    ucs_status_t        status;
 
     peer = peer_of_address(iface, (const void *)params->dev_addr, (const void *)params->iface_addr);
     if (peer == NULL) {
@@ -96,21 +108,22 @@ static ucs_status_t connect_ep(struct uct_ha_ep *ep, struct uct_ha_iface *iface,
         return UCS_ERR_UNREACHABLE;
     }
     if (peer->lost) { /* it was silent for too long, and may answer now, but soon */
-        uct_ha_peer_revive(peer, uct_ha_now() - (iface->ctl.dead_peer -
-                                                 ucs_min(iface->ctl.dead_peer, SECOND_CHANCE_NS)));
+        uct_ha_path_revive(peer, uct_ha_now() - (iface->pairs.dead_peer -
+                                                 ucs_min(iface->pairs.dead_peer, SECOND_CHANCE_NS)));
     }
     conn = adopt(peer);
     if (conn == NULL) {
-        status = uct_ha_conn_create(iface, peer, peer->next_sn, 0, &conn);
+        status = uct_ha_flow_create(&iface->flows, peer, peer->next_sn, 0, &flow);
         if (status != UCS_OK) {
             return status;
         }
-        uct_ha_conn_start_locked(conn);
+        conn = flow->road.conn;
+        uct_ha_fact_start_locked(conn);
     }
-    conn->ep        = ep;
-    conn->was_bound = 1;
-    ep->conn        = conn;
-    uct_ha_ctl_flush_locked(iface);
+    conn->bound = conn->was_bound = 1;
+    ep->flow     = uct_ha_flow_of(conn->road);
+    ep->flow->ep = &ep->super.super;
+    uct_ha_flush_locked(&iface->ctl);
     return UCS_OK;
 }
 
@@ -130,9 +143,9 @@ ucs_status_t uct_ha_ep_create(const uct_ep_params_t *params, uct_ep_h *ep_p)
         return UCS_ERR_NO_MEMORY;
     }
     ep->super.super.iface = params->iface;
-    pthread_mutex_lock(&iface->ctl.lock);
+    pthread_mutex_lock(&iface->lanes.wake.lock);
     status = connect_ep(ep, iface, params);
-    pthread_mutex_unlock(&iface->ctl.lock);
+    pthread_mutex_unlock(&iface->lanes.wake.lock);
     if (status != UCS_OK) {
         free(ep);
         return status;
@@ -141,36 +154,21 @@ ucs_status_t uct_ha_ep_create(const uct_ep_params_t *params, uct_ep_h *ep_p)
     return UCS_OK;
 }
 
-/* Callbacks of what is still under way would call into a user who has let go. */
-static void forget_completions(struct uct_ha_conn *conn)
-{
-    struct uct_ha_flush *flush, *next;
-
-    for (uint32_t i = conn->log.head; i != conn->log.tail; i++) {
-        conn->txops[i & conn->log.mask].comp   = NULL;
-        conn->txops[i & conn->log.mask].unpack = NULL;
-    }
-    uct_ha_amo_forget(conn);
-    ucs_list_for_each_safe(flush, next, &conn->flushes, list) {
-        ucs_list_del(&flush->list);
-        free(flush);
-    }
-}
-
 void uct_ha_ep_destroy(uct_ep_h tl_ep)
 {
     struct uct_ha_ep    *ep    = ucs_container_of((uct_base_ep_t *)(void *)tl_ep,
                                                   struct uct_ha_ep, super);
-    struct uct_ha_conn  *conn  = ep->conn;
-    struct uct_ha_iface *iface = conn->iface;
+    struct uct_ha_flow  *flow  = ep->flow;
+    pthread_mutex_t     *lock  = &flow->road.lanes->wake.lock;
 
     uct_ha_ep_pending_purge(tl_ep, NULL, NULL);
-    uct_ha_late_keep(conn);
-    forget_completions(conn);
-    pthread_mutex_lock(&iface->ctl.lock);
-    conn->ep = NULL;
-    uct_ha_ctl_attention_locked(conn);
-    pthread_mutex_unlock(&iface->ctl.lock);
+    uct_ha_late_keep(flow);
+    uct_ha_end_forget(flow);
+    pthread_mutex_lock(lock);
+    flow->ep               = NULL;
+    flow->road.conn->bound = 0;
+    uct_ha_attention_locked(flow->road.conn);
+    pthread_mutex_unlock(lock);
     free(ep);
 }
 
@@ -178,44 +176,44 @@ void uct_ha_ep_destroy(uct_ep_h tl_ep)
 
 ucs_status_t uct_ha_ep_check(uct_ep_h tl_ep, unsigned flags, uct_completion_t *comp)
 {
-    struct uct_ha_conn *conn = uct_ha_ep_conn(tl_ep);
-    struct uct_ha_ctl  *ctl  = &conn->iface->ctl;
+    struct uct_ha_flow *flow = uct_ha_ep_flow(tl_ep);
+    struct uct_ha_conn *conn = flow->road.conn;
 
     (void)flags;
     (void)comp;
     /* Heartbeats watch the peer all the time: only tell what they found. */
-    if (conn->dead) {
-        uct_ha_tx_report(conn);
-        return conn->status;
+    if (flow->tx.dead) {
+        uct_ha_end_report(flow);
+        return flow->status;
     }
-    if (ctl->heartbeat == 0) {
-        pthread_mutex_lock(&ctl->lock);
-        if (!conn->peer->lost && uct_ha_peer_ask(conn->peer, uct_ha_now())) {
-            uct_ha_ctl_lose_peer_locked(conn->peer);
+    if (conn->pairs->heartbeat == 0) {
+        pthread_mutex_lock(&flow->road.lanes->wake.lock);
+        if (!conn->peer->lost && uct_ha_beat_ask_locked(conn->peer, uct_ha_now())) {
+            uct_ha_beat_lose_peer_locked(conn->peer);
         }
-        pthread_mutex_unlock(&ctl->lock);
+        pthread_mutex_unlock(&flow->road.lanes->wake.lock);
     }
     return UCS_OK;
 }
 
 /* End this endpoint: nothing may touch its buffers afterwards. */
-static void cancel(struct uct_ha_conn *conn)
+static void cancel(struct uct_ha_flow *flow)
 {
     struct ha_event event = { .kind = HA_EV_PEER_LOST, .value = HA_FAIL_CANCELED };
 
-    if (!conn->canceled) {
-        conn->canceled = 1;
-        uct_ha_ctl_event(conn, &event);
+    if (!flow->canceled) {
+        flow->canceled = 1;
+        uct_ha_fact(flow->road.conn, &event);
     }
 }
 
 ucs_status_t uct_ha_ep_invalidate(uct_ep_h tl_ep, unsigned flags)
 {
-    struct uct_ha_conn *conn  = uct_ha_ep_conn(tl_ep);
+    struct uct_ha_flow *flow  = uct_ha_ep_flow(tl_ep);
     struct ha_event     event = { .kind = HA_EV_PEER_LOST, .value = HA_FAIL_PEER_DEAD };
 
     (void)flags;
-    uct_ha_ctl_event(conn, &event);
+    uct_ha_fact(flow->road.conn, &event);
     return UCS_OK;
 }
 
@@ -223,13 +221,13 @@ ucs_status_t uct_ha_ep_invalidate(uct_ep_h tl_ep, unsigned flags)
 
 ucs_status_t uct_ha_ep_flush(uct_ep_h tl_ep, unsigned flags, uct_completion_t *comp)
 {
-    struct uct_ha_conn  *conn = uct_ha_ep_conn(tl_ep);
+    struct uct_ha_flow  *flow = uct_ha_ep_flow(tl_ep);
     struct uct_ha_flush *flush;
 
     if (flags & UCT_FLUSH_FLAG_CANCEL) {
-        cancel(conn);
+        cancel(flow);
     }
-    if (ha_log_used(&conn->log) == 0 && uct_ha_amo_outstanding(conn) == 0 && !uct_ha_conn_ends(conn)) {
+    if (ha_log_used(&flow->tx.log) == 0 && uct_ha_flow_atomics(flow) == 0 && !uct_ha_flow_ends(flow)) {
         return UCS_OK;
     }
     if (comp != NULL) {
@@ -238,9 +236,9 @@ ucs_status_t uct_ha_ep_flush(uct_ep_h tl_ep, unsigned flags, uct_completion_t *c
             return UCS_ERR_NO_MEMORY;
         }
         flush->comp  = comp;
-        flush->index = conn->log.tail;
-        flush->amo   = uct_ha_amo_done(conn) + uct_ha_amo_outstanding(conn);
-        ucs_list_add_tail(&conn->flushes, &flush->list);
+        flush->index = flow->tx.log.tail;
+        flush->amo   = flow->amo_done + uct_ha_flow_atomics(flow);
+        ucs_list_add_tail(&flow->flushes, &flush->list);
     }
     return UCS_INPROGRESS;
 }
@@ -248,7 +246,7 @@ ucs_status_t uct_ha_ep_flush(uct_ep_h tl_ep, unsigned flags, uct_completion_t *c
 ucs_status_t uct_ha_ep_fence(uct_ep_h tl_ep, unsigned flags)
 {
     (void)flags;
-    uct_ha_ep_conn(tl_ep)->fence_next = 1;
+    uct_ha_ep_flow(tl_ep)->fence_next = 1;
     return UCS_OK;
 }
 
@@ -256,23 +254,23 @@ ucs_status_t uct_ha_ep_fence(uct_ep_h tl_ep, unsigned flags)
 
 ucs_status_t uct_ha_ep_pending_add(uct_ep_h tl_ep, uct_pending_req_t *req, unsigned flags)
 {
-    struct uct_ha_conn    *conn = uct_ha_ep_conn(tl_ep);
+    struct uct_ha_flow    *flow = uct_ha_ep_flow(tl_ep);
     uct_ha_pending_priv_t *priv = uct_ha_pending_priv(req);
-    unsigned               post = conn->post_refused; /* the check below forgets it */
+    unsigned               post = flow->post_refused; /* the check below forgets it */
 
-    if (uct_ha_tx_check(conn, 1) != UCS_ERR_NO_RESOURCE &&
-        uct_ha_amo_outstanding(conn) < UCT_HA_AMO_WINDOW) {
+    if (uct_ha_tx_check(flow, 1) != UCS_ERR_NO_RESOURCE &&
+        uct_ha_flow_atomics(flow) < UCT_HA_AMO_WINDOW) {
         return UCS_ERR_BUSY; /* try again: there is room now, or an error to see */
     }
     priv->ep    = tl_ep;
     priv->flags = flags;
     priv->post  = post;
-    ucs_list_add_tail(&conn->pending, &priv->list);
-    uct_ha_tx_queue_pending(conn);
+    ucs_list_add_tail(&flow->pending, &priv->list);
+    uct_ha_pending_queue(flow);
     return UCS_OK;
 }
 
 void uct_ha_ep_pending_purge(uct_ep_h tl_ep, uct_pending_purge_callback_t cb, void *arg)
 {
-    uct_ha_tx_purge(uct_ha_ep_conn(tl_ep), cb, arg);
+    uct_ha_pending_purge(uct_ha_ep_flow(tl_ep), cb, arg);
 }

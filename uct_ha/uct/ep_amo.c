@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "uct/ep_amo.h"
+
 #include "data/amo.h"
-#include "lane/desc.h"
-#include "uct/ep.h"
 #include "data/tx.h"
+#include "uct/ep.h"
 
 #include <string.h>
 
@@ -31,7 +32,7 @@ static ucs_status_t check_hw(unsigned op, uint8_t size, uint64_t remote_addr)
 
 /* The old value comes to a bounce buffer: it is wanted even of an operation
  * whose user does not, and on any rail. */
-static ucs_status_t hw(struct uct_ha_conn *conn, const struct uct_ha_amo_request *request,
+static ucs_status_t hw(struct uct_ha_flow *flow, const struct uct_ha_amo_request *request,
                        uct_rkey_t rkey, void *result, uct_completion_t *comp)
 {
     ucs_status_t        status = check_hw(request->op, request->size, request->address);
@@ -40,26 +41,26 @@ static ucs_status_t hw(struct uct_ha_conn *conn, const struct uct_ha_amo_request
     struct uct_ha_txop *txop;
 
     if (status == UCS_OK) {
-        status = uct_ha_tx_check(conn, 0);
+        status = uct_ha_tx_check(flow, 0);
     }
     if (ucs_unlikely(status != UCS_OK)) {
         return status;
     }
-    desc = uct_ha_desc_alloc(conn->iface);
+    desc = uct_ha_desc_alloc(uct_ha_flow_pool(flow));
     if (ucs_unlikely(desc == NULL)) {
         return UCS_ERR_NO_MEMORY;
     }
-    txop = uct_ha_tx_append(conn, result == NULL ? HA_OP_ATOMIC : HA_OP_FETCH,
+    txop = uct_ha_tx_append(flow, result == NULL ? HA_OP_ATOMIC : HA_OP_FETCH,
                             add ? HA_FETCH_ADD : HA_COMPARE_SWAP, request->size);
     txop->remote_addr = request->address;
     txop->rkey        = rkey;
     txop->comp        = comp;
     txop->unpack      = result == NULL ? NULL : store_result;
     txop->unpack_arg  = result;
-    uct_ha_desc_use(conn->iface, txop, desc, request->size);
+    uct_ha_txop_use(txop, desc, request->size, flow->road.lanes->rail_no);
     txop->atomic.compare_add = add ? request->operand : request->compare;
     txop->atomic.swap        = request->operand;
-    uct_ha_tx_commit(conn);
+    uct_ha_tx_commit(flow);
     return result == NULL ? UCS_OK : UCS_INPROGRESS;
 }
 
@@ -68,12 +69,12 @@ static ucs_status_t hw(struct uct_ha_conn *conn, const struct uct_ha_amo_request
 static ucs_status_t issue(uct_ep_h ep, struct uct_ha_amo_request *request, uct_rkey_t rkey,
                           void *result, uct_completion_t *comp)
 {
-    struct uct_ha_conn *conn = uct_ha_ep_conn(ep);
+    struct uct_ha_flow *flow = uct_ha_ep_flow(ep);
 
-    if (conn->peer->caps & HA_CAP_ATOMIC_HW) {
-        return hw(conn, request, rkey, result, comp);
+    if (flow->card_atomics) {
+        return hw(flow, request, rkey, result, comp);
     }
-    return uct_ha_amo_send(conn, request, rkey, result, comp);
+    return uct_ha_amo_send(flow, request, rkey, result, comp);
 }
 
 static ucs_status_t post(uct_ep_h ep, unsigned op, uint8_t size, uint64_t value,
@@ -81,15 +82,15 @@ static ucs_status_t post(uct_ep_h ep, unsigned op, uint8_t size, uint64_t value,
 {
     struct uct_ha_amo_request request = { .address = remote_addr, .operand = value,
                                           .op = (uint8_t)op, .size = size };
-    struct uct_ha_conn       *conn    = uct_ha_ep_conn(ep);
+    struct uct_ha_flow       *flow    = uct_ha_ep_flow(ep);
     ucs_status_t              status;
 
-    if (conn->purging) {
-        return conn->dead ? conn->status : UCS_ERR_CANCELED;
+    if (flow->purging) {
+        return flow->tx.dead ? flow->status : UCS_ERR_CANCELED;
     }
     status = issue(ep, &request, rkey, NULL, NULL);
     if (status == UCS_ERR_NO_RESOURCE) {
-        conn->post_refused = 1;
+        flow->post_refused = 1;
     }
     return status;
 }

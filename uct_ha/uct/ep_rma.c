@@ -1,45 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lane/desc.h"
-#include "uct/ep.h"
+#include "uct/ep_rma.h"
+
 #include "data/tx.h"
+#include "uct/ep.h"
+#include "uct/iov.h"
 
 #include <string.h>
 
-int uct_ha_ep_iov_is_valid(const uct_iov_t *iov, size_t iovcnt, unsigned max)
-{
-    if (iovcnt > max) {
-        return 0;
-    }
-    for (size_t i = 0; i < iovcnt; i++) {
-        if (iov[i].memh == UCT_MEM_HANDLE_NULL && iov[i].length * iov[i].count != 0) {
-            return 0;
-        }
-    }
-    return 1;
-}
-
-unsigned uct_ha_ep_fill_pieces(const struct uct_ha_conn *conn, struct uct_ha_txop *txop,
-                               unsigned first, const uct_iov_t *iov, size_t iovcnt)
-{
-    unsigned n = first;
-
-    for (size_t i = 0; i < iovcnt; i++) {
-        size_t length = iov[i].length * iov[i].count;
-
-        if (length == 0) {
-            continue;
-        }
-        uct_ha_piece_set(&txop->piece[n++], iov[i].buffer, length, uct_ha_mem(iov[i].memh),
-                         conn->iface->rail_no);
-    }
-    return n;
-}
-
-static inline struct uct_ha_txop *begin(struct uct_ha_conn *conn, enum ha_op_kind kind,
+static inline struct uct_ha_txop *begin(struct uct_ha_flow *flow, enum ha_op_kind kind,
                                         enum ha_send_op op, size_t length, uint64_t remote_addr,
                                         uct_rkey_t rkey)
 {
-    struct uct_ha_txop *txop = uct_ha_tx_append(conn, kind, op, length);
+    struct uct_ha_txop *txop = uct_ha_tx_append(flow, kind, op, length);
 
     txop->remote_addr = remote_addr;
     txop->rkey        = rkey;
@@ -47,10 +19,10 @@ static inline struct uct_ha_txop *begin(struct uct_ha_conn *conn, enum ha_op_kin
 }
 
 /* A peer that proves by count has to notice each PUT. */
-static inline struct uct_ha_txop *begin_put(struct uct_ha_conn *conn, size_t length,
+static inline struct uct_ha_txop *begin_put(struct uct_ha_flow *flow, size_t length,
                                             uint64_t remote_addr, uct_rkey_t rkey)
 {
-    struct uct_ha_txop *txop = begin(conn, HA_OP_WRITE, (enum ha_send_op)conn->put_op, length,
+    struct uct_ha_txop *txop = begin(flow, HA_OP_WRITE, (enum ha_send_op)flow->put_op, length,
                                      remote_addr, rkey);
 
     txop->imm = UCT_HA_IMM_PUT;
@@ -60,28 +32,28 @@ static inline struct uct_ha_txop *begin_put(struct uct_ha_conn *conn, size_t len
 ucs_status_t uct_ha_ep_put_short(uct_ep_h tl_ep, const void *buffer, unsigned length,
                                  uint64_t remote_addr, uct_rkey_t rkey)
 {
-    struct uct_ha_conn *conn   = uct_ha_ep_conn(tl_ep);
-    ucs_status_t        status = uct_ha_tx_check(conn, conn->put_counts);
+    struct uct_ha_flow *flow   = uct_ha_ep_flow(tl_ep);
+    ucs_status_t        status = uct_ha_tx_check(flow, flow->put_counts);
     struct uct_ha_txop *txop;
 
     if (ucs_unlikely(status != UCS_OK)) {
         return status;
     }
-    if (ucs_unlikely(length > conn->iface->max_inline)) {
+    if (ucs_unlikely(length > flow->road.lanes->max_inline)) {
         return UCS_ERR_INVALID_PARAM;
     }
-    txop         = begin_put(conn, length, remote_addr, rkey);
+    txop         = begin_put(flow, length, remote_addr, rkey);
     txop->pieces = 0;
     memcpy(txop->bytes, buffer, length);
-    uct_ha_tx_commit(conn);
+    uct_ha_tx_commit(flow);
     return UCS_OK;
 }
 
 ssize_t uct_ha_ep_put_bcopy(uct_ep_h tl_ep, uct_pack_callback_t pack, void *arg,
                             uint64_t remote_addr, uct_rkey_t rkey)
 {
-    struct uct_ha_conn *conn   = uct_ha_ep_conn(tl_ep);
-    ucs_status_t        status = uct_ha_tx_check(conn, conn->put_counts);
+    struct uct_ha_flow *flow   = uct_ha_ep_flow(tl_ep);
+    ucs_status_t        status = uct_ha_tx_check(flow, flow->put_counts);
     struct uct_ha_desc *desc;
     struct uct_ha_txop *txop;
     size_t              length;
@@ -89,85 +61,85 @@ ssize_t uct_ha_ep_put_bcopy(uct_ep_h tl_ep, uct_pack_callback_t pack, void *arg,
     if (ucs_unlikely(status != UCS_OK)) {
         return status;
     }
-    desc = uct_ha_desc_alloc(conn->iface);
+    desc = uct_ha_desc_alloc(uct_ha_flow_pool(flow));
     if (ucs_unlikely(desc == NULL)) {
         return UCS_ERR_NO_MEMORY;
     }
     length = pack(desc->data, arg);
-    txop   = begin_put(conn, length, remote_addr, rkey);
-    uct_ha_desc_use(conn->iface, txop, desc, length);
-    uct_ha_tx_commit(conn);
+    txop   = begin_put(flow, length, remote_addr, rkey);
+    uct_ha_txop_use(txop, desc, length, flow->road.lanes->rail_no);
+    uct_ha_tx_commit(flow);
     return (ssize_t)length;
 }
 
 /* Both directions of zero copy: the user's memory is used until `comp`. */
-static inline ucs_status_t zcopy(struct uct_ha_conn *conn, enum ha_op_kind kind,
+static inline ucs_status_t zcopy(struct uct_ha_flow *flow, enum ha_op_kind kind,
                                  const uct_iov_t *iov, size_t iovcnt, uint64_t remote_addr,
                                  uct_rkey_t rkey, uct_completion_t *comp)
 {
     size_t              length = uct_ha_iov_length(iov, iovcnt);
     int                 put    = kind == HA_OP_WRITE;
-    ucs_status_t        status = uct_ha_tx_check(conn, put && conn->put_counts);
+    ucs_status_t        status = uct_ha_tx_check(flow, put && flow->put_counts);
     struct uct_ha_txop *txop;
 
     if (ucs_unlikely(status != UCS_OK)) {
         return status;
     }
-    if (ucs_unlikely(length > conn->iface->max_zcopy ||
-                     !uct_ha_ep_iov_is_valid(iov, iovcnt, conn->iface->max_sge))) {
+    if (ucs_unlikely(length > flow->road.lanes->max_zcopy ||
+                     !uct_ha_iov_is_valid(iov, iovcnt, flow->road.lanes->max_sge))) {
         return UCS_ERR_INVALID_PARAM;
     }
     if (ucs_unlikely(length == 0)) {
         return UCS_OK;
     }
     if (ucs_unlikely(length > UCT_HA_LONG_OP &&
-                     length > __atomic_load_n(&conn->tx_long, __ATOMIC_RELAXED))) {
-        __atomic_store_n(&conn->tx_long, (uint32_t)length, __ATOMIC_RELAXED);
+                     length > __atomic_load_n(&flow->tx.longest, __ATOMIC_RELAXED))) {
+        __atomic_store_n(&flow->tx.longest, (uint32_t)length, __ATOMIC_RELAXED);
     }
-    txop         = put ? begin_put(conn, length, remote_addr, rkey) :
-                         begin(conn, kind, HA_READ, length, remote_addr, rkey);
+    txop         = put ? begin_put(flow, length, remote_addr, rkey) :
+                         begin(flow, kind, HA_READ, length, remote_addr, rkey);
     txop->comp   = comp;
-    txop->pieces = (uint8_t)uct_ha_ep_fill_pieces(conn, txop, 0, iov, iovcnt);
-    uct_ha_tx_commit(conn);
+    txop->pieces = (uint8_t)uct_ha_iov_fill(txop, 0, iov, iovcnt, flow->road.lanes->rail_no);
+    uct_ha_tx_commit(flow);
     return UCS_INPROGRESS;
 }
 
 ucs_status_t uct_ha_ep_put_zcopy(uct_ep_h tl_ep, const uct_iov_t *iov, size_t iovcnt,
                                  uint64_t remote_addr, uct_rkey_t rkey, uct_completion_t *comp)
 {
-    return zcopy(uct_ha_ep_conn(tl_ep), HA_OP_WRITE, iov, iovcnt, remote_addr, rkey, comp);
+    return zcopy(uct_ha_ep_flow(tl_ep), HA_OP_WRITE, iov, iovcnt, remote_addr, rkey, comp);
 }
 
 ucs_status_t uct_ha_ep_get_zcopy(uct_ep_h tl_ep, const uct_iov_t *iov, size_t iovcnt,
                                  uint64_t remote_addr, uct_rkey_t rkey, uct_completion_t *comp)
 {
-    return zcopy(uct_ha_ep_conn(tl_ep), HA_OP_READ, iov, iovcnt, remote_addr, rkey, comp);
+    return zcopy(uct_ha_ep_flow(tl_ep), HA_OP_READ, iov, iovcnt, remote_addr, rkey, comp);
 }
 
 ucs_status_t uct_ha_ep_get_bcopy(uct_ep_h tl_ep, uct_unpack_callback_t unpack, void *arg,
                                  size_t length, uint64_t remote_addr, uct_rkey_t rkey,
                                  uct_completion_t *comp)
 {
-    struct uct_ha_conn *conn   = uct_ha_ep_conn(tl_ep);
-    ucs_status_t        status = uct_ha_tx_check(conn, 0);
+    struct uct_ha_flow *flow   = uct_ha_ep_flow(tl_ep);
+    ucs_status_t        status = uct_ha_tx_check(flow, 0);
     struct uct_ha_desc *desc;
     struct uct_ha_txop *txop;
 
     if (ucs_unlikely(status != UCS_OK)) {
         return status;
     }
-    if (ucs_unlikely(length > conn->iface->config.seg_size)) {
+    if (ucs_unlikely(length > flow->road.lanes->pool.seg_size)) {
         return UCS_ERR_INVALID_PARAM;
     }
-    desc = uct_ha_desc_alloc(conn->iface);
+    desc = uct_ha_desc_alloc(uct_ha_flow_pool(flow));
     if (ucs_unlikely(desc == NULL)) {
         return UCS_ERR_NO_MEMORY;
     }
-    txop             = begin(conn, HA_OP_READ, HA_READ, length, remote_addr, rkey);
+    txop             = begin(flow, HA_OP_READ, HA_READ, length, remote_addr, rkey);
     txop->comp       = comp;
     txop->unpack     = unpack;
     txop->unpack_arg = arg;
-    uct_ha_desc_use(conn->iface, txop, desc, length);
-    uct_ha_tx_commit(conn);
+    uct_ha_txop_use(txop, desc, length, flow->road.lanes->rail_no);
+    uct_ha_tx_commit(flow);
     return UCS_INPROGRESS;
 }

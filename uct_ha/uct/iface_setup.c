@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "uct/iface_setup.h"
 
-/*
- * An interface comes to life: sizes that fit the devices, completion queues,
- * the control plane, the event descriptor; and all of that again in reverse.
- */
-
-#include "uct/iface.h"
-
-#include "ctl/ctl.h"
-#include "lane/desc.h"
 #include "base/job.h"
-#include "ctl/opts.h"
-#include "lane/proof.h"
+#include "base/random.h"
+#include "ctl/open.h"
+#include "ctl/terms.h"
+#include "lane/lane.h"
+#include "pair/conn.h"
+#include "pair/fact.h"
+#include "pair/failover.h"
 #include "topo/ha_budget.h"
 #include "topo/ha_depths.h"
+#include "uct/choose.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -21,55 +19,40 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define CQ_DEPTH_MIN 1024
-#define ZCOPY_MAX    (1u << 30)
-
-static void cleanup(struct uct_ha_iface *iface)
-{
-    for (int s = 0; s < HA_SLOTS; s++) {
-        if (iface->cq[s] != NULL) {
-            ha_cq_destroy(iface->cq[s]);
-        }
-    }
-    uct_ha_desc_cleanup(iface);
-    if (iface->event_fd >= 0) {
-        close(iface->event_fd);
-    }
-    free(iface->lanes);
-}
+#define ZCOPY_MAX (1u << 30)
 
 /* Ask the device what it really gives, once, before anything depends on it. */
 static ucs_status_t probe_caps(struct uct_ha_iface *iface, int slot)
 {
     struct ha_rc_caps caps = {
-        .send_depth = iface->log_len + 1, .recv_depth = iface->rx_depth,
-        .max_sge = iface->max_sge, .max_inline = iface->max_inline,
+        .send_depth = iface->lanes.log_len + 1, .recv_depth = iface->lanes.rx_depth,
+        .max_sge = iface->lanes.max_sge, .max_inline = iface->lanes.max_inline,
     };
     struct ha_rc *rc;
     int           status;
 
-    status = ha_rc_create(iface->rail[slot], iface->cq[slot], &caps, &rc);
+    status = ha_rc_create(iface->lanes.rail[slot], iface->lanes.room[slot].cq, &caps, &rc);
     if (status != 0) {
         ucs_error("ha_rc: %s refuses a queue pair of %u sends and %u receives: %s; lower "
                   "UCX_HA_RC_TX_QUEUE_LEN or UCX_HA_RC_RX_QUEUE_LEN, or raise ulimit -l",
-                  ha_rail_name(iface->rail[slot]), caps.send_depth, caps.recv_depth,
+                  ha_rail_name(iface->lanes.rail[slot]), caps.send_depth, caps.recv_depth,
                   strerror(-status));
         return UCS_ERR_IO_ERROR;
     }
     ha_rc_destroy(rc);
-    iface->max_inline = ucs_min(iface->max_inline, caps.max_inline);
+    iface->lanes.max_inline = ucs_min(iface->lanes.max_inline, caps.max_inline);
     return UCS_OK;
 }
 
 static ucs_status_t derive_depths(struct uct_ha_iface *iface)
 {
     const struct uct_ha_iface_config *config = &iface->config;
-    struct ha_rail                   *least  = iface->rail[0];
+    struct ha_rail                   *least  = iface->lanes.rail[0];
     struct ha_depths                  depths;
 
-    for (int s = 1; s < iface->slots; s++) {
-        if (ha_rail_limits(iface->rail[s])->max_qp_wr < ha_rail_limits(least)->max_qp_wr) {
-            least = iface->rail[s];
+    for (int s = 1; s < iface->lanes.slots; s++) {
+        if (ha_rail_limits(iface->lanes.rail[s])->max_qp_wr < ha_rail_limits(least)->max_qp_wr) {
+            least = iface->lanes.rail[s];
         }
     }
     if (ha_depths(config->tx_queue_len, config->rx_queue_len, config->rx_queue_init,
@@ -79,10 +62,10 @@ static ucs_status_t derive_depths(struct uct_ha_iface *iface)
                   HA_DEPTHS_WR_MIN);
         return UCS_ERR_UNSUPPORTED;
     }
-    iface->log_len       = depths.sends;
-    iface->credits       = depths.credits;
-    iface->rx_window_max = depths.window;
-    iface->rx_depth      = depths.recvs;
+    iface->lanes.log_len       = depths.sends;
+    iface->lanes.credits       = depths.credits;
+    iface->lanes.rx_window_max = depths.window;
+    iface->lanes.rx_depth      = depths.recvs;
     return UCS_OK;
 }
 
@@ -90,14 +73,14 @@ static void derive_sizes(struct uct_ha_iface *iface)
 {
     const struct uct_ha_iface_config *config = &iface->config;
 
-    iface->max_inline = ucs_min(config->max_inline, UCT_HA_INLINE_MAX);
-    iface->max_sge    = ucs_min(config->max_sge, UCT_HA_IOV_MAX);
-    iface->max_zcopy  = ZCOPY_MAX;
-    for (int s = 0; s < iface->slots; s++) {
-        const struct ha_rail_limits *limits = ha_rail_limits(iface->rail[s]);
+    iface->lanes.max_inline = ucs_min(config->max_inline, UCT_HA_INLINE_MAX);
+    iface->lanes.max_sge    = ucs_min(config->max_sge, UCT_HA_IOV_MAX);
+    iface->lanes.max_zcopy  = ZCOPY_MAX;
+    for (int s = 0; s < iface->lanes.slots; s++) {
+        const struct ha_rail_limits *limits = ha_rail_limits(iface->lanes.rail[s]);
 
-        iface->max_sge   = ucs_min(iface->max_sge, limits->max_sge);
-        iface->max_zcopy = (uint32_t)ucs_min(iface->max_zcopy, limits->max_msg_size);
+        iface->lanes.max_sge   = ucs_min(iface->lanes.max_sge, limits->max_sge);
+        iface->lanes.max_zcopy = (uint32_t)ucs_min(iface->lanes.max_zcopy, limits->max_msg_size);
     }
 }
 
@@ -124,15 +107,15 @@ static void fit_rto(struct uct_ha_iface *iface)
     struct uct_ha_iface_config *config = &iface->config;
     uint64_t                    window = 0, ns;
 
-    for (int s = 0; s < iface->slots; s++) {
-        if (config->retry_count == 7 && ha_rail_limits(iface->rail[s])->retry7_forever) {
+    for (int s = 0; s < iface->lanes.slots; s++) {
+        if (config->retry_count == 7 && ha_rail_limits(iface->lanes.rail[s])->retry7_forever) {
             ucs_warn("ha_rc: UCX_HA_RC_RETRY_COUNT=7 means for ever on %s; using 6",
-                     ha_rail_name(iface->rail[s]));
+                     ha_rail_name(iface->lanes.rail[s]));
             config->retry_count = 6;
         }
     }
-    for (int s = 0; s < iface->slots; s++) {
-        ns = ha_rail_limits(iface->rail[s])->mlx5 ?
+    for (int s = 0; s < iface->lanes.slots; s++) {
+        ns = ha_rail_limits(iface->lanes.rail[s])->mlx5 ?
              ha_window_mlx5(config->timeout, config->retry_count) :
              ha_window_nominal(config->timeout, config->retry_count);
         window = ucs_max(window, ns);
@@ -142,59 +125,27 @@ static void fit_rto(struct uct_ha_iface *iface)
     }
 }
 
-/* Atomics by the card: what it cannot do, or cannot prove, is done by messages
- * as without the knob. Towards each peer it is the peer's choice that counts. */
-static void choose_atomics(struct uct_ha_iface *iface)
-{
-    const struct ha_rail_limits *first = ha_rail_limits(iface->rail[0]);
-
-    if (iface->config.atomics != UCT_HA_ATOMICS_HW) {
-        return;
-    }
-    for (int s = 0; s < iface->slots; s++) {
-        const struct ha_rail_limits *limits = ha_rail_limits(iface->rail[s]);
-
-        if (limits->atomics == HA_ATOMICS_NONE || limits->max_rd_init == 0 ||
-            limits->max_rd_resp == 0) {
-            ucs_warn("ha_rc: UCX_HA_RC_ATOMICS=hw, but %s executes no atomics; using sw",
-                     ha_rail_name(iface->rail[s]));
-            return;
-        }
-        if (iface->proof[s] == HA_PROOF_COUNT) {
-            ucs_warn("ha_rc: UCX_HA_RC_ATOMICS=hw needs a proof that covers them, and %s proves by "
-                     "count; using sw", ha_rail_name(iface->rail[s]));
-            return;
-        }
-        if (limits->atomics == HA_ATOMICS_CARD && limits->node_guid != first->node_guid) {
-            ucs_diag("ha_rc: UCX_HA_RC_ATOMICS=hw: %s and %s are two cards; atomics that reach a "
-                     "word through both are not atomic to each other",
-                     ha_rail_name(iface->rail[0]), ha_rail_name(iface->rail[s]));
-        }
-    }
-    iface->caps |= HA_CAP_ATOMIC_HW;
-}
-
 /* The text is UCX's and may go; it was checked with the rest of the configuration. */
 static void take_zones(struct uct_ha_iface *iface)
 {
     char error[8];
 
-    (void)ha_zones_parse(iface->config.zones, &iface->zones, error, sizeof(error));
+    (void)ha_zones_parse(iface->config.zones, &iface->pairs.zones, error, sizeof(error));
     iface->config.zones             = NULL;
-    iface->match.allow_unknown_zone = iface->config.allow_unknown_zone;
-    iface->match.prefer_ib          = iface->config.prefer_ib;
-    iface->match.spread             = iface->config.spread;
+    iface->pairs.match.allow_unknown_zone = iface->config.allow_unknown_zone;
+    iface->pairs.match.prefer_ib          = iface->config.prefer_ib;
+    iface->pairs.match.spread             = iface->config.spread;
 }
 
 static void choose_places(struct uct_ha_iface *iface)
 {
     int second;
 
-    iface->place[0] = iface->place[1] = UCT_HA_PLACE_ALONE;
-    if (iface->slots == HA_SLOTS) {
-        second = strcmp(ha_rail_name(iface->rail[0]), ha_rail_name(iface->rail[1])) > 0;
-        iface->place[0] = (uint8_t)second;
-        iface->place[1] = (uint8_t)!second;
+    iface->pairs.place[0] = iface->pairs.place[1] = UCT_HA_PLACE_ALONE;
+    if (iface->lanes.slots == HA_SLOTS) {
+        second = strcmp(ha_rail_name(iface->lanes.rail[0]), ha_rail_name(iface->lanes.rail[1])) > 0;
+        iface->pairs.place[0] = (uint8_t)second;
+        iface->pairs.place[1] = (uint8_t)!second;
     }
 }
 
@@ -205,9 +156,9 @@ static ucs_status_t open_event_fd(struct uct_ha_iface *iface)
 
     iface->event_fd = epoll_create1(EPOLL_CLOEXEC);
     failed = iface->event_fd < 0 ||
-             epoll_ctl(iface->event_fd, EPOLL_CTL_ADD, iface->ctl.wake_fd, &event) != 0;
-    for (int s = 0; s < iface->slots && !failed; s++) {
-        failed = epoll_ctl(iface->event_fd, EPOLL_CTL_ADD, ha_cq_fd(iface->cq[s]), &event) != 0;
+             epoll_ctl(iface->event_fd, EPOLL_CTL_ADD, iface->lanes.wake.fd, &event) != 0;
+    for (int s = 0; s < iface->lanes.slots && !failed; s++) {
+        failed = epoll_ctl(iface->event_fd, EPOLL_CTL_ADD, ha_cq_fd(iface->lanes.room[s].cq), &event) != 0;
     }
     if (failed) {
         ucs_error("ha_rc: cannot make an event descriptor: %s (ulimit -n too low?)",
@@ -219,15 +170,19 @@ static ucs_status_t open_event_fd(struct uct_ha_iface *iface)
 
 static ucs_status_t open_queues(struct uct_ha_iface *iface)
 {
-    ucs_status_t status = UCS_OK;
-    int          error;
+    struct uct_ha_room *room;
+    ucs_status_t        status = UCS_OK;
+    int                 error;
 
-    for (int s = 0; s < iface->slots && status == UCS_OK; s++) {
-        iface->cq_depth[s] = ucs_min(CQ_DEPTH_MIN, ha_rail_limits(iface->rail[s])->max_cqe);
-        error = ha_cq_create(iface->rail[s], iface->cq_depth[s], 1, &iface->cq[s]);
+    for (int s = 0; s < iface->lanes.slots && status == UCS_OK; s++) {
+        room          = &iface->lanes.room[s];
+        room->rail    = iface->lanes.rail[s];
+        room->wake    = &iface->lanes.wake;
+        room->log_len = iface->lanes.log_len;
+        error         = uct_ha_room_open(room);
         if (error != 0) {
-            ucs_error("ha_rc: %s: cannot create a completion queue of %u: %s",
-                      ha_rail_name(iface->rail[s]), iface->cq_depth[s], strerror(-error));
+            ucs_error("ha_rc: %s: cannot create a completion queue of %u: %s", ha_rail_name(room->rail),
+                      room->depth, strerror(-error));
             return UCS_ERR_IO_ERROR;
         }
         status = probe_caps(iface, s);
@@ -235,16 +190,91 @@ static ucs_status_t open_queues(struct uct_ha_iface *iface)
     return status;
 }
 
-ucs_status_t uct_ha_iface_setup(struct uct_ha_iface *iface)
+static void close_queues(struct uct_ha_iface *iface)
 {
-    ucs_status_t status = derive_depths(iface);
+    for (int s = 0; s < HA_SLOTS; s++) {
+        uct_ha_room_close(&iface->lanes.room[s]);
+    }
+    uct_ha_desc_cleanup(&iface->lanes.pool);
+    if (iface->event_fd >= 0) {
+        close(iface->event_fd);
+    }
+    free(iface->lanes.table);
+}
 
+static void close_control(struct uct_ha_iface *iface)
+{
+    struct uct_ha_conn *conn, *next;
+
+    uct_ha_ctl_stop(&iface->ctl);
+    uct_ha_failover_cancel_jobs(&iface->pairs);
+    pthread_mutex_lock(&iface->lanes.wake.lock);
+    ucs_list_for_each_safe(conn, next, &iface->pairs.conns, list) {
+        uct_ha_flow_destroy(uct_ha_flow_of(conn->road));
+    }
+    pthread_mutex_unlock(&iface->lanes.wake.lock);
+    uct_ha_lane_finish(&iface->lanes);
+    uct_ha_ctl_close(&iface->ctl);
+    uct_ha_pairs_close(&iface->pairs);
+    uct_ha_wake_close(&iface->lanes.wake);
+}
+
+static ucs_status_t open_control(struct uct_ha_iface *iface)
+{
+    ucs_status_t status;
+
+    if (uct_ha_wake_open(&iface->lanes.wake) != 0) {
+        uct_ha_wake_close(&iface->lanes.wake);
+        return UCS_ERR_NO_MEMORY;
+    }
+    iface->lanes.stopped = uct_ha_fact_stopped_locked;
+    uct_ha_pairs_open(&iface->pairs);
+    status = uct_ha_ctl_open(&iface->ctl);
+    if (status == UCS_OK) {
+        status = open_event_fd(iface);
+    }
+    if (status != UCS_OK) {
+        close_control(iface);
+    }
+    return status;
+}
+
+/* Who knows whom: each room its own part, and those below. */
+static void introduce(struct uct_ha_iface *iface, const struct uct_ha_duo *duo)
+{
+    struct uct_ha_lanes *lanes = &iface->lanes;
+
+    lanes->config        = &iface->config;
+    lanes->slots         = duo->rail[1] != NULL ? HA_SLOTS : 1;
+    lanes->pool.duo      = duo;
+    lanes->pool.seg_size = iface->config.seg_size;
+    for (int s = 0; s < HA_SLOTS; s++) {
+        lanes->rail[s]    = duo->rail[s];
+        lanes->rail_no[s] = duo->rail_no[s];
+    }
+    iface->pairs.config = &iface->config;
+    iface->pairs.lanes  = lanes;
+    iface->pairs.cookie = uct_ha_random();
+    iface->ctl.pairs    = &iface->pairs;
+    iface->ctl.lanes    = lanes;
+    iface->flows.base   = &iface->super;
+    iface->flows.lanes  = lanes;
+    ucs_list_head_init(&iface->flows.pending);
+    ucs_list_head_init(&iface->flows.backlog);
+}
+
+ucs_status_t uct_ha_iface_setup(struct uct_ha_iface *iface, const struct uct_ha_duo *duo)
+{
+    ucs_status_t status;
+
+    introduce(iface, duo);
+    status = derive_depths(iface);
     if (status != UCS_OK) {
         return status;
     }
     derive_sizes(iface);
     fit_rto(iface);
-    uct_ha_opts_init(iface);
+    uct_ha_terms_init(&iface->pairs);
     choose_places(iface);
     take_zones(iface);
     if (uct_ha_job_open() != 0) {
@@ -252,20 +282,14 @@ ucs_status_t uct_ha_iface_setup(struct uct_ha_iface *iface)
     }
     status = open_queues(iface);
     if (status == UCS_OK) {
-        status = uct_ha_proof_choose(iface);
-        choose_atomics(iface);
+        status = uct_ha_choose(iface);
     }
     if (status == UCS_OK) {
-        status = uct_ha_ctl_open(iface);
-        if (status == UCS_OK) {
-            status = open_event_fd(iface);
-        }
-        if (status != UCS_OK) {
-            uct_ha_ctl_close(iface);
-        }
+        iface->flows.card_atomics = (iface->pairs.caps & HA_CAP_ATOMIC_HW) != 0;
+        status                    = open_control(iface);
     }
     if (status != UCS_OK) {
-        cleanup(iface);
+        close_queues(iface);
         uct_ha_job_close();
     }
     return status;
@@ -273,7 +297,7 @@ ucs_status_t uct_ha_iface_setup(struct uct_ha_iface *iface)
 
 void uct_ha_iface_teardown(struct uct_ha_iface *iface)
 {
-    uct_ha_ctl_close(iface);
-    cleanup(iface);
+    close_control(iface);
+    close_queues(iface);
     uct_ha_job_close();
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "uct/md.h"
 
-#include "mem/mem.h"
+#include "base/config.h"
 #include "mem/rails.h"
 #include "mem/rcache.h"
+#include "uct/domain.h"
+#include "uct/md_mem.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -112,10 +114,10 @@ ucs_status_t uct_ha_query_devices(uct_md_h md, uct_tl_device_resource_t **device
 {
     if (uct_ha_md(md)->hopeless) {
         ucs_diag("ha: %s is not used: its port is down, and that of its standby, while others are up",
-                 ha_rail_name(uct_ha_md(md)->rail[0]));
+                 ha_rail_name(uct_ha_md(md)->duo.rail[0]));
         return UCS_ERR_NO_DEVICE;
     }
-    return uct_single_device_resource(md, ha_rail_name(uct_ha_md(md)->rail[0]),
+    return uct_single_device_resource(md, ha_rail_name(uct_ha_md(md)->duo.rail[0]),
                                       UCT_DEVICE_TYPE_NET, UCS_SYS_DEVICE_ID_UNKNOWN,
                                       devices_p, num_devices_p);
 }
@@ -205,7 +207,7 @@ static void open_standby(struct uct_ha_md *md, struct uct_ha_rails *table, int r
         return;
     }
     name = table->rail[table->choice[rail].standby].name;
-    if (open_rail(name, config, &md->rail[1]) == UCS_OK) {
+    if (open_rail(name, config, &md->duo.rail[1]) == UCS_OK) {
         ucs_debug("ha: standby of %s is %s: %s", table->rail[rail].name, name, reason);
     }
 }
@@ -214,41 +216,43 @@ static ucs_status_t number_rails(struct uct_ha_md *md)
 {
     int number[UCT_HA_RAILS];
 
-    number[0] = uct_ha_reg_join(md->rail[0]);
+    number[0] = uct_ha_reg_join(md->duo.rail[0]);
     if (number[0] < 0) {
         ucs_error("ha: more than %d rails are in use, no place for %s", HA_RAILS_MAX,
-                  ha_rail_name(md->rail[0]));
+                  ha_rail_name(md->duo.rail[0]));
         return UCS_ERR_EXCEEDS_LIMIT;
     }
-    number[1] = (md->rail[1] != NULL) ? uct_ha_reg_join(md->rail[1]) : number[0];
+    number[1] = (md->duo.rail[1] != NULL) ? uct_ha_reg_join(md->duo.rail[1]) : number[0];
     if (number[1] < 0) {
         ucs_diag("ha: more than %d rails are in use, %s goes without its standby",
-                 HA_RAILS_MAX, ha_rail_name(md->rail[0]));
-        ha_rail_close(md->rail[1]);
-        md->rail[1] = NULL;
+                 HA_RAILS_MAX, ha_rail_name(md->duo.rail[0]));
+        ha_rail_close(md->duo.rail[1]);
+        md->duo.rail[1] = NULL;
         number[1]   = number[0];
     }
-    md->rail_no[0] = (unsigned)number[0];
-    md->rail_no[1] = (unsigned)number[1];
+    md->duo.rail_no[0] = (unsigned)number[0];
+    md->duo.rail_no[1] = (unsigned)number[1];
     return UCS_OK;
 }
 
 static void close_rails(struct uct_ha_md *md)
 {
-    if (md->rail[1] != NULL) {
-        ha_rail_close(md->rail[1]);
+    if (md->duo.rail[1] != NULL) {
+        ha_rail_close(md->duo.rail[1]);
     }
-    ha_rail_close(md->rail[0]);
+    ha_rail_close(md->duo.rail[0]);
 }
 
 static void md_close(uct_md_h tl_md)
 {
     struct uct_ha_md *md = uct_ha_md(tl_md);
 
-    uct_ha_rcache_close(md); /* its registrations are on the rails */
-    uct_ha_reg_leave(md->rail_no[0]);
-    if (md->rail[1] != NULL) {
-        uct_ha_reg_leave(md->rail_no[1]);
+    if (md->cached) {
+        uct_ha_rcache_close(); /* its registrations are on the rails */
+    }
+    uct_ha_reg_leave(md->duo.rail_no[0]);
+    if (md->duo.rail[1] != NULL) {
+        uct_ha_reg_leave(md->duo.rail_no[1]);
     }
     close_rails(md);
     ucs_free(md);
@@ -292,7 +296,7 @@ ucs_status_t uct_ha_md_open(uct_component_t *component, const char *md_name,
     if (md == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    status = open_rail(table.rail[rail].name, config, &md->rail[0]);
+    status = open_rail(table.rail[rail].name, config, &md->duo.rail[0]);
     if (status != UCS_OK) {
         ucs_free(md);
         return status;
@@ -307,7 +311,10 @@ ucs_status_t uct_ha_md_open(uct_component_t *component, const char *md_name,
         ucs_free(md);
         return status;
     }
-    status = uct_ha_rcache_open(md, config);
+    status = uct_ha_rcache_open(config, ha_rail_name(md->duo.rail[0]), &md->cached);
+    if (md->cached) {
+        md->rcache_overhead = uct_md_rcache_overhead(&config->rcache);
+    }
     if (status != UCS_OK) {
         md_close(&md->super);
         return status;

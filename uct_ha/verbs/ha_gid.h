@@ -6,7 +6,7 @@
 
 #include <infiniband/verbs.h>
 
-#include "ha_rail.h"
+#include "ha_addr.h"
 
 /* Choose among the port's GID table: RoCE v2 with IPv4 before IPv6 global
  * before IPv6 link-local before RoCE v1; InfiniBand takes index 0. `wanted`

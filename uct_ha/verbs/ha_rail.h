@@ -19,27 +19,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ha_addr.h"
+
 #define HA_RAIL_NAME_MAX 32 /* UCX limits a device name to 32 bytes */
-#define HA_NETDEV_MAX    16 /* as the kernel limits it */
 #define HA_RAILS_MAX     32 /* ports one process looks at */
 
 struct ha_rail;
 struct ha_mr;
-
-/* Of a partition key: which partition, and whether this port may talk to all its members (else
- * only to those that may). */
-#define HA_PKEY_PARTITION 0x7fffu
-#define HA_PKEY_FULL      0x8000u
-
-/* What a peer must know to send to this rail; 24 bytes on the wire. */
-struct ha_rail_addr {
-    uint8_t  gid[16];    /* zero on InfiniBand without global routing */
-    uint16_t lid;        /* InfiniBand only */
-    uint8_t  link_layer; /* enum ha_link_layer */
-    uint8_t  prefix_len; /* of the GID's IPv4/IPv6 network, 0 = unknown (link-local) */
-    uint16_t mtu;        /* active path MTU in bytes */
-    uint16_t pkey;       /* partition key at the chosen index, 0 = unknown */
-};
 
 /* Which atomics that the card executes are atomic to each other. */
 enum ha_atomics {
@@ -47,8 +33,6 @@ enum ha_atomics {
     HA_ATOMICS_CARD, /* those of this card */
     HA_ATOMICS_ALL,  /* all, of any card and the CPU */
 };
-
-enum ha_link_layer { HA_LINK_NONE, HA_LINK_IB, HA_LINK_ETHERNET };
 
 /* Constant facts of an open rail. */
 struct ha_rail_limits {

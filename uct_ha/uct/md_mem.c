@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "mem/mem.h"
+#include "uct/md_mem.h"
 
 #include "mem/rcache.h"
+#include "mem/rkey.h"
 #include "topo/ha_near.h"
+#include "uct/domain.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -32,7 +33,7 @@ static void local_cpus(int numa_node, ucs_cpu_set_t *cpus)
 ucs_status_t uct_ha_md_query(uct_md_h tl_md, uct_md_attr_t *attr)
 {
     struct uct_ha_md *md                = uct_ha_md(tl_md);
-    const struct ha_rail_limits *limits = ha_rail_limits(md->rail[0]);
+    const struct ha_rail_limits *limits = ha_rail_limits(md->duo.rail[0]);
 
     memset(attr, 0, sizeof(*attr));
     attr->cap.flags            = UCT_MD_FLAG_REG | UCT_MD_FLAG_NEED_MEMH |
@@ -49,68 +50,6 @@ ucs_status_t uct_ha_md_query(uct_md_h tl_md, uct_md_attr_t *attr)
     return UCS_OK;
 }
 
-unsigned uct_ha_mem_access(unsigned flags)
-{
-    unsigned access = 0;
-
-    if (flags & UCT_MD_MEM_ACCESS_REMOTE_PUT) {
-        access |= HA_ACCESS_REMOTE_PUT;
-    }
-    if (flags & UCT_MD_MEM_ACCESS_REMOTE_GET) {
-        access |= HA_ACCESS_REMOTE_GET;
-    }
-    if (flags & UCT_MD_MEM_ACCESS_REMOTE_ATOMIC) {
-        access |= HA_ACCESS_REMOTE_ATOMIC;
-    }
-    return access;
-}
-
-static void log_reg_error(ucs_log_level_t level, const char *consequence,
-                          const struct ha_rail *rail, const struct uct_ha_mem *mem, int ret)
-{
-    const char *hint = (ret == -ENOMEM) ? " (check the locked-memory limit, ulimit -l)" : "";
-
-    ucs_log(level, "ha: cannot register %zu bytes at %p on %s: %s%s", mem->length,
-            mem->address, ha_rail_name(rail), strerror(-ret), hint);
-    if (consequence != NULL) {
-        ucs_log(level, "%s", consequence);
-    }
-}
-
-ucs_status_t uct_ha_mem_reg_own(const struct uct_ha_md *md, struct uct_ha_mem *mem,
-                                unsigned flags)
-{
-    int ret = uct_ha_reg_on(mem, md->rail_no[0]);
-
-    if (ret < 0 && ha_rail_is_gone(md->rail[0]) && md->rail[1] != NULL) {
-        ret = uct_ha_reg_on(mem, md->rail_no[1]); /* nothing goes over the other one any more */
-    }
-    if (ret < 0) {
-        log_reg_error((flags & UCT_MD_MEM_FLAG_HIDE_ERRORS) ? UCS_LOG_LEVEL_DEBUG :
-                                                              UCS_LOG_LEVEL_ERROR,
-                      NULL, md->rail[0], mem, ret);
-        return (ret == -ENOMEM) ? UCS_ERR_NO_MEMORY : UCS_ERR_IO_ERROR;
-    }
-    return UCS_OK;
-}
-
-void uct_ha_mem_reg_standby(const struct uct_ha_md *md, struct uct_ha_mem *mem)
-{
-    static int told;
-    int ret;
-
-    if (md->rail[1] == NULL) {
-        return;
-    }
-    ret = uct_ha_reg_on(mem, md->rail_no[1]);
-    if (ret < 0) {
-        log_reg_error(__atomic_exchange_n(&told, 1, __ATOMIC_RELAXED) ?
-                      UCS_LOG_LEVEL_DEBUG : UCS_LOG_LEVEL_WARN,
-                      "ha: what uses this memory cannot go on when its rail is lost; this is said "
-                      "once", md->rail[1], mem, ret);
-    }
-}
-
 ucs_status_t uct_ha_mem_reg(uct_md_h tl_md, void *address, size_t length, unsigned flags,
                             uct_mem_h *memh_p)
 {
@@ -119,7 +58,7 @@ ucs_status_t uct_ha_mem_reg(uct_md_h tl_md, void *address, size_t length, unsign
     ucs_status_t status;
 
     if (md->cached) {
-        status = uct_ha_rcache_get(md, address, length, flags, &mem);
+        status = uct_ha_rcache_get(&md->duo, address, length, flags, &mem);
         if (status == UCS_OK) {
             *memh_p = mem;
         }
@@ -130,8 +69,8 @@ ucs_status_t uct_ha_mem_reg(uct_md_h tl_md, void *address, size_t length, unsign
     if (mem == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    uct_ha_reg_init(mem, address, length, uct_ha_mem_access(flags));
-    status = uct_ha_mem_reg_own(md, mem, flags);
+    uct_ha_reg_init(mem, address, length, uct_ha_duo_access(flags));
+    status = uct_ha_duo_reg_own(&md->duo, mem, flags);
     if (status != UCS_OK) {
         uct_ha_reg_cleanup(mem);
         ucs_free(mem);
@@ -190,10 +129,10 @@ ucs_status_t uct_ha_mkey_pack(uct_md_h tl_md, uct_mem_h memh,
 
     (void)params; /* its only flag asks for invalidation, which we do not offer */
     if (mem->access != 0) {
-        uct_ha_mem_reg_standby(md, mem);
+        uct_ha_duo_reg_standby(&md->duo, mem);
     }
-    key[0] = uct_ha_reg_rkey(mem, md->rail_no[0]);
-    key[1] = (md->rail[1] != NULL) ? uct_ha_reg_rkey(mem, md->rail_no[1]) : 0;
+    key[0] = uct_ha_reg_rkey(mem, md->duo.rail_no[0]);
+    key[1] = (md->duo.rail[1] != NULL) ? uct_ha_reg_rkey(mem, md->duo.rail_no[1]) : 0;
     /* Atomics by message name the first; it is good for nothing else when that rail is gone. */
     put_be32(packed->key[0], key[0] != 0 ? key[0] : key[1]);
     put_be32(packed->key[1], key[1]);

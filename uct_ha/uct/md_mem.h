@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef UCT_HA_MEM_H_
-#define UCT_HA_MEM_H_
+#ifndef UCT_HA_MD_MEM_H_
+#define UCT_HA_MD_MEM_H_
 
-/* Registered memory: methods of the memory domain (uct_md_ops_t). */
+/* Registered memory: methods of the memory domain (uct_md_ops_t) and, for its keys, of the component. */
 
-#include "uct/md.h"
+#include "abi/uct_ha_abi.h"
+#include "mem/reg.h"
 
-/* HA_ACCESS_* of UCT_MD_MEM_ACCESS_*. */
-unsigned     uct_ha_mem_access(unsigned flags);
-
-/* Register the region on the domain's own rail; says what went wrong, unless
- * `flags` has UCT_MD_MEM_FLAG_HIDE_ERRORS. */
-ucs_status_t uct_ha_mem_reg_own(const struct uct_ha_md *md, struct uct_ha_mem *mem,
-                                unsigned flags);
-
-/* ... on its standby, if there is one. Without it the memory works until the
- * rail is lost: a warning, once per process. */
-void         uct_ha_mem_reg_standby(const struct uct_ha_md *md, struct uct_ha_mem *mem);
+static inline struct uct_ha_mem *uct_ha_mem(uct_mem_h memh)
+{
+    return (struct uct_ha_mem*)memh;
+}
 
 ucs_status_t uct_ha_md_query(uct_md_h md, uct_md_attr_t *attr);
 ucs_status_t uct_ha_mem_reg(uct_md_h md, void *address, size_t length, unsigned flags,
@@ -29,5 +23,11 @@ int          uct_ha_is_sockaddr_accessible(uct_md_h md, const ucs_sock_addr_t *s
                                            uct_sockaddr_accessibility_t mode);
 ucs_status_t uct_ha_detect_memory_type(uct_md_h md, const void *addr, size_t length,
                                        ucs_memory_type_t *mem_type_p);
+
+ucs_status_t uct_ha_rkey_unpack(uct_component_t *component,
+                                const void *rkey_buffer, uct_rkey_t *rkey_p,
+                                void **handle_p);
+ucs_status_t uct_ha_rkey_release(uct_component_t *component, uct_rkey_t rkey,
+                                 void *handle);
 
 #endif

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lane/lost.h"
+#include "pair/lost.h"
 
-#include "ctl/ctl.h"
-#include "lane/proof.h"
-#include "uct/iface.h"
+#include "base/now.h"
+#include "lane/settle.h"
+#include "pair/attention.h"
+#include "pair/failover.h"
 
 /* A card that has stopped has written what it had to write by then, and a peer that heard of it has
  * stopped its end. */
 #define GRACE_NS 30000000ull
 #define LOOK_NS  10000000ull /* between two looks */
-#define POLLS    1024        /* bounded: others may keep the queue busy */
 
 static int is_gone(const struct uct_ha_lane *lane)
 {
-    return lane->iface->ctl.gone[lane->slot];
+    return lane->lanes->gone[lane->slot];
 }
 
 /* Nothing will come of waiting for the card. */
@@ -24,7 +24,7 @@ static int is_hopeless(const struct uct_ha_lane *lane)
 
 static int is_overdue(const struct uct_ha_lane *lane, uint64_t now)
 {
-    return now >= lane->fenced_at + lane->iface->ctl.silence;
+    return now >= lane->fenced_at + lane->lanes->silence;
 }
 
 static int is_over(const struct uct_ha_lane *lane, uint64_t now)
@@ -43,7 +43,7 @@ static int has_stopped(const struct uct_ha_lane *lane)
 static int may_declare(const struct uct_ha_lane *lane, uint64_t now)
 {
     return !lane->settled && is_over(lane, now) &&
-           (has_stopped(lane) || is_overdue(lane, now) || ha_pair_peer_stopped(&lane->conn->pair, lane->slot));
+           (has_stopped(lane) || is_overdue(lane, now) || ha_pair_peer_stopped(&lane->road->conn->pair, lane->slot));
 }
 
 static int may_end_drain(const struct uct_ha_lane *lane, uint64_t now)
@@ -58,7 +58,7 @@ uint64_t uct_ha_lost_due(const struct uct_ha_lane *lane)
     if (lane == NULL || !lane->fenced || (lane->settled && lane->drained)) {
         return UINT64_MAX;
     }
-    due = lane->fenced_at + (is_hopeless(lane) ? GRACE_NS : lane->iface->ctl.silence);
+    due = lane->fenced_at + (is_hopeless(lane) ? GRACE_NS : lane->lanes->silence);
     return ucs_max(due, lane->lost_look + LOOK_NS);
 }
 
@@ -66,15 +66,15 @@ void uct_ha_lost_check(struct uct_ha_lane *lane, uint64_t now)
 {
     if (now >= uct_ha_lost_due(lane)) {
         lane->lost_look = now;
-        uct_ha_ctl_attention_locked(lane->conn);
+        uct_ha_attention_locked(lane->road->conn);
     }
 }
 
 int uct_ha_lost_is_over(const struct uct_ha_conn *conn, uint64_t now)
 {
     for (int s = 0; s < HA_SLOTS; s++) {
-        if (conn->lane[s] != NULL &&
-            (may_declare(conn->lane[s], now) || may_end_drain(conn->lane[s], now))) {
+        if (conn->road->lane[s] != NULL &&
+            (may_declare(conn->road->lane[s], now) || may_end_drain(conn->road->lane[s], now))) {
             return 1;
         }
     }
@@ -83,28 +83,17 @@ int uct_ha_lost_is_over(const struct uct_ha_conn *conn, uint64_t now)
 
 /* ---- in progress ---------------------------------------------------------------- */
 
-void uct_ha_lost_stain(struct uct_ha_conn *conn, int slot)
-{
-    const struct uct_ha_lane *lane = conn->lane[slot];
-
-    for (uint32_t i = conn->log.head; lane != NULL && !lane->drained && i != conn->log.tail; i++) {
-        if (ha_op_is_posted_on(ha_log_op(&conn->log, i), slot, lane->gen)) {
-            conn->txops[i & conn->log.mask].flags |= UCT_HA_TXOP_STAINED;
-        }
-    }
-}
-
 static void end_drain(struct uct_ha_lane *lane)
 {
     struct ha_event event = { .kind = HA_EV_DRAINED, .slot = lane->slot, .gen = lane->gen };
 
     if (lane->sends > 0) {
         ucs_debug("ha_rc: %s: %u send completions of queue pair 0x%x did not come back",
-                  ha_rail_name(lane->iface->rail[lane->slot]), lane->sends, ha_rc_qpn(lane->rc));
+                  ha_rail_name(lane->lanes->rail[lane->slot]), lane->sends, ha_rc_qpn(lane->rc));
     }
-    uct_ha_lost_stain(lane->conn, lane->slot);
+    uct_ha_txlog_stain(lane->road->conn->tx, lane->slot, lane->gen);
     lane->drained = 1;
-    uct_ha_ctl_event_locked(lane->conn, &event, HA_CTX_PROGRESS);
+    uct_ha_failover_event_locked(lane->road->conn, &event, HA_CTX_PROGRESS);
 }
 
 static void declare(struct uct_ha_lane *lane)
@@ -113,42 +102,28 @@ static void declare(struct uct_ha_lane *lane)
                               .proof = HA_PROOF_NONE, .received = lane->received };
 
     ucs_debug("ha_rc: %s proves nothing of queue pair 0x%x: %u receives were taken from it, and no more will be",
-              ha_rail_name(lane->iface->rail[lane->slot]), ha_rc_qpn(lane->rc), lane->received);
+              ha_rail_name(lane->lanes->rail[lane->slot]), ha_rc_qpn(lane->rc), lane->received);
     lane->final = 1;
     __atomic_store_n(&lane->settled, 1, __ATOMIC_RELAXED);
-    uct_ha_proof_tell(lane, &event);
-    uct_ha_ctl_event_locked(lane->conn, &event, HA_CTX_PROGRESS);
+    uct_ha_settle_tell(lane, &event);
+    uct_ha_failover_event_locked(lane->road->conn, &event, HA_CTX_PROGRESS);
 }
 
-static int poll_empty(struct uct_ha_iface *iface, int slot)
+void uct_ha_lost_declare(struct uct_ha_conn *conn, const int *empty)
 {
-    int polls = 0;
-
-    while (polls < POLLS && uct_ha_iface_poll_slot(iface, slot) > 0) {
-        polls++;
-    }
-    return polls < POLLS;
-}
-
-void uct_ha_lost_declare(struct uct_ha_conn *conn)
-{
-    struct uct_ha_iface *iface = conn->iface;
+    struct uct_ha_pairs *pairs = conn->pairs;
     uint64_t             now   = uct_ha_now();
-    int                  empty[HA_SLOTS] = { 0 };
 
-    for (int s = 0; s < iface->slots; s++) {
-        empty[s] = poll_empty(iface, s);
-    }
-    pthread_mutex_lock(&iface->ctl.lock);
+    pthread_mutex_lock(&pairs->lanes->wake.lock);
     for (int s = 0; s < HA_SLOTS; s++) { /* the lane may go with each fact */
-        if (empty[s] && conn->lane[s] != NULL && may_end_drain(conn->lane[s], now)) {
-            end_drain(conn->lane[s]);
+        if (empty[s] && conn->road->lane[s] != NULL && may_end_drain(conn->road->lane[s], now)) {
+            end_drain(conn->road->lane[s]);
         }
-        if (empty[s] && conn->lane[s] != NULL && may_declare(conn->lane[s], now)) {
-            declare(conn->lane[s]);
+        if (empty[s] && conn->road->lane[s] != NULL && may_declare(conn->road->lane[s], now)) {
+            declare(conn->road->lane[s]);
         }
     }
-    uct_ha_ctl_attention_locked(conn);
-    uct_ha_ctl_flush_locked(iface);
-    pthread_mutex_unlock(&iface->ctl.lock);
+    uct_ha_attention_locked(conn);
+    pairs->flush(pairs);
+    pthread_mutex_unlock(&pairs->lanes->wake.lock);
 }

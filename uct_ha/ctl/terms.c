@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "ctl/opts.h"
+#include "ctl/terms.h"
 
-#include "ctl/ctl.h"
+#include "pair/fact.h"
 #include "pair/peer.h"
 
 #include <ucs/datastruct/string_buffer.h>
@@ -9,20 +9,20 @@
 
 #define RD_WANTED 16 /* more READs under way than that gain nothing, and cost the device */
 
-void uct_ha_opts_init(struct uct_ha_iface *iface)
+void uct_ha_terms_init(struct uct_ha_pairs *pairs)
 {
-    const struct uct_ha_iface_config *config = &iface->config;
-    struct ha_opts                   *opts   = &iface->opts;
+    const struct uct_ha_iface_config *config = pairs->config;
+    struct ha_opts                   *opts   = &pairs->opts;
 
     opts->seg_size      = (uint32_t)config->seg_size;
-    opts->rx_queue_len  = (uint16_t)iface->rx_window_max;
+    opts->rx_queue_len  = (uint16_t)pairs->lanes->rx_window_max;
     opts->timeout       = (uint8_t)config->timeout;
     opts->retry_count   = (uint8_t)config->retry_count;
     opts->rnr_retry     = (uint8_t)config->rnr_retry_count;
     opts->min_rnr_timer = (uint8_t)config->min_rnr_timer;
-    for (int s = 0; s < iface->slots; s++) {
-        const struct ha_rail_limits *limits = ha_rail_limits(iface->rail[s]);
-        const struct ha_rail_opts   *wishes = ha_rail_opts(iface->rail[s]);
+    for (int s = 0; s < pairs->lanes->slots; s++) {
+        const struct ha_rail_limits *limits = ha_rail_limits(pairs->lanes->rail[s]);
+        const struct ha_rail_opts   *wishes = ha_rail_opts(pairs->lanes->rail[s]);
 
         opts->rail[s].rd_init       = (uint8_t)ucs_min(RD_WANTED, limits->max_rd_init);
         opts->rail[s].rd_resp       = (uint8_t)ucs_min(RD_WANTED, limits->max_rd_resp);
@@ -33,21 +33,21 @@ void uct_ha_opts_init(struct uct_ha_iface *iface)
 
 static int common_slots(const struct uct_ha_peer *peer)
 {
-    return peer->slots == HA_SLOTS ? peer->iface->slots : 1;
+    return peer->slots == HA_SLOTS ? peer->pairs->lanes->slots : 1;
 }
 
 /* It works; but a congested switch may favour one direction. Said once per process. */
 static void tell_classes(const struct uct_ha_peer *peer)
 {
     static int            told;
-    const struct ha_opts *own = &peer->iface->opts;
+    const struct ha_opts *own = &peer->pairs->opts;
 
     for (int s = 0; s < common_slots(peer); s++) {
         if (ha_opts_classes_differ(own, &peer->opts, s) &&
             !__atomic_exchange_n(&told, 1, __ATOMIC_RELAXED)) {
             ucs_warn("ha_rc: %s: peer %016lx uses SL %u and traffic class %u, this side %u and %u: data "
                      "and acknowledgements travel in different classes; give the same UCX_HA_RC_SL and "
-                     "UCX_HA_RC_TRAFFIC_CLASS to all processes", ha_rail_name(peer->iface->rail[s]),
+                     "UCX_HA_RC_TRAFFIC_CLASS to all processes", ha_rail_name(peer->pairs->lanes->rail[s]),
                      (unsigned long)peer->cookie, peer->opts.rail[s].sl,
                      peer->opts.rail[s].traffic_class, own->rail[s].sl, own->rail[s].traffic_class);
         }
@@ -56,18 +56,13 @@ static void tell_classes(const struct uct_ha_peer *peer)
 
 static void refuse(struct uct_ha_peer *peer, const char *why)
 {
-    struct ha_event     event = { .kind = HA_EV_PEER_LOST, .value = HA_FAIL_OPTIONS };
-    struct uct_ha_conn *conn;
-
     peer->refused = 1;
     ucs_error("ha_rc: %s: the connect options of peer %016lx are refused: %s",
-              ha_rail_name(peer->iface->rail[0]), (unsigned long)peer->cookie, why);
-    ucs_list_for_each(conn, &peer->conns, peer_link) {
-        uct_ha_ctl_event_locked(conn, &event, HA_CTX_ASYNC);
-    }
+              ha_rail_name(peer->pairs->lanes->rail[0]), (unsigned long)peer->cookie, why);
+    uct_ha_fact_peer_lost_locked(peer, HA_FAIL_OPTIONS);
 }
 
-int uct_ha_opts_learn_locked(struct uct_ha_peer *peer, const struct ha_packet_header *header)
+int uct_ha_terms_learn_locked(struct uct_ha_peer *peer, const struct ha_packet_header *header)
 {
     char error[192];
 
@@ -76,7 +71,7 @@ int uct_ha_opts_learn_locked(struct uct_ha_peer *peer, const struct ha_packet_he
     }
     peer->opts_known = 1;
     peer->opts       = header->opts;
-    if (ha_opts_check(&peer->iface->opts, &header->opts, header->credits, common_slots(peer),
+    if (ha_opts_check(&peer->pairs->opts, &header->opts, header->credits, common_slots(peer),
                       error, sizeof(error)) != 0) {
         refuse(peer, error);
         return 0;
@@ -85,7 +80,7 @@ int uct_ha_opts_learn_locked(struct uct_ha_peer *peer, const struct ha_packet_he
     return 1;
 }
 
-void uct_ha_opts_tell_version(const char *what, unsigned version, unsigned own)
+void uct_ha_terms_tell_version(const char *what, unsigned version, unsigned own)
 {
     static int told;
 
@@ -99,14 +94,14 @@ void uct_ha_opts_tell_version(const char *what, unsigned version, unsigned own)
 
 static void show_peer(const struct uct_ha_peer *peer, ucs_string_buffer_t *text)
 {
-    const struct uct_ha_iface *iface = peer->iface;
+    const struct uct_ha_pairs *pairs = peer->pairs;
     struct ha_lane_opts        lane;
     char                       buf[192];
 
     for (int s = 0; s < common_slots(peer); s++) {
-        ha_opts_agree(&iface->opts, &peer->opts, s, &lane);
+        ha_opts_agree(&pairs->opts, &peer->opts, s, &lane);
         ucs_string_buffer_appendf(text, "%016lx %s: %s, %u to %u messages of %u bytes ahead\n",
-                                  (unsigned long)peer->cookie, ha_rail_name(iface->rail[s]),
+                                  (unsigned long)peer->cookie, ha_rail_name(pairs->lanes->rail[s]),
                                   ha_lane_opts_text(&lane, buf, sizeof(buf)), peer->credits,
                                   peer->opts.rx_queue_len, (unsigned)peer->opts.seg_size);
     }
@@ -114,23 +109,23 @@ static void show_peer(const struct uct_ha_peer *peer, ucs_string_buffer_t *text)
 
 static void show(void *obj, ucs_string_buffer_t *text, void *arg, uint64_t number)
 {
-    struct uct_ha_iface *iface = obj;
+    struct uct_ha_pairs *pairs = arg;
     struct uct_ha_peer  *peer;
 
-    (void)arg;
+    (void)obj;
     (void)number;
-    pthread_mutex_lock(&iface->ctl.lock);
-    ucs_list_for_each(peer, &iface->ctl.peers, list) {
+    pthread_mutex_lock(&pairs->lanes->wake.lock);
+    ucs_list_for_each(peer, &pairs->peers, list) {
         if (peer->refused) {
             ucs_string_buffer_appendf(text, "%016lx: refused\n", (unsigned long)peer->cookie);
         } else if (peer->opts_known) {
             show_peer(peer, text);
         }
     }
-    pthread_mutex_unlock(&iface->ctl.lock);
+    pthread_mutex_unlock(&pairs->lanes->wake.lock);
 }
 
-void uct_ha_opts_vfs(struct uct_ha_iface *iface)
+void uct_ha_terms_vfs(void *obj, struct uct_ha_pairs *pairs)
 {
-    (void)ucs_vfs_obj_add_ro_file(iface, show, NULL, 0, "ha_connect_options");
+    (void)ucs_vfs_obj_add_ro_file(obj, show, pairs, 0, "ha_connect_options");
 }

@@ -23,11 +23,8 @@ void     uct_ha_lost_check(struct uct_ha_lane *lane, uint64_t now);
 /* May something be declared now? The lock is held. */
 int      uct_ha_lost_is_over(const struct uct_ha_conn *conn, uint64_t now);
 
-/* Progress, without the lock: polls, then declares what is still to be declared. */
-void     uct_ha_lost_declare(struct uct_ha_conn *conn);
-
-/* Buffers of operations on a lane that may not have been drained are not used again: its card may
- * come to them yet. Progress. */
-void     uct_ha_lost_stain(struct uct_ha_conn *conn, int slot);
+/* Progress, without the lock: declares what is still to be declared. `empty`: the completion queues
+ * of which rails were just found so. */
+void     uct_ha_lost_declare(struct uct_ha_conn *conn, const int *empty);
 
 #endif

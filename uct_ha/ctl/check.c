@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "ctl/check.h"
+
+#include "lane/settle.h"
+#include "pair/fact.h"
+#include "pair/failover.h"
+#include "pair/peer.h"
+
+#define MSEC 1000000ull
+
+/* Between the two PSN reads that settle a fence without a completion: far
+ * longer than a packet that was being executed can take. Progress settles at
+ * once by a flushed receive; this is for a process that computes. */
+#define SETTLE_NS (10 * MSEC)
+
+static int must_fence(const struct uct_ha_lane *lane)
+{
+    return lane->fenced && !lane->fencing && uct_ha_lane_may_run(lane) && lane->fence_fails < UCT_HA_FENCE_TRIES;
+}
+
+uint64_t uct_ha_check_settle_due(const struct uct_ha_lane *lane)
+{
+    if (lane == NULL || !lane->fenced || lane->fencing ||
+        (!must_fence(lane) && (lane->settled || !uct_ha_settle_is_ready(lane)))) {
+        return UINT64_MAX;
+    }
+    return (lane->read_at != 0 ? lane->read_at : lane->fence_at) + SETTLE_NS;
+}
+
+/* Two equal reads, apart: no packet is being executed any more. One that the
+ * device refuses counts for nothing; after too many it is not asked again. */
+void uct_ha_check_settle_locked(struct uct_ha_lane *lane, uint64_t now)
+{
+    uint32_t psn;
+    int      ready, status;
+
+    if (now < uct_ha_check_settle_due(lane)) {
+        return;
+    }
+    if (must_fence(lane)) {
+        uct_ha_fence_begin_locked(lane);
+        return;
+    }
+    ready = !lane->connected;
+    if (!ready) {
+        status            = ha_rc_final_psn(lane->rc, &psn);
+        ready             = status == 0 && lane->reads > 0 && psn == lane->last_read;
+        lane->read_fails  = (uint8_t)(lane->read_fails + (status != 0));
+        lane->reads       = status == 0;
+        lane->last_read   = psn;
+        lane->read_at     = now;
+    }
+    if (ready) {
+        uct_ha_fact_settle_locked(lane, HA_CTX_ASYNC);
+    }
+}
+
+/* A long operation is no progress until its end. Slower than this no rail is. */
+#define SLOWEST_BYTES_PER_MS 32768u
+
+static uint64_t rto_of(const struct uct_ha_conn *conn)
+{
+    uint32_t bytes = __atomic_load_n(&conn->tx->longest, __ATOMIC_RELAXED);
+
+    return conn->pairs->rto.value + bytes / SLOWEST_BYTES_PER_MS * MSEC;
+}
+
+/* No progress although the owner polls and work is out: suspect the lane. A
+ * process that does not poll cannot see completions and says nothing. */
+void uct_ha_check_rto_locked(struct uct_ha_conn *conn, uint64_t now)
+{
+    uint32_t head  = uct_ha_txlog_head(conn->tx);
+    uint32_t tail  = uct_ha_txlog_tail(conn->tx);
+    uint32_t polls = __atomic_load_n(&conn->pairs->lanes->wake.polls, __ATOMIC_RELAXED);
+    int      slot  = ha_pair_tx_slot(&conn->pair);
+    uint64_t lane  = slot == HA_NO_SLOT ? 0 : (uint64_t)conn->pair.lane[slot].gen << 1 | (unsigned)slot;
+    struct ha_event event = { .kind = HA_EV_LANE_SUSPECT, .slot = slot,
+                              .cause = HA_CAUSE_RTO };
+
+    if (head == tail) {
+        __atomic_store_n(&conn->tx->longest, 0, __ATOMIC_RELAXED);
+    }
+    if (head == tail || head != conn->rto_done || slot == HA_NO_SLOT || lane != conn->rto_lane) {
+        conn->rto_since  = now;
+        conn->rto_struck = 0;
+    } else if (polls == conn->rto_polls) {
+        conn->rto_since += now - conn->rto_seen; /* the owner does not look: the clock rests */
+    } else if (now - conn->rto_since > rto_of(conn) && !conn->rto_struck) {
+        conn->rto_struck = 1; /* one more round of polling may still find it */
+    } else if (conn->rto_struck) {
+        event.gen = conn->pair.lane[slot].gen;
+        if (now - conn->rto_since > 2 * rto_of(conn) &&
+            uct_ha_peer_rail_answers(conn->peer, slot, now)) {
+            /* No other lane, but this rail is well and only the queue pair is
+             * stuck: a new one on the same rail is better than waiting. */
+            event.kind = HA_EV_LANE_DOWN;
+        }
+        uct_ha_failover_event_locked(conn, &event, HA_CTX_ASYNC);
+    }
+    conn->rto_lane  = lane;
+    conn->rto_done  = head;
+    conn->rto_polls = polls;
+    conn->rto_seen  = now;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "ctl/timer.h"
+
+#include "ctl/check.h"
+#include "pair/lost.h"
+
+#include <sys/timerfd.h>
+
+static uint64_t next_due(struct uct_ha_ctl *ctl)
+{
+    struct uct_ha_conn *conn;
+    uint64_t            due = UINT64_MAX;
+
+    if (ucs_list_is_empty(&ctl->pairs->peers)) {
+        return due; /* nobody to watch */
+    }
+    due = ctl->check_at;
+    if (ctl->pairs->heartbeat != 0) {
+        due = ucs_min(due, ctl->heartbeat_at);
+    }
+    ucs_list_for_each(conn, &ctl->pairs->conns, list) {
+        due = ucs_min(due, ha_pair_next_timer(&conn->pair));
+        for (int s = 0; s < HA_SLOTS; s++) {
+            due = ucs_min(due, uct_ha_check_settle_due(conn->road->lane[s]));
+            due = ucs_min(due, uct_ha_lost_due(conn->road->lane[s]));
+        }
+    }
+    return due;
+}
+
+void uct_ha_timer_set_locked(struct uct_ha_ctl *ctl)
+{
+    uint64_t          due  = next_due(ctl);
+    struct itimerspec spec = { .it_interval = { 0, 0 } };
+
+    if (due == ctl->timer_at || ctl->timer_fd < 0) {
+        return;
+    }
+    ctl->timer_at = due;
+    if (due != UINT64_MAX) {
+        due = due == 0 ? 1 : due; /* 0 would disarm */
+        spec.it_value.tv_sec  = (time_t)(due / 1000000000ull);
+        spec.it_value.tv_nsec = (long)(due % 1000000000ull);
+    }
+    (void)timerfd_settime(ctl->timer_fd, TFD_TIMER_ABSTIME, &spec, NULL);
+}

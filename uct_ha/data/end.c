@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "data/end.h"
+
+#include "base/stats.h"
+#include "data/amo.h"
+#include "data/tx.h"
+#include "pair/attention.h"
+#include "pair/fact.h"
+
+#include <stdlib.h>
+
+void uct_ha_end_report(struct uct_ha_flow *flow)
+{
+    if (flow->reported || flow->ep == NULL || flow->canceled) {
+        return;
+    }
+    flow->reported = 1;
+    UCT_HA_STATS_ADD(ep_errors, 1);
+    uct_iface_handle_ep_err(&flow->flows->base->super, flow->ep, flow->status);
+}
+
+/* What a card may still come to is not used again. */
+static void stain(struct uct_ha_flow *flow)
+{
+    const struct uct_ha_lane *lane;
+
+    for (int s = 0; s < HA_SLOTS; s++) {
+        lane = flow->road.lane[s];
+        if (lane != NULL && !lane->drained) {
+            uct_ha_txlog_stain(&flow->tx, s, lane->gen);
+        }
+    }
+}
+
+void uct_ha_end_fail(struct uct_ha_flow *flow, ucs_status_t status)
+{
+    int owed = ha_log_used(&flow->tx.log) > 0 || !ucs_list_is_empty(&flow->flushes) ||
+               uct_ha_flow_atomics(flow) > 0 ||
+               !ucs_list_is_empty(&flow->pending);
+
+    flow->status = status;
+    __atomic_store_n(&flow->tx.dead, 1, __ATOMIC_RELAXED);
+    flow->tx_slot = HA_NO_SLOT;
+    stain(flow);
+    ha_log_cancel(&flow->tx.log);
+    uct_ha_amo_cancel(flow);
+    uct_ha_tx_retire(flow);
+    /* A peer that has taken its leave while nothing is under way is simply
+     * done. The next operation, if there is one, will tell. */
+    if (owed || !uct_ha_fact_has_left(flow->road.conn)) {
+        uct_ha_end_report(flow);
+    }
+    if (flow->ep == NULL) {
+        uct_ha_attention(flow->road.conn); /* nobody will close it */
+    }
+}
+
+void uct_ha_end_forget(struct uct_ha_flow *flow)
+{
+    struct uct_ha_flush *flush, *next;
+
+    for (uint32_t i = flow->tx.log.head; i != flow->tx.log.tail; i++) {
+        uct_ha_txlog_op(&flow->tx, i)->comp   = NULL;
+        uct_ha_txlog_op(&flow->tx, i)->unpack = NULL;
+    }
+    uct_ha_amo_forget(flow);
+    ucs_list_for_each_safe(flush, next, &flow->flushes, list) {
+        ucs_list_del(&flush->list);
+        free(flush);
+    }
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "data/flow.h"
+
+#include "pair/conn.h"
+#include "pair/peer.h"
+
+#include <stdlib.h>
+
+static void init(struct uct_ha_flow *flow, struct uct_ha_flows *flows, const struct uct_ha_peer *peer)
+{
+    flow->flows        = flows;
+    flow->tx_slot      = HA_NO_SLOT;
+    flow->rx_slot      = HA_NO_SLOT;
+    flow->tx_credits   = (uint16_t)peer->credits;
+    flow->put_counts   = (peer->caps & HA_CAP_COUNTED) != 0;
+    flow->card_atomics = (peer->caps & HA_CAP_ATOMIC_HW) != 0;
+    flow->put_op       = flow->put_counts ? HA_WRITE_IMM : HA_WRITE;
+    flow->fence_seen   = flows->fence_seq;
+    ucs_list_head_init(&flow->pending);
+    ucs_list_head_init(&flow->flushes);
+}
+
+ucs_status_t uct_ha_flow_create(struct uct_ha_flows *flows, struct uct_ha_peer *peer, uint32_t sn, int accepted,
+                                struct uct_ha_flow **flow_p)
+{
+    struct uct_ha_flow *flow = calloc(1, sizeof(*flow));
+    struct uct_ha_conn *conn;
+    ucs_status_t        status;
+
+    if (flow == NULL || uct_ha_txlog_open(&flow->tx, flows->lanes->log_len) != 0) {
+        free(flow);
+        return UCS_ERR_NO_MEMORY;
+    }
+    init(flow, flows, peer);
+    status = uct_ha_conn_create(peer, sn, accepted, &flow->road, &flow->tx, &conn);
+    if (status != UCS_OK) {
+        uct_ha_txlog_close(&flow->tx);
+        free(flow);
+        return status;
+    }
+    *flow_p = flow;
+    return UCS_OK;
+}
+
+void uct_ha_flow_destroy(struct uct_ha_flow *flow)
+{
+    uct_ha_conn_destroy(flow->road.conn);
+    if (flow->backlogged) {
+        ucs_list_del(&flow->backlog_link);
+    }
+    if (flow->pending_queued) {
+        ucs_list_del(&flow->pending_link);
+    }
+    flow->flows->outstanding -= ha_log_used(&flow->tx.log) + uct_ha_flow_atomics(flow);
+    uct_ha_txlog_close(&flow->tx);
+    free(flow->amo);
+    free(flow);
+}
+
+void uct_ha_flow_refresh_locked(struct uct_ha_flow *flow)
+{
+    const struct ha_pair *pair = &flow->road.conn->pair;
+
+    flow->rx_slot = ha_pair_rx_slot(pair);
+    flow->tx_slot = flow->tx.dead ? HA_NO_SLOT : ha_pair_tx_slot(pair);
+    if (flow->tx_slot != HA_NO_SLOT && flow->road.lane[flow->tx_slot] == NULL) {
+        flow->tx_slot = HA_NO_SLOT;
+    }
+    if (flow->rx_slot != HA_NO_SLOT && flow->road.lane[flow->rx_slot] == NULL) {
+        flow->rx_slot = HA_NO_SLOT;
+    }
+}

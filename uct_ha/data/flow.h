@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UCT_HA_FLOW_H_
+#define UCT_HA_FLOW_H_
+
+/*
+ * The data part of a connection: what is under way, how much may be, and which lane sends and
+ * delivers. Progress alone, no lock. Its control part is struct uct_ha_conn (pair/conn.h),
+ * which is not known here: road.conn stands for it where the pair is told something.
+ */
+
+#include "abi/uct_ha_abi.h"
+#include "lane/road.h"
+#include "pair/txlog.h"
+
+struct uct_ha_peer;
+
+/* Immediate data of every message: what it is, and how many of the peer's
+ * messages have been consumed so far. */
+#define UCT_HA_IMM_AM_MASK       0x1fu /* active message id */
+#define UCT_HA_IMM_CREDIT_ONLY   0x20u /* nothing inside */
+#define UCT_HA_IMM_AMO_REQUEST   0x40u
+#define UCT_HA_IMM_AMO_REPLY     0x80u
+#define UCT_HA_IMM_PUT           0x100u /* of a PUT: its data is elsewhere already */
+#define UCT_HA_IMM_CREDIT_SHIFT  16    /* modulo 2^16 */
+
+/* What all flows of an interface share. */
+struct uct_ha_flows {
+    uct_base_iface_t    *base;  /* UCX's: where messages and errors are delivered */
+    struct uct_ha_lanes *lanes;
+    uint8_t              card_atomics; /* our card executes them */
+    uint8_t              discard;      /* closing: deliver nothing any more */
+    uint32_t             outstanding;  /* operations in all logs */
+    uint32_t             fence_seq;
+    ucs_list_link_t      pending, backlog;
+    struct uct_ha_flow  *dispatching; /* its pending queue may send */
+};
+
+struct uct_ha_flush {
+    ucs_list_link_t   list;
+    uct_completion_t *comp;
+    uint32_t          index; /* done when the log's head has reached it, */
+    uint32_t          amo;   /* and so many atomics have been answered */
+};
+
+struct uct_ha_flow {
+    struct uct_ha_road   road;
+    struct uct_ha_txlog  tx;
+    struct uct_ha_flows *flows;
+    uct_ep_h              ep;       /* the user's, or NULL */
+    int                   tx_slot;  /* lane for new work, or HA_NO_SLOT */
+    int                   rx_slot;  /* lane that delivers, or HA_NO_SLOT */
+    uint16_t              tx_granted, tx_credits; /* messages: consumed by the peer (cumulative, as tx.sent), allowed ahead */
+    uint16_t              rx_consumed, rx_told; /* of the peer's: consumed (and how far the window grew), said so */
+    uint32_t              credit_index; /* of the latest message that only grants credits */
+    uint8_t               put_op;     /* enum ha_send_op: the peer counts PUTs, or not */
+    uint8_t               put_counts; /* 1: a PUT consumes a receive, and takes a credit */
+    uint8_t               card_atomics; /* the peer's card executes atomics on its memory */
+    uint32_t              fence_seen; /* flows->fence_seq that the last operation has honoured */
+    uint8_t               fence_next;
+    uint32_t              reads_end;  /* index behind the latest operation that fetches */
+    uint32_t              killer;   /* operation at which a card failed last, */
+    uint8_t               kills;    /* ... and on how many lanes in a row */
+    uint8_t               reported; /* the user has been told */
+    uint8_t               canceled; /* the user asked for the end */
+    uint8_t               purging;      /* an atomic that waits is being ended */
+    uint8_t               post_refused; /* the latest operation without room was an atomic without result */
+    uint8_t               backlogged, pending_queued, credit_due;
+    ucs_status_t          status;   /* once tx.dead */
+    ucs_list_link_t       backlog_link, pending_link;
+    ucs_list_link_t       pending;  /* of uct_ha_pending_priv_t */
+    ucs_list_link_t       flushes;
+    uint32_t              amo_issued, amo_done; /* own atomics by message; replies come in their order */
+    struct uct_ha_amo    *amo;      /* NULL before the first */
+};
+
+static inline struct uct_ha_flow *uct_ha_flow_of(struct uct_ha_road *road)
+{
+    return ucs_container_of(road, struct uct_ha_flow, road);
+}
+
+static inline struct uct_ha_desc_pool *uct_ha_flow_pool(const struct uct_ha_flow *flow)
+{
+    return &flow->road.lanes->pool;
+}
+
+static inline uint32_t uct_ha_flow_atomics(const struct uct_ha_flow *flow)
+{
+    return flow->amo_issued - flow->amo_done;
+}
+
+/* Canceled, and not yet at its end: until then a card may still be at its work. */
+static inline int uct_ha_flow_ends(const struct uct_ha_flow *flow)
+{
+    return flow->canceled && !flow->tx.dead;
+}
+
+/* A connection and its flow: number `sn` to `peer`, `accepted` when the peer began it. The
+ * control lock is held. */
+ucs_status_t uct_ha_flow_create(struct uct_ha_flows *flows, struct uct_ha_peer *peer, uint32_t sn, int accepted,
+                                struct uct_ha_flow **flow_p);
+void         uct_ha_flow_destroy(struct uct_ha_flow *flow);
+
+/* Which lanes send and deliver now; the control lock is held. */
+void uct_ha_flow_refresh_locked(struct uct_ha_flow *flow);
+
+#endif

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lane/lane.h"
+
+#include "base/now.h"
+#include "base/random.h"
+#include "core/ha_psn.h"
+#include "lane/fence.h"
+#include "lane/ledger.h"
+#include "lane/ring.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A device that was told to flush has done so by then. */
+#define FLUSH_NS 10000000ull
+
+/* Logs full of sends that a lane may have under way: every operation, each with a mark
+ * where the peer wants them. */
+static unsigned logs_of(const struct uct_ha_road *road)
+{
+    return road->marks ? 2 : 1;
+}
+
+/* ... and the drain marker. */
+static unsigned sends_of(const struct uct_ha_road *road)
+{
+    return road->lanes->log_len * logs_of(road) + 1;
+}
+
+/* Ids name a place in the table and how often it was used, so that a late
+ * completion of a lane that is gone finds nothing. */
+static int add_to_table(struct uct_ha_lanes *lanes, struct uct_ha_lane *lane)
+{
+    struct uct_ha_lane **table;
+    uint32_t             len, i;
+
+    for (uint32_t tries = 0; tries < lanes->table_len; tries++) {
+        i = lanes->next_id++ & 0x0fffffffu;
+        if (lanes->table[i % lanes->table_len] == NULL) {
+            lanes->table[i % lanes->table_len] = lane;
+            lane->id = i;
+            return 0;
+        }
+    }
+    len   = lanes->table_len == 0 ? 64 : 4 * lanes->table_len;
+    table = calloc(len, sizeof(*table));
+    if (table == NULL) {
+        return -ENOMEM;
+    }
+    /* Doubling twice keeps old ids valid: id modulo the new length is free for
+     * each of them, because ids differ. */
+    for (i = 0; i < lanes->table_len; i++) {
+        if (lanes->table[i] != NULL) {
+            table[lanes->table[i]->id % len] = lanes->table[i];
+        }
+    }
+    free(lanes->table);
+    lanes->table     = table;
+    lanes->table_len = len;
+    return add_to_table(lanes, lane);
+}
+
+static void take_from_table(struct uct_ha_lane *lane)
+{
+    lane->lanes->table[lane->id % lane->lanes->table_len] = NULL;
+}
+
+/* A limit that is reached says so once per interface; the endpoint ends when its
+ * time is over, unless there is room by then. */
+static void tell_limit(struct uct_ha_lanes *lanes, int slot, int status)
+{
+    const struct ha_rail_limits *limits = ha_rail_limits(lanes->rail[slot]);
+    ucs_log_level_t              level  = lanes->limit_told ? UCS_LOG_LEVEL_DEBUG :
+                                                              UCS_LOG_LEVEL_ERROR;
+
+    lanes->limit_told = 1;
+    if (status == -E2BIG) {
+        ucs_log(level, "ha_rc: %s has no room for %u sends of one lane, each with a mark for a peer "
+                "that proves by ledger; lower UCX_HA_RC_TX_QUEUE_LEN, or set "
+                "UCX_HA_RC_PROOF=count there", ha_rail_name(lanes->rail[slot]), lanes->log_len);
+    } else if (status == -ENOSPC) {
+        ucs_log(level, "ha_rc: %s: no room in the completion queue for connection number %u "
+                "(%u entries, device limit %u); lower UCX_HA_RC_RX_QUEUE_INIT, "
+                "UCX_HA_RC_RX_MEM or UCX_HA_RC_TX_QUEUE_LEN", ha_rail_name(lanes->rail[slot]),
+                lanes->room[slot].lanes + 1, lanes->room[slot].depth, limits->max_cqe);
+    } else {
+        ucs_log(level, "ha_rc: %s: no queue pair and %u receive buffers of %zu bytes for "
+                "connection number %u: %s (device limit %u queue pairs); raise ulimit -l, or "
+                "lower UCX_HA_RC_RX_QUEUE_INIT, UCX_HA_RC_SEG_SIZE or UCX_HA_RC_TX_QUEUE_LEN",
+                ha_rail_name(lanes->rail[slot]), lanes->credits + UCT_HA_RX_RESERVE,
+                lanes->config->seg_size, lanes->room[slot].lanes + 1, strerror(-status),
+                limits->max_qp);
+    }
+}
+
+static int open_queue_pair(struct uct_ha_lane *lane)
+{
+    struct uct_ha_lanes *lanes = lane->lanes;
+    int                  marks = lane->road->marks;
+    struct ha_rc_caps    caps  = {
+        .send_depth = sends_of(lane->road), .recv_depth = lanes->rx_depth,
+        .max_sge = lanes->max_sge,
+        .max_inline = ucs_max(lanes->max_inline, marks ? UCT_HA_LEDGER_MARK : 0),
+    };
+    int status = ha_rc_create(lanes->rail[lane->slot], lane->room->cq, &caps, &lane->rc);
+
+    if (status == 0) {
+        status = caps.max_inline >= UCT_HA_LEDGER_MARK || !marks ? uct_ha_ring_post(lane) : -ENOTSUP;
+        if (status != 0) {
+            ha_rc_destroy(lane->rc);
+        }
+    }
+    return status;
+}
+
+static int open_lane(struct uct_ha_lane *lane)
+{
+    struct uct_ha_road *road   = lane->road;
+    int                 slot   = lane->slot;
+    int                 status = sends_of(road) <= ha_rail_limits(lane->lanes->rail[slot])->max_qp_wr ?
+                                 uct_ha_ring_fill(road, slot) : -E2BIG;
+
+    if (status == 0 && lane->proof == HA_PROOF_LEDGER) {
+        status = uct_ha_ledger_init(road, slot);
+    }
+    if (status == 0) {
+        status = uct_ha_room_add_lane(lane->room, road->ring[slot].count, logs_of(road));
+        if (status == 0) {
+            status = open_queue_pair(lane);
+            if (status != 0) {
+                uct_ha_room_undo_lane(lane->room, road->ring[slot].count, logs_of(road));
+            }
+        }
+    }
+    if (status == -ENOSPC || status == -ENOMEM || status == -E2BIG) {
+        tell_limit(lane->lanes, slot, status);
+    }
+    return status;
+}
+
+int uct_ha_lane_create(struct uct_ha_road *road, int slot, uint32_t gen)
+{
+    struct uct_ha_lanes *lanes = road->lanes;
+    struct uct_ha_lane  *lane  = calloc(1, sizeof(*lane));
+    int                  status;
+
+    if (lane == NULL || (lane->held = calloc(lanes->rx_depth, sizeof(*lane->held))) == NULL) {
+        free(lane);
+        return -ENOMEM;
+    }
+    lane->lanes = lanes;
+    lane->road  = road;
+    lane->room  = &lanes->room[slot];
+    lane->slot  = (uint8_t)slot;
+    lane->gen   = gen;
+    lane->born  = uct_ha_now();
+    lane->proof = lanes->proof[slot];
+    lane->psn   = (uint32_t)uct_ha_random() & HA_PSN_MASK;
+    status      = add_to_table(lanes, lane);
+    if (status == 0) {
+        status = open_lane(lane);
+        if (status != 0) {
+            take_from_table(lane);
+        }
+    }
+    if (status != 0) {
+        ucs_debug("ha_rc: cannot build a queue pair on %s: %s", ha_rail_name(lanes->rail[slot]),
+                  strerror(-status));
+        free(lane->held);
+        free(lane);
+        return status;
+    }
+    road->lane[slot] = lane;
+    return 0;
+}
+
+void uct_ha_lane_park(struct uct_ha_road *road, int slot, uint64_t until)
+{
+    struct uct_ha_lane *lane = road->lane[slot];
+
+    if (!lane->fenced) {
+        uct_ha_fence_begin_locked(lane);
+    }
+    if (lane->final) { /* nobody has said that the card has stopped writing to them */
+        uct_ha_ring_leave(road, slot, lane);
+    }
+    road->lane[slot] = NULL;
+    take_from_table(lane);
+    lane->places        = uct_ha_room_park(lane->room, lane->receives, lane->sends, logs_of(road));
+    lane->sends         = 0;
+    lane->road          = NULL;
+    lane->park_until    = until;
+    lane->parked        = lane->lanes->parked;
+    lane->lanes->parked = lane;
+}
+
+void uct_ha_lane_leave(struct uct_ha_road *road)
+{
+    struct uct_ha_lane *lane;
+
+    road->lanes->rx_grown -= road->rx_grown;
+    for (int s = 0; s < HA_SLOTS; s++) {
+        lane = road->lane[s];
+        if (lane != NULL) {
+            uct_ha_lane_park(road, s, uct_ha_now() + FLUSH_NS);
+        }
+        uct_ha_ring_leave(road, s, lane);
+        uct_ha_ledger_cleanup(road, s);
+    }
+}
+
+static void destroy(struct uct_ha_job *job)
+{
+    struct uct_ha_lane *lane = ucs_container_of(job, struct uct_ha_lane, job);
+
+    ha_rc_destroy(lane->rc);
+    uct_ha_ring_return(lane);
+    uct_ha_room_later(lane->room, lane->places);
+    free(lane->held);
+    free(lane);
+}
+
+static void bury(struct uct_ha_lane *lane)
+{
+    lane->job.owner = lane->lanes;
+    lane->job.run   = destroy;
+    uct_ha_job_post(UCT_HA_JOB_DESTROY, lane->lanes->rail_no[lane->slot], &lane->job);
+}
+
+void uct_ha_lane_reap(struct uct_ha_lanes *lanes, uint64_t now)
+{
+    struct uct_ha_lane **link, *lane;
+
+    for (link = &lanes->parked; (lane = *link) != NULL;) {
+        if (lane->busy || lane->fencing || lane->park_until > now) {
+            link = &lane->parked;
+        } else {
+            *link = lane->parked;
+            bury(lane);
+        }
+    }
+}
+
+void uct_ha_lane_rest(struct uct_ha_lanes *lanes)
+{
+    for (struct uct_ha_lane *lane = lanes->parked; lane != NULL; lane = lane->parked) {
+        lane->busy = 0;
+    }
+    for (uint32_t i = 0; i < lanes->table_len; i++) {
+        if (lanes->table[i] != NULL) {
+            lanes->table[i]->busy = 0;
+        }
+    }
+}
+
+void uct_ha_lane_finish(struct uct_ha_lanes *lanes)
+{
+    uct_ha_fence_cancel(lanes);
+    pthread_mutex_lock(&lanes->wake.lock);
+    uct_ha_lane_reap(lanes, UINT64_MAX);
+    pthread_mutex_unlock(&lanes->wake.lock);
+    uct_ha_job_cancel(UCT_HA_JOB_DESTROY, lanes, destroy);
+}

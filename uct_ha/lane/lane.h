@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UCT_HA_LANE_H_
+#define UCT_HA_LANE_H_
+
+/* The life of a lane: built with its receives posted, parked in ERR, destroyed. The control
+ * lock is held, but for uct_ha_lane_finish(). */
+
+#include "lane/road.h"
+
+/* Build the lane of a slot. 0 or a negative errno value. */
+int  uct_ha_lane_create(struct uct_ha_road *road, int slot, uint32_t gen);
+
+/* The queue pair rests in ERR before it is destroyed, so that its number does
+ * not come back while old packets may be on the wire. */
+void uct_ha_lane_park(struct uct_ha_road *road, int slot, uint64_t until);
+
+/* Destroy the parked lanes whose time has come, on the job thread. */
+void uct_ha_lane_reap(struct uct_ha_lanes *lanes, uint64_t now);
+
+/* The connection ends: its lanes are parked and take their receives with them. */
+void uct_ha_lane_leave(struct uct_ha_road *road);
+
+/* The interface closes, and no job works on a lane any more that may be stopped halfway. */
+void uct_ha_lane_rest(struct uct_ha_lanes *lanes);
+
+/* The interface closes: what the job thread has not destroyed yet is destroyed now, which
+ * may block; without the lock. */
+void uct_ha_lane_finish(struct uct_ha_lanes *lanes);
+
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UCT_HA_ROAD_H_
+#define UCT_HA_ROAD_H_
+
+/*
+ * A lane is the queue pair of one generation, made anew for each. A road is what carries the
+ * work of a connection: its lanes, one per slot, and what outlives them. Types, and what the
+ * fast path asks of them; lanes come and go in lane/lane.h.
+ */
+
+#include "base/job.h"
+#include "lane/lanes.h"
+#include "topo/ha_depths.h"
+#include "verbs/ha_qp.h"
+
+struct uct_ha_conn; /* the owner of a road, unknown here */
+
+/* Receives beyond the credits, for messages that only grant credits. A peer that
+ * has not taken the first of them knows of one window at most. Of what it may
+ * send the other side owes half a window with each, or has doubled the window
+ * once: so three may be under way. */
+#define UCT_HA_RX_RESERVE HA_DEPTHS_RESERVE
+
+/* Completion tags: kind in the top byte, lane id below, index in the low word. */
+enum uct_ha_wr_kind { UCT_HA_WR_SEND, UCT_HA_WR_RECV, UCT_HA_WR_MARK, UCT_HA_WR_MARKER };
+
+struct uct_ha_held { /* a received message that may not be delivered yet */
+    uint32_t buffer, length, imm;
+};
+
+/* Receive buffers of a slot, see lane/ring.h. */
+struct uct_ha_ring {
+    struct uct_ha_desc **buffers;
+    uint32_t             count;
+};
+
+/* Where the peer leaves its marks on a lane of this slot; lane/ledger.h. */
+struct uct_ha_ledger {
+    uint64_t     *word;
+    struct ha_mr *mr;
+};
+
+struct uct_ha_road {
+    struct uct_ha_lanes *lanes;
+    struct uct_ha_conn  *conn;
+    struct uct_ha_lane  *lane[HA_SLOTS]; /* written under the lock, read by progress */
+    struct uct_ha_ring   ring[HA_SLOTS];
+    struct uct_ha_ledger ledger[HA_SLOTS];
+    uint32_t             id;    /* of the connection, to be named by */
+    uint8_t              slots; /* that both sides have */
+    uint8_t              marks; /* 1: the peer proves by ledger */
+    uint16_t             rx_window, rx_grants; /* the peer may be so far ahead; half windows since it grew */
+    size_t               rx_grown; /* bytes beyond the first window */
+};
+
+struct uct_ha_lane {
+    struct uct_ha_job    job;     /* its fence, then its end */
+    struct uct_ha_lanes *lanes;
+    struct uct_ha_road  *road;    /* NULL once parked */
+    struct uct_ha_room  *room;
+    struct ha_rc        *rc;
+    uint32_t             id;      /* in lanes->table; never names two lanes at once */
+    uint32_t             gen;
+    uint32_t             psn;     /* our first */
+    uint32_t             mtu;     /* path MTU once connected */
+    uint32_t             log_mtu; /* ... as the log counts; 0: the peer proves by ledger, marks count */
+    uint32_t             mark_key;/* where our marks go, with that */
+    uint64_t             mark_addr;
+    uint8_t              slot;
+
+    /* data part: progress alone, no lock */
+    uint32_t            receives; /* of the ring: posted, or being consumed */
+    uint32_t            sends;    /* posted, completion not polled yet */
+    uint32_t            places;   /* in the completion queue, once parked */
+    struct uct_ha_ring  left;     /* once parked and without a connection: its receives */
+    uint8_t             proof;    /* kind that this side gives, enum ha_proof */
+    uint32_t            received; /* receives that succeeded */
+    uint32_t            rx_done;  /* ... and of these, delivered */
+    uint32_t            held_head, held_tail;
+    struct uct_ha_held *held;     /* ring of rx_depth */
+    uint8_t             closing;  /* close_k is known: tell when rx_done reaches it */
+    uint8_t             final;    /* what it received was declared: no more is taken from it */
+    uint8_t             marker;   /* drain marker posted */
+    uint8_t             drained;  /* ... and come back, or not needed */
+    uint8_t             flushed;  /* a flushed receive was polled: no more messages come */
+    uint32_t            close_k;
+    uint8_t             rejects;  /* `rejected` says which operation, and why */
+    struct ha_wc        rejected;
+
+    /* control part: under the lock */
+    uint8_t             fenced;   /* nothing is posted any more; atomic, progress reads it */
+    uint8_t             fencing;  /* a job stops it: must not be destroyed */
+    uint8_t             fence_fails; /* modify(ERR) was refused so often; 0 = the device has stopped it */
+    uint8_t             settled;  /* atomic, too */
+    uint8_t             connected;/* was READY: the peer may have posted on it */
+    uint8_t             busy;     /* a job works on it: must not be destroyed */
+    uint8_t             reads;    /* the latest PSN read since the fence succeeded */
+    uint8_t             read_fails;
+    uint32_t            last_read;
+    uint32_t            sign;     /* of life: what the data part had done at the last heartbeat */
+    uint32_t            look_psn; /* expected at the last look, when the rail was silent */
+    uint64_t            look_at;
+    uint64_t            born, fence_at, read_at, park_until;
+    uint64_t            fenced_at, lost_look; /* it was told to stop; progress was sent to look */
+    struct uct_ha_lane *parked;   /* next in lanes->parked */
+};
+
+static inline int uct_ha_lane_is_fenced(const struct uct_ha_lane *lane)
+{
+    return __atomic_load_n(&lane->fenced, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t uct_ha_wr_id(enum uct_ha_wr_kind kind, uint32_t lane, uint32_t index)
+{
+    return (uint64_t)kind << 60 | (uint64_t)(lane & 0x0fffffffu) << 32 | index;
+}
+
+/* The lane of a completion, NULL when it is gone. */
+static inline struct uct_ha_lane *uct_ha_lane_of(const struct uct_ha_lanes *lanes, uint64_t wr_id)
+{
+    uint32_t            id   = (uint32_t)(wr_id >> 32) & 0x0fffffffu;
+    struct uct_ha_lane *lane = lanes->table_len == 0 ? NULL : lanes->table[id % lanes->table_len];
+
+    return ucs_likely(lane != NULL && lane->id == id) ? lane : NULL;
+}
+
+/* Sends are counted one by one: posted, and polled again. */
+static inline void uct_ha_lane_sent(struct uct_ha_lane *lane)
+{
+    lane->room->sends++;
+    lane->sends++;
+}
+
+static inline void uct_ha_lane_polled(struct uct_ha_lane *lane, unsigned sends)
+{
+    lane->room->sends -= sends;
+    lane->sends -= sends;
+}
+
+#endif

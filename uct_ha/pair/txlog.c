@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "pair/txlog.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int uct_ha_txlog_open(struct uct_ha_txlog *tx, uint32_t length)
+{
+    struct ha_op *ops = calloc(length, sizeof(*ops));
+
+    tx->ops = calloc(length, sizeof(*tx->ops));
+    if (ops == NULL || tx->ops == NULL) {
+        free(ops);
+        free(tx->ops);
+        return -ENOMEM;
+    }
+    ha_log_init(&tx->log, ops, length);
+    return 0;
+}
+
+void uct_ha_txlog_close(struct uct_ha_txlog *tx)
+{
+    free(tx->log.ops);
+    free(tx->ops);
+}
+
+void uct_ha_txlog_reject(struct uct_ha_txlog *tx, uint32_t index)
+{
+    const struct uct_ha_txop *txop = uct_ha_txlog_op(tx, index);
+
+    ha_log_reject(&tx->log, index);
+    if (txop->comp == NULL) {
+        tx->fatal = HA_FAIL_REFUSED;
+    } else if (txop->op <= HA_WRITE_IMM) {
+        tx->sent--; /* the peer will never count it */
+    }
+}
+
+/* It cannot say that it is in doubt: its endpoint has to. */
+static void end_in_doubt(struct uct_ha_txlog *tx, const struct uct_ha_txop *txop, uint32_t id)
+{
+    static const char *const names[] = { "message", "PUT", "PUT", "GET", "fetch-add", "compare-and-swap" };
+
+    if (tx->fatal == HA_FAIL_NONE) {
+        ucs_error("ha_rc: endpoint %u ends: a %s of %u bytes to 0x%lx was executed or not, nobody can tell, and it has no "
+                  "completion to say so", id, names[txop->op], txop->length, (unsigned long)txop->remote_addr);
+    }
+    tx->fatal = HA_FAIL_DOUBT;
+}
+
+int uct_ha_txlog_doubt(struct uct_ha_txlog *tx, int bound, uint32_t id)
+{
+    int mute = 0;
+
+    for (uint32_t i = tx->log.head; i != tx->log.tail; i++) {
+        const struct ha_op *op   = ha_log_op(&tx->log, i);
+        struct uct_ha_txop *txop = uct_ha_txlog_op(tx, i);
+
+        if (op->state != HA_OP_DONE || op->result != HA_RESULT_UNKNOWN || (txop->flags & UCT_HA_TXOP_DOUBT)) {
+            continue;
+        }
+        txop->flags |= UCT_HA_TXOP_DOUBT;
+        if (ha_op_consumes_receive(op)) {
+            tx->sent--; /* the peer has not counted it, and never will */
+        }
+        if (bound && txop->comp == NULL) {
+            end_in_doubt(tx, txop, id);
+            mute = 1;
+        }
+    }
+    return mute;
+}
+
+void uct_ha_txlog_stain(struct uct_ha_txlog *tx, int slot, uint32_t gen)
+{
+    for (uint32_t i = tx->log.head; i != tx->log.tail; i++) {
+        if (ha_op_is_posted_on(ha_log_op(&tx->log, i), slot, gen)) {
+            uct_ha_txlog_op(tx, i)->flags |= UCT_HA_TXOP_STAINED;
+        }
+    }
+}

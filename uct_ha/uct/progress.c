@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "uct/progress.h"
+
+#include "data/pending.h"
+#include "data/resume.h"
+#include "uct/control.h"
+#include "uct/poll.h"
+
+unsigned uct_ha_progress(uct_iface_h tl_iface)
+{
+    struct uct_ha_iface *iface = uct_ha_iface(tl_iface);
+    unsigned             count;
+
+    __atomic_store_n(&iface->lanes.wake.polls, iface->lanes.wake.polls + 1, __ATOMIC_RELAXED);
+    count = uct_ha_poll(iface);
+    if (ucs_unlikely(__atomic_load_n(&iface->lanes.wake.pending, __ATOMIC_RELAXED))) {
+        count += uct_ha_control(iface);
+    }
+    if (ucs_unlikely(!ucs_list_is_empty(&iface->flows.backlog))) {
+        uct_ha_resume_backlog(&iface->flows);
+    }
+    if (ucs_unlikely(!ucs_list_is_empty(&iface->flows.pending))) {
+        count += uct_ha_pending_dispatch(&iface->flows);
+    }
+    return count;
+}
