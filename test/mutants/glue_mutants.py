@@ -8,81 +8,78 @@ the glue it is. The test is a name or pattern of test_glue's and has to notice b
 MUTANTS = [
     # ---- order: fences, flushes ----
     ("fence-ignored", "what follows a fence does not wait for the data of earlier READs", "test_fence_across", [
-        ("    if (ucs_unlikely((op->flags & HA_OP_FLAG_FENCE) && reads_before(conn))) {", "    if (0 && reads_before(conn)) {")]),
+        ("    if (ucs_unlikely((op->flags & HA_OP_FLAG_FENCE) && reads_before(flow))) {", "    if (0 && reads_before(flow)) {")]),
     ("fence-of-interface-ignored", "a fence of the interface is none for its endpoints", "test_interface_fence_across", [
-        ("    if (ucs_unlikely(conn->fence_next || conn->fence_seen != iface->fence_seq)) {",
-         "    if (ucs_unlikely(conn->fence_next)) {")]),
+        ("    if (ucs_unlikely(flow->fence_next || flow->fence_seen != flows->fence_seq)) {",
+         "    if (ucs_unlikely(flow->fence_next)) {")]),
     ("fence-of-endpoint-ignored", "a fence of the endpoint is none", "test_fence_across", [
-        ("    uct_ha_ep_conn(tl_ep)->fence_next = 1;\n", "    (void)tl_ep;\n")]),
+        ("    uct_ha_ep_flow(tl_ep)->fence_next = 1;\n", "    (void)tl_ep;\n")]),
     ("flush-ignores-amo", "a flush ends before atomics by message are answered", "test_flush_awaits_atomics", [
-        ("        if ((int32_t)(conn->log.head - flush->index) < 0 ||\n"
-         "            (int32_t)(uct_ha_amo_done(conn) - flush->amo) < 0) {",
-         "        if ((int32_t)(conn->log.head - flush->index) < 0) {")]),
+        (" ||\n            (int32_t)(flow->amo_done - flush->amo) < 0 ||", " ||")]),
     ("flush-forgets-amo-at-once", "a flush that is asked for later ignores atomics by message", "test_flush_awaits_atomics", [
-        ("    if (ha_log_used(&conn->log) == 0 && uct_ha_amo_outstanding(conn) == 0) {\n        return UCS_OK;",
-         "    if (ha_log_used(&conn->log) == 0) {\n        return UCS_OK;")]),
+        ("ha_log_used(&flow->tx.log) == 0 && uct_ha_flow_atomics(flow) == 0 && !uct_ha_flow_ends(flow)",
+         "ha_log_used(&flow->tx.log) == 0 && !uct_ha_flow_ends(flow)")]),
     ("flush-one-early", "a flush does not stand for the newest operation", "test_flush_completion", [
-        ("        flush->index = conn->log.tail;", "        flush->index = conn->log.tail - 1;")]),
+        ("        flush->index = flow->tx.log.tail;", "        flush->index = flow->tx.log.tail - 1;")]),
     ("amo-not-outstanding", "the interface's flush does not count atomics by message", "test_flush_awaits_atomics", [
-        ("    request->id  = amo->issued++;\n    conn->iface->outstanding++;", "    request->id  = amo->issued++;"),
-        ("    conn->amo->done++;\n    conn->iface->outstanding--;", "    conn->amo->done++;")]),
+        ("    request->id  = flow->amo_issued++;\n    flow->flows->outstanding++;", "    request->id  = flow->amo_issued++;"),
+        ("    flow->amo_done++;\n    flow->flows->outstanding--;", "    flow->amo_done++;")]),
     # ---- barrier: settle, drain, close ----
     ("settle-one-read", "a process that computes proves by one read", "test_late_packet_between_reads", [
         ("lane->reads > 0 && psn == lane->last_read;", "1;")]),
     ("close-lane-no-reread", "the proof is not read again when a lane is closed", "test_card_that_goes_on_after_its_proof", [
-        ("    uct_ha_proof_read(lane, &event);\n    lane->closing = 0;",
-         "    event.proof    = lane->conn->pair.lane[lane->slot].proof;\n"
-         "    event.psn      = lane->conn->pair.lane[lane->slot].rxpsn;\n"
-         "    event.received = lane->conn->pair.lane[lane->slot].received;\n    lane->closing = 0;")]),
+        ("    uct_ha_settle_read(lane, &event);\n    lane->closing = 0;",
+         "    event.proof    = conn->pair.lane[lane->slot].proof;\n"
+         "    event.psn      = conn->pair.lane[lane->slot].rxpsn;\n"
+         "    event.received = conn->pair.lane[lane->slot].received;\n    lane->closing = 0;")]),
     ("close-lane-lost-ignored", "a lane whose last messages are lost is waited for, for ever", "test_message_lost_with_its_receive", [
         ("(lane->rx_done != lane->close_k && !lost)", "lane->rx_done != lane->close_k + 0 * lost")]),
     ("drain-while-sends-run", "a lane counts as drained although its queue pair still sends",
      "test_successes_behind_a_slow_fence", [
-        ("    if (!lane->fenced || lane->drained || lane->marker ||\n"
-         "        (uct_ha_lane_may_run(lane) && lane->sends > 0)) {", "    if (!lane->fenced || lane->drained || lane->marker) {")]),
+        ("    if (lane->sends > 0 && (uct_ha_lane_may_run(lane) || lane->lanes->gone[lane->slot])) {", "    if (0) {"),
+        ("    if (lane->sends == 0) { /* nothing is out", "    if (lane->sends == 0 || uct_ha_lane_may_run(lane)) { /* nothing is out")]),
     ("drain-while-running", "the drain marker is sent as a message", "test_no_marker_on_a_lane_that_runs", [
-        ("    if (!lane->connected || uct_ha_lane_may_run(lane)) { /* nothing is posted */",
-         "    if (!lane->connected) {")]),
+        ("(uct_ha_lane_may_run(lane) || lane->lanes->gone[lane->slot])", "lane->lanes->gone[lane->slot]")]),
     ("drain-without-marker-busy", "a lane is drained at once, whatever is under way",
      "test_successes_behind_a_slow_fence", [
-        ("    if (!lane->connected || uct_ha_lane_may_run(lane)) { /* nothing is posted */", "    if (1) {")]),
+        ("    if (lane->sends == 0) { /* nothing is out", "    if (1) { /* nothing is out")]),
     ("park-not-at-all", "a queue pair is destroyed at once", "test_queue_pairs_rest", [
         ("#define PARK_NS      2000000000ull", "#define PARK_NS      0ull")]),
     ("proof-while-fencing", "a proof is read while the card is still told to stop", "test_fence_refused_at_first", [
         ("    return !lane->fencing &&\n           (!lane->connected ||", "    return (!lane->connected || 1 ||")]),
     ("count-before-flushed", "receives are counted before the last was polled", "test_count_many_cuts", [
-        ("            (lane->proof == HA_PROOF_PSN && lane->fence_fails == 0) ||", "            lane->fence_fails == 0 ||")]),
+        ("((lane->proof == HA_PROOF_PSN && lane->fence_fails == 0) ||", "(lane->fence_fails == 0 ||")]),
     # ---- triggers ----
     ("qp-fatal-any-qpn", "an event of one queue pair takes all of its rail", "test_one_queue_pair_dies", [
-        (" && ha_rc_qpn(conn->lane[slot]->rc) == qpn) {", " && qpn != 0) {")]),
+        (" && ha_rc_qpn(conn->road->lane[slot]->rc) == qpn) {", " && qpn != 0) {")]),
     ("port-down-one-lane", "a port that goes down takes one connection only", "test_many_endpoints_at_once", [
-        ("        event.gen = conn->pair.lane[slot].gen;\n        uct_ha_ctl_event_locked(conn, &event, HA_CTX_ASYNC);\n"
+        ("        event.gen = conn->pair.lane[slot].gen;\n        uct_ha_failover_event_locked(conn, &event, HA_CTX_ASYNC);\n"
          "    }\n}\n\nstatic void rail_down(",
-         "        event.gen = conn->pair.lane[slot].gen;\n        uct_ha_ctl_event_locked(conn, &event, HA_CTX_ASYNC);\n"
+         "        event.gen = conn->pair.lane[slot].gen;\n        uct_ha_failover_event_locked(conn, &event, HA_CTX_ASYNC);\n"
          "        break;\n    }\n}\n\nstatic void rail_down(")]),
     # ---- packet numbers ----
     ("path-mtu-own", "the peer's MTU does not count", "test_rails_of_different_mtu", [
         ("ucs_min(conn->pair.lane[slot].mtu, view->mtu)", "conn->pair.lane[slot].mtu")]),
     ("psn-room-unchecked", "more is posted than packet numbers can tell apart", "test_packet_numbers_run_out", [
-        ("!ha_log_psn_room(&conn->log, slot, ha_log_npsn(op, lane->log_mtu))", "lane->log_mtu > 1u << 20 && op == NULL")]),
+        ("!ha_log_psn_room(&flow->tx.log, slot, ha_log_npsn(op, lane->log_mtu))", "lane->log_mtu > 1u << 20 && op == NULL")]),
     ("connect-swaps-psn", "a lane is connected with the wrong first packet numbers", "test_messages_both_ways", [
         (".recv_psn = view->psn, .send_psn = lane->psn,", ".recv_psn = lane->psn, .send_psn = view->psn,")]),
     ("log-lane-not-started", "the log does not hear of a new generation", "test_many_cuts", [
-        ("        ha_log_lane_start(&conn->log, slot, gen, conn->lane[slot]->psn);\n", "")]),
+        ("        ha_log_lane_start(&conn->tx->log, slot, gen, conn->road->lane[slot]->psn);\n", "")]),
     # ---- credits ----
     ("rx-old-totals-taken", "totals of messages that were held count", "test_old_totals_are_not_taken", [
-        ("    if ((int16_t)(total - conn->tx_granted) > 0) {", "    if (total != conn->tx_granted) {")]),
+        ("    if ((int16_t)(total - flow->tx_granted) > 0) {", "    if (total != flow->tx_granted) {")]),
     ("reject-keeps-credit", "a refused PUT keeps its credit", "test_refused_put_gives_its_credit_back", [
-        ("    } else if (txop->op <= HA_WRITE_IMM) {\n        conn->tx_sent--;", "    } else if (0) {\n        conn->tx_sent--;")]),
+        ("    } else if (txop->op <= HA_WRITE_IMM) {\n        tx->sent--;", "    } else if (0) {\n        tx->sent--;")]),
     ("amo-reply-not-held", "answers to atomics take no regard of credits", "test_answers_wait_for_credits", [
-        ("    return ha_log_room(&conn->log) > 0 && uct_ha_tx_has_credit(conn);", "    return ha_log_room(&conn->log) > 0;")]),
+        ("    return ha_log_room(&flow->tx.log) > 0 && uct_ha_tx_has_credit(flow);", "    return ha_log_room(&flow->tx.log) > 0;")]),
     ("credit-waits-too-long", "credits are not told again before the last message about them was acknowledged",
      "test_credits_while_acks_stay_out", [
-        (" &&\n           ha_log_op(&conn->log, index)->state == HA_OP_WAIT;", ";")]),
+        (" &&\n           ha_log_op(&flow->tx.log, index)->state == HA_OP_WAIT;", ";")]),
     ("credit-never-alone", "credits travel with messages only", "test_credits", [
-        ("    if (conn->dead || conn->rx_told == conn->rx_consumed || credit_waits(conn)) {", "    if (1 || credit_waits(conn)) {")]),
+        ("    if (flow->tx.dead || flow->rx_told == flow->rx_consumed || credit_waits(flow)) {", "    if (1 || credit_waits(flow)) {")]),
     ("sends-without-credit", "messages take no regard of credits", "test_credits", [
-        ("                     (message && !uct_ha_tx_has_credit(conn)) ||\n", "")]),
+        ("                     (message && !uct_ha_tx_has_credit(flow)) ||\n", "")]),
     # ---- ledger ----
     ("ledger-word-gen-unchecked", "a mark of another generation proves", "test_mark_of_another_lane", [
         ("    return word == mark(lane, (uint32_t)word) ? 0 : -EPROTO;", "    return 0;")]),
