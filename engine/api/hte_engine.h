@@ -44,8 +44,9 @@ struct hte_engine {
     _Atomic uint32_t     waiters;     /* threads that sleep in hte_batch_wait() */
 };
 
-/* Around every call of hte.h, so that hte_destroy() frees nothing that a call uses. INVALID_ARGUMENT for NULL; CANCELED when the
- * engine is being destroyed, except inside a callback: those run until the workers have ended. Only after HTE_OK: leave. */
+/* Around every call of hte.h, so that hte_destroy() frees nothing that a call uses. INVALID_ARGUMENT for NULL;
+ * CANCELED when the engine is being destroyed, except inside a callback: those run until the workers have ended. Only
+ * after HTE_OK: leave. */
 int hte_enter(struct hte_engine *engine);
 void hte_leave(struct hte_engine *engine);
 

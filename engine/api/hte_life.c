@@ -204,7 +204,8 @@ static int check_config(const struct hte_config *config)
     bool is_p2p = config->metadata == NULL || strcmp(config->metadata, HTE_META_P2P) == 0;
 
     if (config->size < offsetof(struct hte_config, n_options) + sizeof(config->n_options)) {
-        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "config.size is %zu: set it to sizeof(struct hte_config)", config->size);
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "config.size is %zu: set it to sizeof(struct hte_config)",
+                        config->size);
     }
     if (config->name != NULL && strlen(config->name) > HTE_NAME_MAX) {
         return hte_fail(HTE_ERR_INVALID_ARGUMENT, "the name is longer than %d bytes", HTE_NAME_MAX);

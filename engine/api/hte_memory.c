@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hte_memory_*: registration as a whole or not at all. publish_lock orders changes of the list and their publication. */
+/* hte_memory_*: registration as a whole or not at all. publish_lock orders changes of the list and their publication.
+ * */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +47,8 @@ static int make_region(struct hte_engine *engine, const struct hte_memory *memor
         return error;
     }
     if (memory->location == NULL || strcmp(memory->location, "*") == 0) {
-        hte_location_find(memory->addr, (*region)->location, sizeof((*region)->location)); /* UCX may have brought it in */
+        /* UCX may have brought it in */
+        hte_location_find(memory->addr, (*region)->location, sizeof((*region)->location));
     } else {
         snprintf((*region)->location, sizeof((*region)->location), "%s", memory->location);
     }

@@ -65,7 +65,8 @@ static int range_error(const struct hte_request *request, size_t index, const ch
 {
     return hte_fail(error, "request %zu: %s of 0x%llx + %llu in segment '%s': %s", index, NAME_OF(request->opcode),
                     (unsigned long long)request->target_offset, (unsigned long long)request->length, segment,
-                    error == HTE_ERR_PERMISSION ? "the buffer there does not allow it" : "not inside registered buffers");
+                    error == HTE_ERR_PERMISSION ? "the buffer there does not allow it"
+                                                : "not inside registered buffers");
 }
 
 /* The target may have registered it since its descriptor was fetched. */
@@ -206,7 +207,8 @@ static uint64_t count_pieces(struct submission *submission)
     return count;
 }
 
-/* Takes the pieces of neighbouring requests to the same target from the front of `pieces`. Whether the target had none in the queue. */
+/* Takes the pieces of neighbouring requests to the same target from the front of `pieces`. Whether the target had
+ * none in the queue. */
 static bool push_run(struct submission *submission, size_t *index, struct hte_link_ring *pieces)
 {
     struct hte_task *task       = &submission->batch->tasks[submission->first + *index];

@@ -5,8 +5,8 @@
 /*
  * Which rail carries the next slice. Pure. Rails are bits of a mask, at most 16.
  *
- * First tier that has a rail which is neither paused nor the one that just failed: preferred, available. When there is none,
- * pauses are ignored; the rail that just failed comes last of all: only when there is no other.
+ * First tier that has a rail which is neither paused nor the one that just failed: preferred, available. When there
+ * is none, pauses are ignored; the rail that just failed comes last of all: only when there is no other.
  */
 
 #include <stdint.h>

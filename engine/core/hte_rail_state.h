@@ -10,8 +10,8 @@
  *      ▲                                                               │
  *      └───────────── time is over ────────────────────────────────────┘
  *
- * Each further pause is twice as long, up to `pause_max`; after as long without an error as the last pause lasted, and at
- * least one success, the next one is short again.
+ * Each further pause is twice as long, up to `pause_max`; after as long without an error as the last pause lasted,
+ * and at least one success, the next one is short again.
  */
 
 #include <stdbool.h>
@@ -34,8 +34,8 @@ struct hte_rail_health {
 /* An error. Returns whether a pause begins: never without an alternative. */
 bool hte_rail_error(struct hte_rail_health *health, const struct hte_rail_rule *rule, uint64_t now,
                     bool has_alternative);
-/* A success: in calm the length of the pauses is forgotten. Errors count as long as they are in the window: a rail that fails every
- * other time is no good. */
+/* A success: in calm the length of the pauses is forgotten. Errors count as long as they are in the window: a rail
+ * that fails every other time is no good. */
 void hte_rail_success(struct hte_rail_health *health, uint64_t now);
 
 static inline bool hte_rail_is_paused(const struct hte_rail_health *health, uint64_t now)

@@ -10,8 +10,8 @@
  *   one user  |<------- alone ------->|<--------- left --------->|
  *   two       |<---- 2/3 ---->|<---- 2/3 ---->|<---- left ------>|     of `alone` each
  *
- * So who comes later finds something, whatever those before him hold and never give back: half as much for each of them. And who
- * has nothing may always take one.
+ * So who comes later finds something, whatever those before him hold and never give back: half as much for each of
+ * them. And who has nothing may always take one.
  */
 
 #include <stdint.h>

@@ -24,7 +24,8 @@ static inline bool hte_divide_is_one(const struct hte_division *division, const 
 
 /* At most so many: with what is rounded to whole slices there may be fewer. */
 uint32_t hte_divide_count(const struct hte_division *division, const struct hte_task *task);
-/* Appends them to `pieces`: the first is the task's own, the others are taken from `extra`, whose first unused one is returned. */
+/* Appends them to `pieces`: the first is the task's own, the others are taken from `extra`, whose first unused one is
+ * returned. */
 struct hte_piece *hte_divide(const struct hte_division *division, struct hte_task *task, struct hte_piece *extra,
                              struct hte_link_ring *pieces);
 

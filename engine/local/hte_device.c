@@ -111,7 +111,8 @@ static int check(const char *names)
 static int add(struct hte_devices *devices, const char *name)
 {
     if (devices->count == HTE_RAILS_MAX) {
-        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "option devices: at most %d choices; join devices with +", HTE_RAILS_MAX);
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "option devices: at most %d choices; join devices with +",
+                        HTE_RAILS_MAX);
     }
     if (strlen(name) >= sizeof(devices->name[0])) {
         return hte_fail(HTE_ERR_INVALID_ARGUMENT, "option devices: '%s' is longer than %zu characters", name,
@@ -191,7 +192,8 @@ static int add_rdma(struct hte_devices *devices)
         closedir(dir);
     }
     if (error == HTE_OK && devices->count == 0) {
-        error = hte_fail(HTE_ERR_DEVICE_NOT_FOUND, "option devices=rdma: no RDMA port is active (`ibv_devinfo` lists them)");
+        error = hte_fail(HTE_ERR_DEVICE_NOT_FOUND,
+                         "option devices=rdma: no RDMA port is active (`ibv_devinfo` lists them)");
     }
     return error;
 }

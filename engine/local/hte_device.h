@@ -8,8 +8,8 @@
 #include "hte_settings.h"
 
 /*
- * Devices as option "devices" names them. UCX only warns of a name that it does not know, and then does without: an engine
- * would use shared memory, or nothing, where its user expects a network.
+ * Devices as option "devices" names them. UCX only warns of a name that it does not know, and then does without: an
+ * engine would use shared memory, or nothing, where its user expects a network.
  */
 
 #define HTE_DEVICE_NAME_MAX 64

@@ -13,7 +13,8 @@ struct share {
     uint64_t  length;
 };
 
-/* The kernel's own way (Linux 5.14): no fault per page, and an error instead of a signal for memory that cannot be written. */
+/* The kernel's own way (Linux 5.14): no fault per page, and an error instead of a signal for memory that cannot be
+ * written. */
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif

@@ -2,7 +2,8 @@
 #ifndef HTE_REGION_H_
 #define HTE_REGION_H_
 
-/* Local memory that requests may use: found by address, pinned while a request uses it. What UCX knows of it is hte_mapping.h's. */
+/* Local memory that requests may use: found by address, pinned while a request uses it. What UCX knows of it is
+ * hte_mapping.h's. */
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -114,7 +114,8 @@ static int parse_list(const struct hte_devices *devices, const char *location, j
     return HTE_OK;
 }
 
-static int parse_location(struct hte_topology *topology, const struct hte_devices *devices, const char *name, json_t *value)
+static int parse_location(struct hte_topology *topology, const struct hte_devices *devices, const char *name,
+                          json_t *value)
 {
     struct hte_location *location = &topology->location[topology->count];
     int error;

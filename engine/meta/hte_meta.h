@@ -82,8 +82,8 @@ enum hte_presence hte_meta_presence(struct hte_meta *meta, const char *segment);
 /* Whether opening a segment has spoken with its process, and not with a store only. */
 bool hte_meta_is_p2p(const struct hte_meta *meta);
 
-/* Calls to other processes that are under way in other threads, and later ones, end in HTE_ERR_CANCELED soon; those to a store in
- * their own time. What others ask is answered until close. */
+/* Calls to other processes that are under way in other threads, and later ones, end in HTE_ERR_CANCELED soon; those
+ * to a store in their own time. What others ask is answered until close. */
 void hte_meta_stop(struct hte_meta *meta);
 /* Withdraws nothing (see hte_meta_withdraw()). No handler runs any more when it returns. */
 void hte_meta_close(struct hte_meta *meta);

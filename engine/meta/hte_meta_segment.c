@@ -96,8 +96,8 @@ int hte_meta_publish(struct hte_meta *meta, const struct hte_descriptor *descrip
     needed = strlen(json) + strlen(json) / 8 + HTE_WHY_MAX;
     if (needed > meta->client.max_frame) {
         ret = hte_why_set(why, HTE_ERR_LIMIT,
-                          "the descriptor of %u buffers needs a message of %zu bytes: raise option handshake_max (%zu) on "
-                          "all sides, or register fewer and larger buffers",
+                          "the descriptor of %u buffers needs a message of %zu bytes: raise option handshake_max (%zu) "
+                          "on all sides, or register fewer and larger buffers",
                           named.num_buffers, needed, meta->client.max_frame);
     } else {
         ret = publish_json(meta, json, why);

@@ -34,8 +34,8 @@ int64_t hte_net_now(void);
 int hte_net_connect(const char *host, uint16_t port, int64_t deadline, const _Atomic bool *stop, int *fd,
                     struct hte_why *why);
 
-/* Waits for poll(2) events; 0 when there is one, HTE_ERR_TIMEOUT at the deadline, HTE_ERR_CANCELED soon after *stop became true (NULL:
- * never does). */
+/* Waits for poll(2) events; 0 when there is one, HTE_ERR_TIMEOUT at the deadline, HTE_ERR_CANCELED soon after *stop
+ * became true (NULL: never does). */
 int hte_net_wait(int fd, short events, int64_t deadline, const _Atomic bool *stop, struct hte_why *why);
 
 #endif

@@ -161,7 +161,8 @@ int hte_notice_create(const char *name, const char *text, uint32_t max_targets, 
         notice->name    = strdup(name);
         notice->text    = strdup(text);
     }
-    if (notice == NULL || notice->targets == NULL || notice->tries == NULL || notice->name == NULL || notice->text == NULL) {
+    if (notice == NULL || notice->targets == NULL || notice->tries == NULL || notice->name == NULL ||
+        notice->text == NULL) {
         hte_notice_destroy(notice);
         return hte_fail(HTE_ERR_MEMORY, "no memory for a notification");
     }
@@ -237,8 +238,8 @@ static struct hte_notice *find_due(struct hte_notify *notify, uint64_t now, uint
 
 static bool is_worth_another_try(int error)
 {
-    return error != HTE_ERR_HANDSHAKE_REJECTED && error != HTE_ERR_INVALID_ARGUMENT && error != HTE_ERR_NOT_IMPLEMENTED &&
-           error != HTE_ERR_MALFORMED_JSON;
+    return error != HTE_ERR_HANDSHAKE_REJECTED && error != HTE_ERR_INVALID_ARGUMENT &&
+           error != HTE_ERR_NOT_IMPLEMENTED && error != HTE_ERR_MALFORMED_JSON;
 }
 
 /* Whether the target is done with: it has it, or will not. */

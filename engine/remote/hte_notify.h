@@ -5,8 +5,9 @@
 /*
  * Notifications: those that came in, and the thread that sends those of batches.
  *
- * It has one connection at a time. A target that does not take one is tried again, after a pause as long as the try took and more;
- * meanwhile all others get theirs. So they wait for one try of it at most. What a target gets it gets in order.
+ * It has one connection at a time. A target that does not take one is tried again, after a pause as long as the try
+ * took and more; meanwhile all others get theirs. So they wait for one try of it at most. What a target gets it gets
+ * in order.
  */
 
 #include <pthread.h>

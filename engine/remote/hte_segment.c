@@ -160,7 +160,8 @@ static struct hte_segment *create(struct hte_segments *segments)
 }
 
 /* With the lock held. */
-static int add(struct hte_segments *segments, const char *name, struct hte_view *view, bool is_address, hte_segment_t *id)
+static int add(struct hte_segments *segments, const char *name, struct hte_view *view, bool is_address,
+               hte_segment_t *id)
 {
     struct hte_segment *segment = create(segments);
     uint32_t slot;

@@ -5,8 +5,8 @@
 /*
  * Segments of other processes. A SEGMENT is what a handle means; it has the newest view (hte_view.h).
  *
- * Who makes requests to segments keeps things of its own with each: the attachment, made when the segment is opened, and there as long as
- * anybody holds a reference.
+ * Who makes requests to segments keeps things of its own with each: the attachment, made when the segment is opened,
+ * and there as long as anybody holds a reference.
  */
 
 #include <pthread.h>

@@ -34,7 +34,8 @@ static uint64_t fingerprint(const struct hte_descriptor *descriptor)
 /* What UCX reads in any case, before the first length that is inside. */
 #define ADDRESS_MIN 10 /* version, identity of the worker, first device */
 #define KEY_MIN     9  /* map of domains, kind of memory */
-/* The longest single step that UCX takes forward is 256 bytes, and what it reads there is shorter than as much again. */
+/* The longest single step that UCX takes forward is 256 bytes, and what it reads there is shorter than as much again.
+ * */
 #define PADDING     1024
 
 void *hte_blob_padded(const struct hte_blob *blob)
@@ -54,8 +55,8 @@ static int check_keys(const struct hte_desc_buffer *buffer, const char *name, ui
 
     for (i = 0; i < buffer->num_keys; ++i) {
         if (buffer->keys[i].length < KEY_MIN) {
-            return hte_fail(HTE_ERR_MALFORMED_JSON, "descriptor of '%s': buffers[%u] has a key of %zu bytes", name, index,
-                            buffer->keys[i].length);
+            return hte_fail(HTE_ERR_MALFORMED_JSON, "descriptor of '%s': buffers[%u] has a key of %zu bytes", name,
+                            index, buffer->keys[i].length);
         }
     }
     return HTE_OK;
@@ -77,8 +78,8 @@ static int check(const struct hte_descriptor *descriptor, unsigned rails, const 
                             i, descriptor->workers[i].context, i % rails);
         }
         if (descriptor->workers[i].address.length < ADDRESS_MIN) {
-            return hte_fail(HTE_ERR_MALFORMED_JSON, "descriptor of '%s': workers[%u] has an address of %zu bytes", name, i,
-                            descriptor->workers[i].address.length);
+            return hte_fail(HTE_ERR_MALFORMED_JSON, "descriptor of '%s': workers[%u] has an address of %zu bytes", name,
+                            i, descriptor->workers[i].address.length);
         }
     }
     for (i = 0; i < descriptor->num_buffers; ++i) {
@@ -182,14 +183,16 @@ static bool has_same_keys(const struct hte_desc_buffer *a, const struct hte_desc
     uint32_t i;
 
     for (i = 0; i < a->num_keys; ++i) {
-        if (a->keys[i].length != b->keys[i].length || memcmp(a->keys[i].bytes, b->keys[i].bytes, a->keys[i].length) != 0) {
+        if (a->keys[i].length != b->keys[i].length ||
+            memcmp(a->keys[i].bytes, b->keys[i].bytes, a->keys[i].length) != 0) {
             return false;
         }
     }
     return true;
 }
 
-int hte_view_recheck(const struct hte_view *old, const struct hte_view *view, uint64_t addr, uint64_t length, bool is_write)
+int hte_view_recheck(const struct hte_view *old, const struct hte_view *view, uint64_t addr, uint64_t length,
+                     bool is_write)
 {
     int error = hte_view_check(view, addr, length, is_write);
     long was  = hte_view_find(old, addr), is = hte_view_find(view, addr);

@@ -52,7 +52,8 @@ uint64_t hte_flow_room(const struct hte_flows *flows, const struct hte_flow *flo
     return window < spare ? window : spare;
 }
 
-/* There is one where hte_flow_spare() says so: the pool has as many as all may share, and else it is the flow's first. */
+/* There is one where hte_flow_spare() says so: the pool has as many as all may share, and else it is the flow's
+ * first. */
 struct hte_slice *hte_flow_take_slice(struct hte_flows *flows, struct hte_flow *flow)
 {
     struct hte_slice *slice = &flow->reserve;

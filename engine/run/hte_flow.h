@@ -10,8 +10,8 @@
  *                      ▲         room             │
  *                      └──────────────────────────┘
  *
- * Each has its share of the thread's slices (core/hte_share.h): a target that takes nothing any more keeps what it has until
- * slice_timeout, and the others go on.
+ * Each has its share of the thread's slices (core/hte_share.h): a target that takes nothing any more keeps what it
+ * has until slice_timeout, and the others go on.
  */
 
 #include <stdatomic.h>
@@ -24,10 +24,11 @@
 struct hte_piece;
 
 /*
- * The window bounds what UCX has of a thread for one target, as in a plain loop of ucp_put_nbx(): a WRITE whose local memory UCX has let go of
- * makes room for the next. Else the window would have to be larger than all that transports keep on the way; TCP's
- * sockets alone take more than 128 slices, and run dry then, again and again. What waits for its
- * confirmation is bounded too, with what is posted or to be posted again, by so many windows. Targets share twice that.
+ * The window bounds what UCX has of a thread for one target, as in a plain loop of ucp_put_nbx(): a WRITE whose local
+ * memory UCX has let go of makes room for the next. Else the window would have to be larger than all that transports
+ * keep on the way; TCP's sockets alone take more than 128 slices, and run dry then, again and again. What waits for
+ * its confirmation is bounded too, with what is posted or to be posted again, by so many windows. Targets share twice
+ * that.
  */
 #define HTE_WINDOWS 4
 

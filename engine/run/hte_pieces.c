@@ -115,11 +115,12 @@ static void stop(struct hte_poster *poster, struct hte_piece *piece)
 
 unsigned hte_pieces_post(struct hte_poster *poster)
 {
+    struct hte_run *run = poster->run;
     struct hte_piece *piece;
     unsigned count = 0;
 
     hte_flows_resume(&poster->flows);
-    while (count < poster->run->settings->window && (piece = hte_feed_next(&poster->flows, &poster->run->queue)) != NULL) {
+    while (count < run->settings->window && (piece = hte_feed_next(&poster->flows, &run->queue)) != NULL) {
         if (hte_post_is_unwanted(poster, piece)) {
             stop(poster, piece);
             continue;

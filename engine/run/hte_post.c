@@ -175,8 +175,8 @@ void hte_post_slice(struct hte_poster *poster, struct hte_slice *slice)
     }
 }
 
-/* Whether to try again, by what is known of the target now; else *error. *is_early: a descriptor is on its way, and the last try may
- * wait for what it says. */
+/* Whether to try again, by what is known of the target now; else *error. *is_early: a descriptor is on its way, and
+ * the last try may wait for what it says. */
 static bool is_worth_it(struct hte_poster *poster, struct hte_slice *slice, bool *is_early, int *error)
 {
     struct hte_task *task = slice->piece->task;

@@ -3,8 +3,8 @@
 #define HTE_POST_H_
 
 /*
- * A poster: what one thread posts with, and with what comes back. Slices that failed, or whose connection is not usable now, are READY and
- * wait for their turn.
+ * A poster: what one thread posts with, and with what comes back. Slices that failed, or whose connection is not
+ * usable now, are READY and wait for their turn.
  */
 
 #include <stdatomic.h>

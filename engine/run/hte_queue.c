@@ -21,8 +21,8 @@ void hte_queue_cleanup(struct hte_queue *queue)
     pthread_mutex_destroy(&queue->lock);
 }
 
-bool hte_queue_push(struct hte_queue *queue, unsigned priority, struct hte_segment *segment, struct hte_link_ring *pieces,
-                    uint64_t count)
+bool hte_queue_push(struct hte_queue *queue, unsigned priority, struct hte_segment *segment,
+                    struct hte_link_ring *pieces, uint64_t count)
 {
     struct hte_line *line      = segment == NULL ? &queue->local[priority] : &hte_target_of(segment)->lines[priority];
     struct hte_link_ring *head = &line->pieces;

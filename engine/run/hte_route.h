@@ -2,7 +2,8 @@
 #ifndef HTE_ROUTE_H_
 #define HTE_ROUTE_H_
 
-/* From which device a slice goes, and to which of the peer's: core/hte_pick.h with what a thread knows at the moment. */
+/* From which device a slice goes, and to which of the peer's: core/hte_pick.h with what a thread knows at the moment.
+ * */
 
 #include <stdint.h>
 

@@ -20,8 +20,8 @@ struct hte_piece;
 
 #define HTE_PRIORITIES 3
 
-/* Pieces of one priority for one target. In the order of submission; lines take turns, so that a target that takes nothing any
- * more stops nobody but those behind it in its own. */
+/* Pieces of one priority for one target. In the order of submission; lines take turns, so that a target that takes
+ * nothing any more stops nobody but those behind it in its own. */
 struct hte_line {
     struct hte_link_ring link;   /* queue's waiting, while it has pieces */
     struct hte_link_ring pieces;

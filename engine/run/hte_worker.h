@@ -5,7 +5,7 @@
 /*
  * A worker thread: the only one that touches its lane, flows, slices and the pieces it took.
  *
- *   take pieces ─▶ cut, post ─▶ progress ─▶ mend broken connections ─▶ post retries ─▶ flush ─▶ ... ─▶ nothing to do: sleep
+ *   take pieces ─▶ cut, post ─▶ flush ─▶ progress ─▶ mend broken connections ─▶ post retries ─▶ ... ─▶ sleep
  */
 
 #include <pthread.h>
@@ -54,12 +54,13 @@ void hte_workers_join(struct hte_workers *workers);
 /* What is left of all requests ends. */
 void hte_workers_close(struct hte_workers *workers);
 
-/* Wakes threads that sleep, for `count` new pieces. is_new: also those that found no room for what the queue had, unless they have
- * seen it as it is now. */
+/* Wakes threads that sleep, for `count` new pieces. is_new: also those that found no room for what the queue had,
+ * unless they have seen it as it is now. */
 void hte_workers_wake(struct hte_workers *workers, uint64_t count, bool is_new);
 /* Has all look for what was canceled or closed. */
 void hte_workers_order(struct hte_workers *workers);
-/* Has all connect to the segment; and how many connections of how many there are, with the error of one that broke meanwhile. */
+/* Has all connect to the segment; and how many connections of how many there are, with the error of one that broke
+ * meanwhile. */
 int hte_workers_warm(struct hte_workers *workers, struct hte_segment *segment);
 unsigned hte_workers_count_warm(struct hte_workers *workers, const struct hte_segment *segment, int *error);
 

@@ -164,7 +164,8 @@ bool hte_conn_is_deserted(const struct hte_conn *conn)
            atomic_load(&conn->segment->is_deserted);
 }
 
-/* Somebody looks whether the target is there at all: a moment well spent, as a transport may take many seconds for that. */
+/* Somebody looks whether the target is there at all: a moment well spent, as a transport may take many seconds for
+ * that. */
 static bool awaits_news(const struct hte_conn *conn)
 {
     return conn->strikes > 0 && atomic_load(&conn->segment->is_refreshing) &&

@@ -8,19 +8,21 @@
  *            open               UCX reports an error,
  *   IDLE ───────────▶ UP ─────── a slice expires, stop ─────▶ BROKEN ── close (force) ──▶ CLOSING
  *    ▲                                                                                       │  │
- *    └──────── UCX has let go of every request: what is left of the slices fails ────────────┘  │ without PEER: nobody is there
- *                                                                                               ▼ any more
+ *    └──────── UCX has let go of every request: what is left of the slices fails ────────────┘  │ without PEER:
+ *                                                                                               ▼ nobody is there
  *                                                                                             LEFT
  *
  * IDLE     no endpoint; nothing posted; opened by the next slice, not before retry_at
  * UP       slices are posted; a WRITE is complete when a flush posted after it has completed
  * BROKEN   nothing more is posted; to be closed by the thread's loop (never inside a callback)
- * CLOSING  UCX gives back its requests one by one; without PEER (see below) it is closed politely, when they have gone through
- * LEFT     UCX would wait for a dead peer for ever: its slices have failed, its requests stay with UCX (hte_orphan.h) until the end
+ * CLOSING  UCX gives back its requests one by one; without PEER (see below) it is closed politely, when they have gone
+ *          through
+ * LEFT     UCX would wait for a dead peer for ever: its slices have failed, its requests stay with UCX (hte_orphan.h)
+ *          until the end
  *
- * Error mode PEER: without it UCX keeps the requests of a dead peer for ever. Local memory of a slice is given back only when UCX
- * let go of it, so that a late packet cannot write into memory that was reused. Transports without PEER (plain shared memory) are used
- * with NONE.
+ * Error mode PEER: without it UCX keeps the requests of a dead peer for ever. Local memory of a slice is given back
+ * only when UCX let go of it, so that a late packet cannot write into memory that was reused. Transports without PEER
+ * (plain shared memory) are used with NONE.
  */
 
 #include "hte_keys.h"

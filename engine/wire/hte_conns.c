@@ -50,8 +50,8 @@ static bool is_replaced(const struct hte_conn *conn)
     return is_other;
 }
 
-/* Nobody is left who could answer, and UCX will not notice. A port that another process has now was given up by the first one; a
- * name in a store says less. */
+/* Nobody is left who could answer, and UCX will not notice. A port that another process has now was given up by the
+ * first one; a name in a store says less. */
 static bool has_nobody(const struct hte_conn *conn)
 {
     return conn->is_unguarded &&
@@ -62,7 +62,8 @@ static void mend(struct hte_conn *conn)
 {
     if (conn->step == HTE_CONN_BROKEN) {
         conn->step = HTE_CONN_CLOSING;
-        /* By force UCX closes only what was opened with error mode PEER; else it refuses, and the endpoint would be lost. */
+        /* By force UCX closes only what was opened with error mode PEER; else it refuses, and the endpoint would be
+         * lost. */
         hte_conn_close(conn, conn->is_unguarded ? 0 : UCP_EP_CLOSE_FLAG_FORCE);
     }
     if (conn->pending == 0) {

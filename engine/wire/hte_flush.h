@@ -3,8 +3,9 @@
 #define HTE_FLUSH_H_
 
 /*
- * Flushes: what confirms WRITEs. Not one per slice: one is posted when the thread has nothing more to post, or window/4 WRITEs are uncovered;
- * several may be under way. Each remembers the sequence number of the last operation posted before it.
+ * Flushes: what confirms WRITEs. Not one per slice: one is posted when the thread has nothing more to post, or
+ * window/4 WRITEs are uncovered; several may be under way. Each remembers the sequence number of the last operation
+ * posted before it.
  */
 
 #include "hte_conn.h"

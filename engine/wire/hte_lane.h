@@ -3,8 +3,9 @@
 #define HTE_LANE_H_
 
 /*
- * A lane: what UCX has of one worker thread. Its UCP workers, one per rail, and the connections made on them (hte_conn.h). Only the thread
- * touches it, but for what is said. UCP workers also carry out what peers post, where the transport needs the target's help.
+ * A lane: what UCX has of one worker thread. Its UCP workers, one per rail, and the connections made on them
+ * (hte_conn.h). Only the thread touches it, but for what is said. UCP workers also carry out what peers post, where
+ * the transport needs the target's help.
  *
  * Nothing is posted from inside UCX's callbacks; they only note what happened, and tell by the hooks.
  */

@@ -40,7 +40,8 @@ static int map_on(struct hte_rail *rail, const struct hte_region *region, struct
         return HTE_OK;
     }
     return hte_fail(HTE_ERR_MEMORY,
-                    "UCX cannot register %p + %llu on %s: %s (mapped by the process? locked memory limit, `ulimit -l`?)",
+                    "UCX cannot register %p + %llu on %s: %s "
+                    "(mapped by the process? locked memory limit, `ulimit -l`?)",
                     (void *)region->addr, (unsigned long long)region->length, rail->name, ucs_status_string(status));
 }
 

@@ -3,8 +3,9 @@
 #define HTE_OP_H_
 
 /*
- * One operation for UCX: the put or get of a slice, or where there is one device and thus nothing to divide, of a run of neighbouring ones.
- * Its steps are those of core/hte_slice.h; who posted it learns of them by the lane's hooks (hte_lane.h).
+ * One operation for UCX: the put or get of a slice, or where there is one device and thus nothing to divide, of a run
+ * of neighbouring ones. Its steps are those of core/hte_slice.h; who posted it learns of them by the lane's hooks
+ * (hte_lane.h).
  */
 
 #include <stdbool.h>

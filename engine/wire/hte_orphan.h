@@ -3,9 +3,9 @@
 #define HTE_ORPHAN_H_
 
 /*
- * An orphan: a request that UCX will not give back before its worker ends. Over plain shared memory UCX cannot see that a peer is
- * dead, nor be told (error mode NONE, see hte_conn.h). Nobody is left who could answer such a request, or write for it, so its slice
- * ends without it. What UCX may still look at, the remote keys, stays with the request.
+ * An orphan: a request that UCX will not give back before its worker ends. Over plain shared memory UCX cannot see
+ * that a peer is dead, nor be told (error mode NONE, see hte_conn.h). Nobody is left who could answer such a request,
+ * or write for it, so its slice ends without it. What UCX may still look at, the remote keys, stays with the request.
  *
  * struct hte_orphan is the user's part of every UCX request of the engine; pending == NULL: an ordinary one.
  */

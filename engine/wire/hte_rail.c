@@ -83,9 +83,11 @@ static int open_context(struct hte_rail *rail, const struct hte_settings *settin
     if (error == HTE_OK) {
         status = ucp_init(&params, config, &rail->context);
         if (status == UCS_ERR_NO_DEVICE) {
-            error = hte_fail(HTE_ERR_DEVICE_NOT_FOUND, "UCX finds no device for '%s'; `ucx_info -d` lists them", rail->name);
+            error = hte_fail(HTE_ERR_DEVICE_NOT_FOUND, "UCX finds no device for '%s'; `ucx_info -d` lists them",
+                             rail->name);
         } else if (status != UCS_OK) {
-            error = hte_fail(HTE_ERR_CONTEXT, "UCX cannot be initialized on '%s': %s", rail->name, ucs_status_string(status));
+            error = hte_fail(HTE_ERR_CONTEXT, "UCX cannot be initialized on '%s': %s", rail->name,
+                             ucs_status_string(status));
         }
     }
     ucp_config_release(config);

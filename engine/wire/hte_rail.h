@@ -5,9 +5,9 @@
 /*
  * A rail of the engine: one UCP context on the devices of one choice.
  *
- * UCX chooses the devices of an endpoint when it is created, for its whole life. So that the engine can choose per slice, each
- * choice is a context of its own (option "devices"). Without that option there is one rail, and UCX decides: right where the
- * transport below has several rails itself, as ha_rc does.
+ * UCX chooses the devices of an endpoint when it is created, for its whole life. So that the engine can choose per
+ * slice, each choice is a context of its own (option "devices"). Without that option there is one rail, and UCX
+ * decides: right where the transport below has several rails itself, as ha_rc does.
  */
 
 #include <pthread.h>
