@@ -36,8 +36,8 @@ static const struct row rows[] = {
     NUMBER("split_size", AT(split_size), "1M", 4096, 1ull << 40,
            "a request is divided among threads when each gets at least this many bytes"),
     NUMBER("window", AT(window), "128", 1, 65536,
-           "slices for one target that UCX has of a thread; with those that wait for a confirmation or retry up to four "
-           "times as many are out; several targets share twice that"),
+           "slices for one target that UCX has of a thread; with those that wait for a confirmation or retry up to "
+           "four times as many are out; several targets share twice that"),
     NUMBER("retry_count", AT(retry_count), "9", 0, 250, "retries of a slice before its request fails"),
     NUMBER("slice_timeout_ms", AT(slice_timeout_ms), "0", 0, 65535000,
            "a slice posted for so long ends its connection and gives its request TIMEOUT; 0 = off"),

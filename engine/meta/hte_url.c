@@ -81,7 +81,8 @@ int hte_url_parse(const char *text, struct hte_url *url, struct hte_why *why)
     }
     if (scheme_end == NULL || !copy_part(text, (size_t)(scheme_end - text), url->scheme, sizeof(url->scheme))) {
         return hte_why_set(why, HTE_ERR_INVALID_ARGUMENT,
-                           "the metadata URL must be P2PHANDSHAKE or begin with http://, https://, redis:// or etcd://");
+                           "the metadata URL must be P2PHANDSHAKE or begin with http://, https://, redis:// or "
+                           "etcd://");
     }
     place     = scheme_end + 3;
     place_end = place + strcspn(place, "/?#");

@@ -273,7 +273,8 @@ static int parse_options(int argc, char **argv, struct settings *settings)
         return 3;
     }
     if (!is_good_path(settings->path)) {
-        fprintf(stderr, "hte_http_store: --path must begin with a slash, and have no blanks, control characters, ?, # and %%\n");
+        fprintf(stderr, "hte_http_store: --path must begin with a slash, and have no blanks, control characters, "
+                        "?, # and %%\n");
         return 3;
     }
     return 0;
