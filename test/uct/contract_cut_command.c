@@ -86,7 +86,7 @@ void cut_moved(void)
 {
     struct patience wait = patience("the endpoints to move");
 
-    while (stats().failovers == cut.before.failovers) {
+    while (stats().failovers < cut.before.failovers + 2) { /* both sides are in this process */
         progress_wait(&wait);
     }
 }

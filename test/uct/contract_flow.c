@@ -41,12 +41,19 @@ static ucs_status_t send_number(uct_ep_h ep, uint32_t number)
     return sent < 0 ? (ucs_status_t)sent : UCS_OK;
 }
 
-static void send_some(uct_ep_h ep, uint32_t count)
+/* The strike comes in the middle. */
+static void send_some(uct_ep_h ep, uint32_t count, int cut)
 {
     struct patience wait = patience("room for a message");
 
     flow.received = 0;
+    if (cut) {
+        cut_arm();
+    }
     for (uint32_t i = 0; i < count; i++) {
+        if (cut && i == count / 2) {
+            cut_strike();
+        }
         while (send_number(ep, i) == UCS_ERR_NO_RESOURCE) {
             progress_wait(&wait);
         }
@@ -72,17 +79,13 @@ static void flush_with_completion(int cut)
     ucs_status_t    status;
 
     report_matter("ep flush with completion: called once, after all before it", cut);
-    if (cut) {
-        cut_arm();
-    }
-    send_some(world.tx->ep, 12);
+    send_some(world.tx->ep, 12, cut);
     (void)counted(&done);
     while ((status = uct_ep_flush(world.tx->ep, 0, &done.comp)) == UCS_ERR_NO_RESOURCE) {
         progress_wait(&wait);
     }
     (void)expect(status == UCS_OK || status == UCS_INPROGRESS, "flush: %s", ucs_status_string(status));
     if (cut) {
-        cut_strike();
         cut_over();
     }
     while (status == UCS_INPROGRESS && done.called == 0) {
@@ -105,12 +108,8 @@ static void flush_interface(int cut)
     ucs_status_t    status;
 
     report_matter("iface flush: done when every endpoint's work is", cut);
+    send_some(world.tx->ep, 12, cut);
     if (cut) {
-        cut_arm();
-    }
-    send_some(world.tx->ep, 12);
-    if (cut) {
-        cut_strike();
         cut_over();
     }
     while ((status = uct_iface_flush(world.tx->iface, 0, NULL)) == UCS_INPROGRESS) {
@@ -147,14 +146,14 @@ static void fence_order(int cut, int whole)
                                           counted(&done))) == UCS_ERR_NO_RESOURCE) {
             progress_wait(&wait);
         }
+        if (cut && round == 6) {
+            cut_strike();
+        }
         (void)expect_status(whole ? uct_iface_fence(world.tx->iface, 0) : uct_ep_fence(world.tx->ep, 0), UCS_OK,
                             "fence");
         while (uct_ep_put_short(world.tx->ep, &round, sizeof(round), (uintptr_t)flow.far.bytes, flow.far.rkey.rkey) ==
                UCS_ERR_NO_RESOURCE) {
             progress_wait(&wait);
-        }
-        if (cut && round == 6) {
-            cut_strike();
         }
         while (*flag != round) {
             progress_wait(&wait);
@@ -204,7 +203,7 @@ static void cancel(int cut)
 
     report_matter("ep flush CANCEL: every completion called once, nothing sent later", cut);
     ep_open_pair(ep);
-    send_some(ep[0], 4);
+    send_some(ep[0], 4, 0);
     expect_received(4);
     if (cut) {
         cut_arm();
@@ -250,7 +249,7 @@ static void switch_progress(void)
 {
     report_matter("progress disabled: nothing is delivered; enabled: all of it", 0);
     uct_iface_progress_disable(world.rx->iface, UCT_PROGRESS_SEND | UCT_PROGRESS_RECV);
-    send_some(world.tx->ep, 4);
+    send_some(world.tx->ep, 4, 0);
     progress_ms(20);
     (void)expect(flow.received == 0, "%u messages came while progress was off", flow.received);
     uct_iface_progress_enable(world.rx->iface, UCT_PROGRESS_SEND | UCT_PROGRESS_RECV);
