@@ -7,6 +7,7 @@ softcard_sources = \
 	%D%/sc_card.h \
 	%D%/sc_cq.c \
 	%D%/sc_device.c \
+	%D%/sc_device.h \
 	%D%/sc_event.c \
 	%D%/sc_fabric.c \
 	%D%/sc_fabric.h \
@@ -15,6 +16,8 @@ softcard_sources = \
 	%D%/sc_memory.c \
 	%D%/sc_net.c \
 	%D%/sc_nic.c \
+	%D%/sc_personality.c \
+	%D%/sc_personality.h \
 	%D%/sc_post.c \
 	%D%/sc_qp.c \
 	%D%/sc_requester.c \
@@ -41,7 +44,8 @@ EXTRA_DIST += %D%/native_lab %D%/run_trust
 if HAVE_CMOCKA
 check_PROGRAMS += %D%/test_softcard
 TESTS          += %D%/test_softcard
-%C%_test_softcard_SOURCES  = $(softcard_sources) %D%/sc_test.c %D%/sc_test.h %D%/test_softcard.c
+%C%_test_softcard_SOURCES  = $(softcard_sources) %D%/sc_test.c %D%/sc_test.h \
+	%D%/test_softcard.c %D%/test_softcard_two.c
 %C%_test_softcard_CPPFLAGS = -D_GNU_SOURCE $(AM_CPPFLAGS) $(VERBS_CFLAGS) $(CMOCKA_CFLAGS)
 %C%_test_softcard_LDADD    = $(CMOCKA_LIBS) $(VERBS_LIBS) -lpthread -ldl
 endif

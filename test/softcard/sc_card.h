@@ -18,6 +18,7 @@
 
 #include "sc_fabric.h"
 #include "sc_lock.h"
+#include "sc_personality.h"
 #include "sc_wire.h"
 
 /* The header hides these behind macros. */
@@ -28,7 +29,6 @@
 #define SC_QP_MAX     65536
 #define SC_MR_MAX     65536
 #define SC_SGE_MAX    16
-#define SC_INLINE_MAX 220
 #define SC_RD_MAX     16
 #define SC_CQE_MAX    4194303
 #define SC_ANSWERS    64 /* a power of two */
@@ -37,6 +37,7 @@ struct sc_device {
     struct ibv_device base;
     char              nothing[512]; /* libraries look behind an ibv_device: they find zeros */
     unsigned          index;
+    const struct sc_personality *kind;
 };
 
 struct sc_context {
@@ -115,6 +116,7 @@ struct sc_qp {
         struct ibv_qp    base;
         struct ibv_qp_ex ex;
     };
+    const struct sc_personality *kind;
     struct ibv_qp_init_attr init;
     struct ibv_qp_attr      attr;
     unsigned                sport, dport, mtu;
@@ -269,6 +271,7 @@ int sc_post_one(struct sc_qp *qp, const struct ibv_send_wr *wr);
 void sc_requester_pump(struct sc_qp *qp);
 void sc_requester_answer(struct sc_qp *qp, const struct sc_packet *packet, const uint8_t *payload);
 void sc_requester_tick(struct sc_qp *qp, uint64_t now);
+unsigned sc_requester_retries(const struct sc_qp *qp);
 int  sc_requester_idle(const struct sc_qp *qp);
 
 /* sc_responder.c */

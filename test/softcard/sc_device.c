@@ -10,9 +10,11 @@
 #include <unistd.h>
 
 #include "sc_card.h"
+#include "sc_device.h"
 
 static struct sc_device devices[SC_DEVICES_MAX];
 static unsigned         num_devices, num_ports;
+static pthread_mutex_t  making = PTHREAD_MUTEX_INITIALIZER;
 
 static unsigned env_number(const char *name, unsigned normal, unsigned max)
 {
@@ -31,6 +33,7 @@ static void make_devices(void)
         struct ibv_device *device = &devices[i].base;
 
         devices[i].index       = i;
+        devices[i].kind        = sc_personality_of(i);
         device->node_type      = IBV_NODE_CA;
         device->transport_type = IBV_TRANSPORT_IB;
         snprintf(device->name, sizeof(device->name), "sc%u", i);
@@ -38,6 +41,11 @@ static void make_devices(void)
         snprintf(device->dev_path, sizeof(device->dev_path), "/sys/class/infiniband_verbs/uverbs%u", i);
         snprintf(device->ibdev_path, sizeof(device->ibdev_path), "/sys/class/infiniband/sc%u", i);
     }
+}
+
+void sc_device_forget(void)
+{
+    num_devices = 0;
 }
 
 struct sc_context *sc_context_of(struct ibv_context *context)
@@ -52,10 +60,13 @@ unsigned sc_context_port(const struct sc_context *context, unsigned port)
 
 struct ibv_device **ibv_get_device_list(int *num)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    struct ibv_device   **list;
+    struct ibv_device **list;
 
-    pthread_once(&once, make_devices);
+    pthread_mutex_lock(&making);
+    if (num_devices == 0) {
+        make_devices();
+    }
+    pthread_mutex_unlock(&making);
     list = calloc(num_devices + 1, sizeof(*list));
     for (unsigned i = 0; list != NULL && i < num_devices; i++) {
         list[i] = &devices[i].base;
@@ -138,7 +149,8 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 
     *attr = (struct ibv_device_attr){
         .node_guid = htobe64(guid_of(device)), .sys_image_guid = htobe64(guid_of(device)),
-        .max_mr_size = ~0ull, .page_size_cap = 4096, .vendor_id = 0x1234, .vendor_part_id = 1, .hw_ver = 1,
+        .vendor_id = device->kind->vendor_id, .vendor_part_id = device->kind->part_id, .hw_ver = 1,
+        .max_mr_size = ~0ull, .page_size_cap = 4096,
         .max_qp = SC_QP_MAX - 2, .max_qp_wr = 32768, .max_sge = SC_SGE_MAX, .max_sge_rd = SC_SGE_MAX,
         .max_cq = 1 << 20, .max_cqe = SC_CQE_MAX, .max_mr = SC_MR_MAX - 1, .max_pd = 1 << 16,
         .max_qp_rd_atom = SC_RD_MAX, .max_res_rd_atom = 1 << 20, .max_qp_init_rd_atom = SC_RD_MAX,
@@ -243,6 +255,10 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
     struct sc_context *context;
 
+    if (((struct sc_device *)device)->kind == NULL) {
+        errno = ENOTSUP; /* $SOFTCARD_PERSONALITY names one that does not exist */
+        return NULL;
+    }
     if (sc_nic_start() != 0 || (errno = sc_fault_verb(SC_VERB_OPEN)) != 0) {
         return NULL;
     }

@@ -112,7 +112,8 @@ static void tell_troubles(void)
 
     for (unsigned i = 0; i < SC_DEVICES_MAX * SC_PORTS_MAX; i++) {
         unsigned place = sc.host * SC_DEVICES_MAX * SC_PORTS_MAX + i;
-        uint32_t now = __atomic_load_n(&sc.fabric->port[place].trouble, __ATOMIC_ACQUIRE), changed = now ^ sc.trouble[i];
+        uint32_t now = __atomic_load_n(&sc.fabric->port[place].trouble, __ATOMIC_ACQUIRE);
+        uint32_t changed = now ^ sc.trouble[i];
 
         sc.trouble[i] = now;
         if (changed & SC_PORT_DOWN) {

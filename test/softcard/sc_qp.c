@@ -23,7 +23,7 @@ static void flush_one(struct sc_cq *cq, const struct sc_qp *qp, uint64_t wr_id, 
     wc->wr_id      = wr_id;
     wc->status     = IBV_WC_WR_FLUSH_ERR;
     wc->opcode     = opcode;
-    wc->vendor_err = 0xf5;
+    wc->vendor_err = qp->kind->flush_vendor;
     wc->qp_num     = qp->base.qp_num;
     if (is_send) {
         sc_cq_push_send(cq, 1, qp->sq_head);
@@ -66,15 +66,22 @@ void sc_qp_error(struct sc_qp *qp)
     qp->answer_head = qp->answer_tail;
     qp->in_message  = 0;
     sc_qp_flush(qp);
-    if (qp->base.srq != NULL) {
-        sc_qp_event(qp, IBV_EVENT_QP_LAST_WQE_REACHED);
+    if (qp->base.srq != NULL && qp->kind->last_wqe != SC_LAST_WQE_NONE) {
+        sc_qp_event(qp, qp->kind->last_wqe == SC_LAST_WQE_FATAL ? IBV_EVENT_QP_FATAL : IBV_EVENT_QP_LAST_WQE_REACHED);
     }
+}
+
+static void forget_completions(struct sc_qp *qp)
+{
+    sc_cq_forget((struct sc_cq *)qp->base.send_cq, qp->base.qp_num);
+    sc_cq_forget((struct sc_cq *)qp->base.recv_cq, qp->base.qp_num);
 }
 
 static void reset(struct sc_qp *qp)
 {
-    sc_cq_forget((struct sc_cq *)qp->base.send_cq, qp->base.qp_num);
-    sc_cq_forget((struct sc_cq *)qp->base.recv_cq, qp->base.qp_num);
+    if (qp->kind->forgets == SC_FORGETS_RESET) {
+        forget_completions(qp);
+    }
     qp->sq_head = qp->sq_next = qp->sq_tail = qp->sq_polled = 0;
     qp->rq.head = qp->rq.tail = 0;
     qp->answer_head = qp->answer_tail = 0;
@@ -85,13 +92,14 @@ static void reset(struct sc_qp *qp)
     memset(qp->atomic, 0, sizeof(qp->atomic));
 }
 
-static int check_caps(const struct ibv_qp_init_attr *attr)
+static int check_caps(const struct sc_personality *kind, const struct ibv_qp_init_attr *attr)
 {
     const struct ibv_qp_cap *cap = &attr->cap;
 
     return (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UD) || cap->max_send_wr > 32768 ||
            cap->max_recv_wr > 32768 || cap->max_send_sge > SC_SGE_MAX || cap->max_recv_sge > SC_SGE_MAX ||
-           cap->max_inline_data > SC_INLINE_MAX;
+           cap->max_inline_data > kind->max_inline ||
+           (attr->qp_type == IBV_QPT_RC && kind->no_rc);
 }
 
 static int make_queues(struct sc_qp *qp)
@@ -144,10 +152,11 @@ static int enter(struct sc_qp *qp)
 
 struct ibv_qp *sc_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
-    struct sc_qp *qp;
-    int           status = sc_fault_verb(SC_VERB_CREATE_QP);
+    const struct sc_personality *kind = sc_context_of(pd->context)->device->kind;
+    struct sc_qp                *qp;
+    int                          status = sc_fault_verb(SC_VERB_CREATE_QP);
 
-    if (status != 0 || check_caps(attr)) {
+    if (status != 0 || check_caps(kind, attr)) {
         errno = status != 0 ? status : EINVAL;
         return NULL;
     }
@@ -158,6 +167,7 @@ struct ibv_qp *sc_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
     qp->base = (struct ibv_qp){ .context = pd->context, .qp_context = attr->qp_context, .pd = pd,
                                 .send_cq = attr->send_cq, .recv_cq = attr->recv_cq, .srq = attr->srq,
                                 .state = IBV_QPS_RESET, .qp_type = attr->qp_type };
+    qp->kind  = kind;
     qp->init  = *attr;
     qp->sport = qp->dport = SC_NO_PORT;
     status    = make_queues(qp);
@@ -187,9 +197,8 @@ struct ibv_qp *sc_qp_create_ex(struct ibv_context *context, struct ibv_qp_init_a
                                       .qp_type = attr->qp_type, .sq_sig_all = attr->sq_sig_all };
     struct ibv_qp          *qp;
 
-    (void)context;
     if ((attr->comp_mask & ~(unsigned)(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)) ||
-        !(attr->comp_mask & IBV_QP_INIT_ATTR_PD)) {
+        !(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || sc_context_of(context)->device->kind->no_wr_api) {
         errno = EOPNOTSUPP;
         return NULL;
     }
@@ -232,8 +241,9 @@ int ibv_destroy_qp(struct ibv_qp *base)
     unlink_from(qp);
     sc.qp[base->qp_num % SC_QP_MAX] = NULL;
     sc_count(SC_OBJECT_QP, -1);
-    sc_cq_forget((struct sc_cq *)base->send_cq, base->qp_num);
-    sc_cq_forget((struct sc_cq *)base->recv_cq, base->qp_num);
+    if (qp->kind->forgets != SC_FORGETS_NEVER) {
+        forget_completions(qp);
+    }
     sc_event_forget(base->context, base);
     sc_unlock(&sc.lock);
     free_qp(qp);
@@ -279,7 +289,7 @@ static void take_attributes(struct sc_qp *qp, const struct ibv_qp_attr *attr, in
     if (mask & IBV_QP_SQ_PSN) {
         qp->post_psn = qp->una_psn = attr->sq_psn & SC_PSN_MASK;
     }
-    qp->retries_left = mine->retry_cnt;
+    qp->retries_left = sc_requester_retries(qp);
     qp->rnr_left     = mine->rnr_retry;
 }
 
@@ -356,7 +366,7 @@ int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask, struct
     } else {
         *attr = qp->attr;
         attr->qp_state = attr->cur_qp_state = base->state;
-        attr->rq_psn = qp->epsn;
+        attr->rq_psn = qp->kind->stale_psn ? qp->attr.rq_psn : qp->epsn;
         attr->sq_psn = qp->post_psn;
         attr->cap    = qp->init.cap;
         *init        = qp->init;

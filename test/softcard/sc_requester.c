@@ -109,21 +109,39 @@ static int advance(struct sc_qp *qp, uint32_t psn)
     return 1;
 }
 
+unsigned sc_requester_retries(const struct sc_qp *qp)
+{
+    return qp->attr.retry_cnt - (qp->kind->slow_retry && qp->attr.retry_cnt > 0);
+}
+
+static uint64_t timeout_ns(const struct sc_qp *qp)
+{
+    if (qp->kind->slow_retry) {
+        return 8192ull << (qp->attr.timeout > 16 ? qp->attr.timeout : 16);
+    }
+    return 4096ull << qp->attr.timeout;
+}
+
 static void moved_on(struct sc_qp *qp)
 {
     qp->progress++;
     qp->gap_seen     = 0;
-    qp->retries_left = qp->attr.retry_cnt;
+    qp->retries_left = sc_requester_retries(qp);
     qp->rnr_left     = qp->attr.rnr_retry;
+}
+
+static int is_patient_for_ever(const struct sc_qp *qp)
+{
+    return qp->kind->retry7_forever && qp->attr.retry_cnt == 7;
 }
 
 static void again(struct sc_qp *qp)
 {
-    if (qp->retries_left == 0) {
+    if (qp->retries_left == 0 && !is_patient_for_ever(qp)) {
         fail(qp, IBV_WC_RETRY_EXC_ERR);
         return;
     }
-    qp->retries_left--;
+    qp->retries_left -= qp->retries_left > 0;
     rewind_to_una(qp);
 }
 
@@ -347,12 +365,22 @@ static int send_next(struct sc_qp *qp)
     return send_data(qp, sqe) || sqe->status != IBV_WC_SUCCESS; /* once more, to fail */
 }
 
+/* Soft-RoCE: its net device refuses the packet, and that is the end of the queue pair. */
+static int own_port_kills(const struct sc_qp *qp)
+{
+    return qp->kind->port_kills != 0 && qp->base.state == IBV_QPS_RTS && qp->sport != SC_NO_PORT &&
+           (__atomic_load_n(&sc.fabric->port[qp->sport].trouble, __ATOMIC_RELAXED) & SC_PORT_DOWN);
+}
+
 void sc_requester_pump(struct sc_qp *qp)
 {
     if (qp->pumping) {
         return;
     }
     qp->pumping = 1;
+    if (qp->sq_next != qp->sq_tail && own_port_kills(qp)) {
+        fail(qp, (enum ibv_wc_status)qp->kind->port_kills);
+    }
     while (qp->base.state == IBV_QPS_RTS && qp->sq_next != qp->sq_tail && qp->rnr_until == 0 && send_next(qp)) {
     }
     qp->pumping = 0;
@@ -374,7 +402,7 @@ void sc_requester_tick(struct sc_qp *qp, uint64_t now)
     } else if (qp->progress != qp->progress_seen || qp->since == 0) {
         qp->progress_seen = qp->progress;
         qp->since         = now;
-    } else if (qp->attr.timeout != 0 && now - qp->since >= 4096ull << qp->attr.timeout) {
+    } else if (qp->attr.timeout != 0 && now - qp->since >= timeout_ns(qp)) {
         qp->since = now;
         again(qp);
         sc_requester_pump(qp);

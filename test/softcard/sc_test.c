@@ -114,6 +114,13 @@ void pair_close(struct end ends[2])
     end_close(&ends[1]);
 }
 
+void end_fill(uint8_t *to, uint32_t length, unsigned seed)
+{
+    for (uint32_t i = 0; i < length; i++) {
+        to[i] = (uint8_t)(seed + i * 7 + i / 251);
+    }
+}
+
 void end_post_recv(struct end *end, uint64_t id, uint32_t at, uint32_t length)
 {
     struct ibv_sge      sge = { (uintptr_t)end->memory + at, length, end->mr->lkey };

@@ -48,6 +48,7 @@ void           end_connect(struct end *end, const struct address *peer, const st
 void           pair_open(struct end ends[2], const struct options *options);
 void           pair_close(struct end ends[2]);
 
+void end_fill(uint8_t *to, uint32_t length, unsigned seed); /* a pattern */
 void end_post_recv(struct end *end, uint64_t id, uint32_t at, uint32_t length);
 int  end_post(struct end *end, uint64_t id, enum ibv_wr_opcode opcode, uint32_t at, uint32_t length,
               const struct address *peer, uint32_t remote_at);
@@ -62,5 +63,13 @@ uint64_t      now_ms(void);
 void break_rule(uint32_t action, uint32_t ops, uint64_t nth, uint64_t times);
 void break_port(unsigned place, uint32_t trouble);
 void mend(void);
+
+/* test_softcard_two.c; test_play() is one of the two processes, its status the result. */
+int  test_play(const char *role, int fd, int first);
+void test_processes(void **state);
+void test_processes_lossy(void **state);
+void test_events(void **state);
+void test_computing_target(void **state);
+void test_killed(void **state);
 
 #endif

@@ -142,6 +142,11 @@ int sc_ud_send(struct sc_qp *qp, const struct ibv_send_wr *wr)
     packet.sport = (uint16_t)ah->sport;
     packet.dport = (uint16_t)ah->dport;
     packet.flags |= ah->global ? SC_GRH : 0;
+    if (qp->kind->port_kills && (sc.fabric->port[ah->sport].trouble & SC_PORT_DOWN)) {
+        complete_send(qp, wr, (enum ibv_wc_status)qp->kind->port_kills, 0);
+        sc_qp_error(qp);
+        return 0;
+    }
     if (length <= SC_MTU_MAX) {
         if (collect(qp, wr, buffer, packet.bytes) != 0) {
             complete_send(qp, wr, IBV_WC_LOC_PROT_ERR, 0);
