@@ -22,9 +22,9 @@ static const char usage[] =
     "       softcard seed N\n"
     "\n"
     "PORT is [hHOST/]DEVICE[:NUMBER], as h1/sc0:1; host 0 and port 1 unless said otherwise. `deaf` receives nothing,\n"
-    "`mute` sends nothing, `noack` loses its answers, `fatal` is a device that is gone. A rule strikes at packet number\n"
-    "nth that its PORT sends and that matches, so many times. Operations: send write read fetch-add compare-swap\n"
-    "ack read-answer atomic-answer datagram. An acknowledgement is sent after the execution.\n"
+    "`mute` sends nothing, `noack` loses its answers, `fatal` is a device that is gone. A rule strikes at packet\n"
+    "number nth that its PORT sends and that matches, so many times. Operations: send write read fetch-add\n"
+    "compare-swap ack read-answer atomic-answer datagram. An acknowledgement is sent after the execution.\n"
     "Verbs: open reg_mr create_cq create_qp modify_qp query_qp create_ah post_send.\n"
     "The fabric is in $SOFTCARD_DIR, else in a folder of the user in /dev/shm.\n";
 
