@@ -126,6 +126,7 @@ struct sc_qp {
     struct ibv_sge *sq_sges;
     uint8_t        *sq_inlined;
     unsigned        sq_size, sq_depth, sq_head, sq_next, sq_tail;
+    unsigned        sq_base;      /* see sc_slot() */
     unsigned        sq_polled;    /* slots before it are free: a completion said so */
     uint32_t        next_packet;  /* of sq_next */
     uint32_t        post_psn, una_psn; /* next one posted; oldest without acknowledgement */
@@ -288,9 +289,16 @@ unsigned sc_av_port(const struct ibv_ah_attr *attr);
 int  sc_wr_init(struct sc_qp *qp);
 void sc_wr_free(struct sc_qp *qp);
 
+/* Where a request is kept: from the beginning of the memory on whenever the queue was empty, so that of a queue pair
+ * with little to do only little has to be in the cache. */
+static inline unsigned sc_slot(const struct sc_qp *qp, unsigned index)
+{
+    return (index - qp->sq_base) & (qp->sq_size - 1);
+}
+
 static inline struct sc_sqe *sc_sqe_at(const struct sc_qp *qp, unsigned index)
 {
-    return &qp->sq[index & (qp->sq_size - 1)];
+    return &qp->sq[sc_slot(qp, index)];
 }
 
 static inline unsigned sc_pow2(unsigned n)

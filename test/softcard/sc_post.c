@@ -29,7 +29,7 @@ static int is_atomic(uint8_t op)
 /* Bytes of the card's own from now on: the caller may change his. */
 static int take_inline(struct sc_qp *qp, struct sc_sqe *sqe, const struct ibv_send_wr *wr)
 {
-    uint8_t *to = qp->sq_inlined + (size_t)(qp->sq_tail & (qp->sq_size - 1)) * qp->init.cap.max_inline_data;
+    uint8_t *to = qp->sq_inlined + (size_t)sc_slot(qp, qp->sq_tail) * qp->init.cap.max_inline_data;
 
     if (sqe->length > qp->init.cap.max_inline_data || sqe->op > SC_OP_WRITE) {
         return EINVAL;
@@ -68,7 +68,7 @@ static int fill(struct sc_qp *qp, struct sc_sqe *sqe, const struct ibv_send_wr *
     sqe->status     = IBV_WC_SUCCESS;
     sqe->inlined    = NULL;
     sqe->length     = 0;
-    sqe->sge        = qp->sq_sges + (size_t)(qp->sq_tail & (qp->sq_size - 1)) * qp->init.cap.max_send_sge;
+    sqe->sge        = qp->sq_sges + (size_t)sc_slot(qp, qp->sq_tail) * qp->init.cap.max_send_sge;
     for (int i = 0; i < wr->num_sge; i++) {
         sqe->sge[i] = wr->sg_list[i];
         sqe->length += wr->sg_list[i].length;
@@ -85,7 +85,7 @@ static int fill(struct sc_qp *qp, struct sc_sqe *sqe, const struct ibv_send_wr *
 /* Under the lock. */
 int sc_post_one(struct sc_qp *qp, const struct ibv_send_wr *wr)
 {
-    struct sc_sqe *sqe = sc_sqe_at(qp, qp->sq_tail);
+    struct sc_sqe *sqe;
     int            status;
 
     if ((qp->base.state != IBV_QPS_RTS && qp->base.state != IBV_QPS_ERR) || wr->num_sge < 0 ||
@@ -99,6 +99,10 @@ int sc_post_one(struct sc_qp *qp, const struct ibv_send_wr *wr)
     if (qp->sq_tail - qp->sq_polled >= qp->sq_depth) {
         return ENOMEM;
     }
+    if (qp->sq_head == qp->sq_tail) {
+        qp->sq_base = qp->sq_tail;
+    }
+    sqe    = sc_sqe_at(qp, qp->sq_tail);
     status = fill(qp, sqe, wr);
     if (status == 0) {
         qp->post_psn = (qp->post_psn + sqe->packets) & SC_PSN_MASK;
