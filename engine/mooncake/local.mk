@@ -28,7 +28,8 @@ check_PROGRAMS += %D%/test/test_shim
 TESTS          += %D%/test/test_shim
 
 # knows the one header, as a program of Mooncake's users does
-%C%_test_test_shim_SOURCES  = %D%/test/peer.c %D%/test/peer.h %D%/test/test_shim.c
+%C%_test_test_shim_SOURCES  = %D%/test/calls.c %D%/test/calls.h %D%/test/peer.c %D%/test/peer.h \
+	%D%/test/test_shim.c
 %C%_test_test_shim_CPPFLAGS = -I$(top_srcdir)/%D%/include $(CMOCKA_CFLAGS)
 %C%_test_test_shim_LDADD    = libtransfer_engine.la $(CMOCKA_LIBS)
 endif

@@ -6,22 +6,14 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#include "peer.h"
-#include "transfer_engine_c.h"
-
-#define N_BLOCKS   64
-#define BLOCK      (PEER_SIZE / N_BLOCKS)
-#define BATCH      1024 /* as the plugin asks for */
-#define PATIENCE_S 30
+#include "calls.h"
 
 _Static_assert(sizeof(struct transfer_request) == 40 && offsetof(struct transfer_request, source) == 8 &&
                offsetof(struct transfer_request, target_id) == 16 && offsetof(struct transfer_request, length) == 32,
@@ -30,134 +22,6 @@ _Static_assert(sizeof(struct transfer_status) == 16 && offsetof(struct transfer_
                "transfer_status");
 _Static_assert(sizeof(nic_load_stat_t) == 80 && offsetof(nic_load_stat_t, ewma_bandwidth_bps) == 72, "nic_load_stat");
 _Static_assert(sizeof(notify_msg_t) == 16 && sizeof(buffer_entry_t) == 16 && sizeof(segment_desc_t) == 48, "others");
-
-struct ends {
-    transfer_engine_t engine;
-    char              name[64];
-    char             *buffer; /* PEER_SIZE, registered */
-    struct peer       peer;
-    segment_id_t      segment; /* the peer's */
-};
-
-static double now(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
-static void open_ends(struct ends *e)
-{
-    peer_start(&e->peer);
-    e->engine = createTransferEngine("P2PHANDSHAKE", "127.0.0.1", "", 0, 1);
-    assert_non_null(e->engine);
-    assert_int_equal(getLocalIpAndPort(e->engine, e->name, sizeof(e->name)), 0);
-    assert_int_equal(strncmp(e->name, "127.0.0.1:", 10), 0);
-    e->segment = openSegment(e->engine, e->peer.name);
-    assert_true(e->segment > 0);
-    e->buffer = buffer_new();
-    assert_int_equal(registerLocalMemory(e->engine, e->buffer, PEER_SIZE, "*", 1), 0);
-}
-
-static void close_ends(struct ends *e)
-{
-    assert_int_equal(unregisterLocalMemory(e->engine, e->buffer), 0);
-    destroyTransferEngine(e->engine);
-    free(e->buffer);
-}
-
-/* ---- what the plugin does ---- */
-
-struct handle {
-    batch_id_t batch;
-    size_t     count;
-};
-
-enum outcome { IN_PROGRESS, DONE, BAD };
-
-/* Block i of one end to block N_BLOCKS - 1 - i of the other: a mix-up would be seen. The array is gone when it returns. */
-static int post(struct ends *e, struct handle *handle, int opcode, notify_msg_t *notify)
-{
-    transfer_request_t *requests = calloc(N_BLOCKS, sizeof(*requests));
-    int i, result;
-
-    if (handle->batch == INVALID_BATCH) {
-        handle->batch = allocateBatchID(e->engine, BATCH);
-        assert_true(handle->batch != INVALID_BATCH && handle->batch != 0);
-        handle->count = 0;
-    }
-    for (i = 0; i < N_BLOCKS; ++i) {
-        requests[i] = (transfer_request_t){.opcode = opcode, .source = e->buffer + (size_t)i * BLOCK, .target_id = e->segment,
-                                           .target_offset = e->peer.addr + (size_t)(N_BLOCKS - 1 - i) * BLOCK,
-                                           .length = BLOCK};
-    }
-    result = notify != NULL ? submitTransferWithNotify(e->engine, handle->batch, requests, N_BLOCKS, *notify)
-                            : submitTransfer(e->engine, handle->batch, requests, N_BLOCKS);
-    memset(requests, 0xff, N_BLOCKS * sizeof(*requests));
-    free(requests);
-    handle->count += N_BLOCKS;
-    return result;
-}
-
-static enum outcome check(struct ends *e, struct handle *handle)
-{
-    bool has_failed = false;
-    transfer_status_t status;
-    size_t i;
-
-    for (i = 0; i < handle->count; ++i) {
-        if (getTransferStatus(e->engine, handle->batch, i, &status) != 0 || status.status == STATUS_FAILED) {
-            has_failed = true;
-        } else if (status.status == STATUS_PENDING || status.status == STATUS_WAITING) {
-            return IN_PROGRESS;
-        } else {
-            assert_int_equal(status.status, STATUS_COMPLETED);
-            assert_int_equal(status.transferred_bytes, BLOCK);
-        }
-    }
-    if (!has_failed) {
-        assert_int_equal(freeBatchID(e->engine, handle->batch), 0);
-        *handle = (struct handle){.batch = INVALID_BATCH};
-    }
-    return has_failed ? BAD : DONE;
-}
-
-static enum outcome poll(struct ends *e, struct handle *handle)
-{
-    double end = now() + PATIENCE_S;
-    enum outcome outcome;
-
-    do {
-        outcome = check(e, handle);
-    } while (outcome == IN_PROGRESS && now() < end);
-    return outcome;
-}
-
-/* Byte for byte: `back` is the pattern of the other end, block by block in the opposite order. */
-static void assert_turned(const char *back, uint32_t seed)
-{
-    char *straight = buffer_new();
-    size_t i;
-
-    for (i = 0; i < N_BLOCKS; ++i) {
-        memcpy(straight + i * BLOCK, back + (N_BLOCKS - 1 - i) * BLOCK, BLOCK);
-    }
-    assert_true(pattern_verify(straight, 0, PEER_SIZE, seed));
-    free(straight);
-}
-
-static void turn(char *buffer, uint32_t seed)
-{
-    char *straight = buffer_new();
-    size_t i;
-
-    pattern_fill(straight, seed);
-    for (i = 0; i < N_BLOCKS; ++i) {
-        memcpy(buffer + i * BLOCK, straight + (N_BLOCKS - 1 - i) * BLOCK, BLOCK);
-    }
-    free(straight);
-}
 
 static void assert_notified(struct ends *e, const char *what)
 {
@@ -185,7 +49,7 @@ static void test_plugin(void **state)
         turn(e.buffer, seed);
         peer_fill(&e.peer, 100);
         assert_int_equal(post(&e, &handle, OPCODE_WRITE, seed % 2 ? &message : NULL), 0);
-        assert_int_equal(poll(&e, &handle), DONE);
+        assert_int_equal(poll_until_end(&e, &handle), DONE);
         assert_true(peer_verify(&e.peer, 0, PEER_SIZE, seed));
         if (seed % 2) {
             assert_notified(&e, "Agent1/test");
@@ -193,7 +57,7 @@ static void test_plugin(void **state)
         peer_fill(&e.peer, seed + 50);
         pattern_fill(e.buffer, 200);
         assert_int_equal(post(&e, &handle, OPCODE_READ, seed % 2 ? NULL : &message), 0);
-        assert_int_equal(poll(&e, &handle), DONE);
+        assert_int_equal(poll_until_end(&e, &handle), DONE);
         assert_turned(e.buffer, seed + 50);
         assert_true(pattern_verify(e.buffer, 0, 0, 0)); /* its guard */
         assert_true(peer_verify(&e.peer, 0, PEER_SIZE, seed + 50));
@@ -462,14 +326,14 @@ static void test_dead_target(void **state)
     (void)state;
     open_ends(&e);
     assert_int_equal(post(&e, &handle, OPCODE_WRITE, NULL), 0); /* so that it is connected */
-    assert_int_equal(poll(&e, &handle), DONE);
+    assert_int_equal(poll_until_end(&e, &handle), DONE);
     peer_signal(&e.peer, SIGSTOP);
     assert_int_equal(post(&e, &handle, OPCODE_READ, NULL), 0);
     usleep(100000);
     assert_int_equal(check(&e, &handle), IN_PROGRESS);
     start = now();
     peer_signal(&e.peer, SIGKILL);
-    assert_int_equal(poll(&e, &handle), BAD);
+    assert_int_equal(poll_until_end(&e, &handle), BAD);
     assert_said("getTransferStatus", "after");
     assert_true(now() - start < PATIENCE_S);
     while (check(&e, &handle) == IN_PROGRESS) { /* the plugin gives the batch back only now */
@@ -481,7 +345,7 @@ static void test_dead_target(void **state)
                                    .target_offset = e.peer.addr, .length = 64};
     if (submitTransfer(e.engine, batch, &request, 1) == 0) { /* or it is refused at once */
         handle = (struct handle){.batch = batch, .count = 1};
-        assert_int_equal(poll(&e, &handle), BAD);
+        assert_int_equal(poll_until_end(&e, &handle), BAD);
     }
     assert_int_equal(openSegmentNoCache(e.engine, e.peer.name), -1);
     close_ends(&e);
@@ -500,7 +364,7 @@ static void test_look(void **state)
     (void)state;
     open_ends(&e);
     assert_int_equal(post(&e, &handle, OPCODE_WRITE, NULL), 0);
-    assert_int_equal(poll(&e, &handle), DONE);
+    assert_int_equal(poll_until_end(&e, &handle), DONE);
     assert_int_equal(getNicLoadStats(e.engine, loads, &count), 0);
     assert_true(count > 0 && loads[0].device_name[0] != '\0' && loads[0].inflight_bytes == 0);
     assert_int_equal(getNicLoadStats(e.engine, NULL, &count), 1);
