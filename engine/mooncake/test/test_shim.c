@@ -351,6 +351,30 @@ static void test_dead_target(void **state)
     close_ends(&e);
 }
 
+/* Ends that Mooncake's users do not know come out as FAILED: a slice's timeout here, with the target stopped. */
+static void test_timeout(void **state)
+{
+    struct handle handle = {.batch = INVALID_BATCH};
+    struct ends e;
+
+    (void)state;
+    setenv("HTE_SLICE_TIMEOUT_MS", "300", 1);
+    setenv("HTE_RETRY_COUNT", "0", 1);
+    open_ends(&e);
+    unsetenv("HTE_SLICE_TIMEOUT_MS");
+    unsetenv("HTE_RETRY_COUNT");
+    peer_signal(&e.peer, SIGSTOP);
+    assert_int_equal(post(&e, &handle, OPCODE_READ, NULL), 0);
+    assert_int_equal(poll_until_end(&e, &handle), BAD);
+    assert_said("getTransferStatus", "timed out");
+    peer_signal(&e.peer, SIGKILL);
+    while (check(&e, &handle) == IN_PROGRESS) {
+        usleep(1000);
+    }
+    assert_int_equal(freeBatchID(e.engine, handle.batch), 0);
+    close_ends(&e);
+}
+
 /* ---- looking around ---- */
 
 static void test_look(void **state)
@@ -441,6 +465,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_local_memory),     cmocka_unit_test(test_null),
         cmocka_unit_test(test_dead_target),      cmocka_unit_test(test_look),
         cmocka_unit_test(test_engines),          cmocka_unit_test(test_force_tcp),
+        cmocka_unit_test(test_timeout),
     };
 
     peer_main(argc, argv);
