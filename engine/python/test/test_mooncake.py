@@ -188,17 +188,23 @@ class Sglang(Connected):
 
     def test_session_that_hangs(self):
         """Its time is over: -1, and what is left of it does not stand in the way of others."""
-        arguments = self.blocks([(1, 1)])
+        arguments = self.blocks([(i, i) for i in range(BLOCKS)])
+        with unittest.mock.patch.dict(os.environ, HTE_WINDOW="1", HTE_THREADS="1"):  # most of it is still queued
+            self.engine = TransferEngine()
+            self.assertEqual(self.engine.initialize(HOST, "P2PHANDSHAKE", "rdma", ""), 0)
+        self.assertEqual(self.engine.batch_register_memory(self.pool.addresses, self.pool.lengths), 0)
         self.engine._patience = 0.5
         self.assertEqual(self.engine.batch_transfer_sync_write(self.peer.session, *arguments), 0)
         self.peer.pause()
         with self.assertLogs("hte.mooncake"):
             self.assertEqual(self.engine.batch_transfer_sync_read(self.peer.session, *arguments), -1)
+        left, = self.engine._left
         other = Peer()
         self.addCleanup(other.stop)
         self.assertEqual(self.engine.transfer_sync_write(other.session, self.pool.addresses[0], other.addresses[0], BLOCK), 0)
         self.peer.resume()
         self.assertTrue(self.peer.ask("zero", 0, 5))
+        self.assertEqual(left.outcome(30).code, 3)  # CANCELED, but for what was on its way
         deadline = time.monotonic() + 30
         while self.engine._left and time.monotonic() < deadline:
             self.engine.transfer_sync_write(other.session, self.pool.addresses[0], other.addresses[0], BLOCK)
