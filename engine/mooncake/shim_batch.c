@@ -49,7 +49,8 @@ static int submit(const char *function, transfer_engine_t engine, batch_id_t bat
                             "there is no list of %zu requests", count);
     }
     if (count == 0 && notify == NULL) {
-        return -shim_result(function, hte_batch_status(engine, batch_id, &(struct hte_batch_status){0})); /* fine there */
+        /* nothing to do is fine there, if the batch is one */
+        return -shim_result(function, hte_batch_status(engine, batch_id, &(struct hte_batch_status){0}));
     }
     if (count > FEW) {
         requests = malloc(count * sizeof(*requests));
@@ -76,8 +77,8 @@ int submitTransferWithNotify(transfer_engine_t engine, batch_id_t batch_id, stru
     return submit(__func__, engine, batch_id, entries, count, &notify_msg);
 }
 
-/* Users of this interface, NIXL's plugin among them, know one bad end: FAILED. What else is neither that nor under way they
- * take for a success, so nothing else may come out here. */
+/* Users of this interface, NIXL's plugin among them, know one bad end: FAILED. What else is neither that nor under
+ * way they take for a success, so nothing else may come out here. */
 static int status_of(int code)
 {
     return code == HTE_WAITING || code == HTE_PENDING || code == HTE_COMPLETED ? code : STATUS_FAILED;

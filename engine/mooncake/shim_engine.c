@@ -142,8 +142,8 @@ transport_t installTransport(transfer_engine_t engine, const char *proto, void *
         return NULL;
     }
     if (args != NULL && args[0] != NULL) {
-        shim_refuse(__func__, HTE_ERR_NOT_IMPLEMENTED, "a priority matrix is read when the engine is created: put it into a "
-                    "file and set HTE_TOPOLOGY_FILE");
+        shim_refuse(__func__, HTE_ERR_NOT_IMPLEMENTED, "a priority matrix is read when the engine is created: put it "
+                    "into a file and set HTE_TOPOLOGY_FILE");
         return NULL;
     }
     if (strcmp(proto, "rdma") == 0 && !has_rdma()) {
@@ -151,8 +151,8 @@ transport_t installTransport(transfer_engine_t engine, const char *proto, void *
         return NULL;
     }
     if (strcmp(proto, "rdma") != 0 && strcmp(proto, "tcp") != 0) {
-        shim_refuse(__func__, HTE_ERR_NOT_IMPLEMENTED, "'%s': libhte goes over UCX; \"rdma\" and \"tcp\" are answered, and UCX_TLS "
-                    "chooses", proto);
+        shim_refuse(__func__, HTE_ERR_NOT_IMPLEMENTED, "'%s': libhte goes over UCX; \"rdma\" and \"tcp\" are answered, "
+                    "and UCX_TLS chooses", proto);
         return NULL;
     }
     return engine;
@@ -167,5 +167,6 @@ int uninstallTransport(transfer_engine_t engine, const char *proto)
 void enableGracefulShutdown(transfer_engine_t engine)
 {
     (void)engine;
-    shim_refuse(__func__, HTE_ERR_NOT_IMPLEMENTED, "libhte has no signal handlers; call destroyTransferEngine() in yours");
+    shim_refuse(__func__, HTE_ERR_NOT_IMPLEMENTED,
+                "libhte has no signal handlers; call destroyTransferEngine() in yours");
 }

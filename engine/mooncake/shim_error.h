@@ -4,8 +4,8 @@
 
 /* What a refused call says: a code of Mooncake's, a text for hteMooncakeError() and the log. */
 
-/* After a call of libhte that returned `error`: keeps its words under the name of Mooncake's function. Returns Mooncake's
- * code: negative, and 0 for HTE_OK. */
+/* After a call of libhte that returned `error`: keeps its words under the name of Mooncake's function. Returns
+ * Mooncake's code: negative, and 0 for HTE_OK. */
 int shim_result(const char *function, int error);
 
 /* The same with words of our own. */

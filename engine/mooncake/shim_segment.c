@@ -66,7 +66,8 @@ int removeLocalSegment(transfer_engine_t engine, const char *segment_name)
 {
     (void)engine;
     (void)segment_name;
-    return shim_refuse(__func__, HTE_ERR_NOT_IMPLEMENTED, "a segment lives as long as its engine: destroyTransferEngine()");
+    return shim_refuse(__func__, HTE_ERR_NOT_IMPLEMENTED,
+                       "a segment lives as long as its engine: destroyTransferEngine()");
 }
 
 int registerLocalMemory(transfer_engine_t engine, void *addr, size_t length, const char *location,

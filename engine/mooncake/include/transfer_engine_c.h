@@ -8,8 +8,10 @@
  * either library. What its functions mean here, and which are refused, is said below; docs/mooncake.md has the rest.
  *
  * - Both ends must be libhte: it does not speak Mooncake's protocol.
- * - Every function may be called from any thread. A handle that was freed or never given out is refused; a NULL engine too.
- * - What is refused says why in hteMooncakeError(), and with HTE_MOONCAKE_LOG=stderr, or a file's name, in a line there.
+ * - Every function may be called from any thread. A handle that was freed or never given out is refused; so is a NULL
+ *   engine.
+ * - What is refused says why in hteMooncakeError(), and with HTE_MOONCAKE_LOG=stderr, or a file's name, in a line
+ *   there.
  * - Functions that return int give 0, or a negative MOONCAKE error; submitTransfer(), submitTransferWithNotify(),
  *   getTransferStatus(), freeBatchID() and getNicLoadStats() the same number without its sign, as there.
  */
@@ -99,9 +101,10 @@ typedef struct segment_desc segment_desc_t;
 
 /* ---- engine ---- */
 
-/* metadata_conn_string: "P2PHANDSHAKE", or a store, http, redis or etcd ("host:port" alone is etcd's). Peer to peer the name's port is
- * not used: one is chosen, see getLocalIpAndPort(). ip_or_host_name: what the handshake server binds to; "" or NULL: what the
- * name resolves to. rpc_port counts with a store when MC_LEGACY_RPC_PORT_BINDING is set. Devices are always discovered. NULL on error. */
+/* metadata_conn_string: "P2PHANDSHAKE", or a store, http, redis or etcd ("host:port" alone is etcd's). Peer to peer
+ * the name's port is not used: one is chosen, see getLocalIpAndPort(). ip_or_host_name: what the handshake server
+ * binds to; "" or NULL: what the name resolves to. rpc_port counts with a store when MC_LEGACY_RPC_PORT_BINDING is
+ * set. Devices are always discovered. NULL on error. */
 transfer_engine_t createTransferEngine(const char *metadata_conn_string, const char *local_server_name,
                                        const char *ip_or_host_name, uint64_t rpc_port, int auto_discover);
 /* Ends what is under way, in bounded time. No other thread may be using the engine afterwards. */
@@ -110,8 +113,9 @@ int discoverTopology(transfer_engine_t engine); /* was done */
 /* The name that peers open. "" on error, also when it does not fit. */
 int getLocalIpAndPort(transfer_engine_t engine, char *buf_out, size_t buf_len);
 
-/* "tcp", and "rdma" where there is an RDMA device: not NULL, and nothing changes, for UCX chooses (UCX_TLS). All others: NULL.
- * args, Mooncake's priority matrix, is refused: topology_file is an option of the engine, HTE_TOPOLOGY_FILE. */
+/* "tcp", and "rdma" where there is an RDMA device: not NULL, and nothing changes, for UCX chooses (UCX_TLS). All
+ * others: NULL. args, Mooncake's priority matrix, is refused: topology_file is an option of the engine,
+ * HTE_TOPOLOGY_FILE. */
 transport_t installTransport(transfer_engine_t engine, const char *proto, void **args);
 int uninstallTransport(transfer_engine_t engine, const char *proto); /* nothing, as there */
 
@@ -124,7 +128,7 @@ int closeSegment(transfer_engine_t engine, segment_id_t segment_id); /* really *
 /* Connects to the segment, whatever the transport, for 30 s at most; it stays open until the engine ends. */
 int warmupEfaSegment(transfer_engine_t engine, const char *segment_name);
 int syncSegmentCache(transfer_engine_t engine);
-int removeLocalSegment(transfer_engine_t engine, const char *segment_name); /* refused: destroyTransferEngine() does it */
+int removeLocalSegment(transfer_engine_t engine, const char *segment_name); /* refused: destroyTransferEngine() */
 
 /* ---- memory ---- */
 

@@ -49,7 +49,8 @@ int post(struct ends *e, struct handle *handle, int opcode, notify_msg_t *notify
         handle->count = 0;
     }
     for (i = 0; i < N_BLOCKS; ++i) {
-        requests[i] = (transfer_request_t){.opcode = opcode, .source = e->buffer + (size_t)i * BLOCK, .target_id = e->segment,
+        requests[i] = (transfer_request_t){.opcode = opcode, .source = e->buffer + (size_t)i * BLOCK,
+                                           .target_id = e->segment,
                                            .target_offset = e->peer.addr + (size_t)(N_BLOCKS - 1 - i) * BLOCK,
                                            .length = BLOCK};
     }

@@ -2,7 +2,8 @@
 #ifndef CALLS_H_
 #define CALLS_H_
 
-/* Calls in the order in which NIXL's Mooncake plugin makes them, between this process and a peer. Asserts of cmocka inside. */
+/* Calls in the order in which NIXL's Mooncake plugin makes them, between this process and a peer. Asserts of cmocka
+ * inside. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,7 +35,8 @@ double now(void);
 void   open_ends(struct ends *e);
 void   close_ends(struct ends *e); /* all but the peer */
 
-/* Block i of one end to block N_BLOCKS - 1 - i of the other: a mix-up would be seen. The array is gone when it returns. */
+/* Block i of one end to block N_BLOCKS - 1 - i of the other: a mix-up would be seen. The array is gone when it
+ * returns. */
 int          post(struct ends *e, struct handle *handle, int opcode, notify_msg_t *notify);
 enum outcome check(struct ends *e, struct handle *handle); /* gives the batch back when all is done */
 enum outcome poll_until_end(struct ends *e, struct handle *handle);

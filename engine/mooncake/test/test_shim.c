@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libtransfer_engine.so as its users call it: two processes, nothing but transfer_engine_c.h, calls in the order in which NIXL's
- * Mooncake plugin makes them. Every byte is compared.
+ * libtransfer_engine.so as its users call it: two processes, nothing but transfer_engine_c.h, calls in the order in
+ * which NIXL's Mooncake plugin makes them. Every byte is compared.
  */
 #include <setjmp.h>
 #include <signal.h>

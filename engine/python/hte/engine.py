@@ -141,7 +141,8 @@ class Batch:
     def write_many(self, segment, local, remote, lengths, notify=None):
         """Adds len(local) requests: lengths[i] bytes from address local[i] to remote[i].
 
-        Lists, or arrays of 64-bit numbers (numpy, array.array), of which no object per request is made; lengths may be one number.
+        Lists, or arrays of 64-bit numbers (numpy, array.array), of which no object per request is made; lengths may
+        be one number.
         """
         self._submit_many(values.WRITE, segment, local, remote, lengths, notify)
 
@@ -164,7 +165,7 @@ class Batch:
         return BatchStatus(status.code, status.error, status.transferred, status.submitted, status.finished)
 
     def outcome(self, timeout=None):
-        """Waits as wait() does and returns the status, whatever it is; still WAITING or PENDING when the time is over."""
+        """Waits as wait() does and returns the status, whatever it is; WAITING or PENDING when the time is over."""
         status = binding.BatchStatus()
         error = library.hte_batch_wait(self._engine.handle, self.handle, _milliseconds(timeout), ctypes.byref(status))
         if error != values.ERR_TIMEOUT:
@@ -267,8 +268,8 @@ class Engine:
             self._memories.pop(memory.addr, None)
 
     def register_addresses(self, addrs, lengths, location=None, permission=values.GLOBAL_RW):
-        """Registers [addrs[i], addrs[i] + lengths[i]), all or none. The caller keeps that memory until it is unregistered:
-        for who has numbers and not objects, as from torch's data_ptr()."""
+        """Registers [addrs[i], addrs[i] + lengths[i]), all or none. The caller keeps that memory until it is
+        unregistered: for who has numbers and not objects, as from torch's data_ptr()."""
         if len(addrs) != len(lengths):
             raise ValueError("%d addresses and %d lengths" % (len(addrs), len(lengths)))
         array = (binding.Memory * len(addrs))(*[binding.Memory(addr, length, _text(location), permission)

@@ -3,8 +3,8 @@
 
     from mooncake.engine import TransferEngine      # where the package mooncake of this project is installed
 
-What the calls take and give back is Mooncake's: numbers for addresses, 0 for success and a negative number for failure, whose
-reason goes to the logger "hte.mooncake". Both ends must be libhte. docs/mooncake.md says what is different.
+What the calls take and give back is Mooncake's: numbers for addresses, 0 for success and a negative number for failure,
+whose reason goes to the logger "hte.mooncake". Both ends must be libhte. docs/mooncake.md says what is different.
 """
 
 import ctypes
@@ -51,7 +51,7 @@ class TransferNotify:
 
 
 def _host(name):
-    """Of "host", "host:port", "[v6]:port" or a bare v6 address: peer to peer the port is chosen whatever the name says."""
+    """Of "host", "host:port", "[v6]:port" or a bare v6 address: peer to peer the port is chosen, whatever it says."""
     if name.startswith("["):
         return name.partition("]")[0] + "]"
     return name.partition(":")[0] if name.count(":") == 1 else name
@@ -118,8 +118,8 @@ class TransferEngine:
         if self._engine is not None:
             return self._refused("initialize", "the engine was initialized before")
         if protocol not in PROTOCOLS:
-            return self._refused("initialize", "protocol %r: libhte goes over UCX; \"rdma\" and \"tcp\" leave the choice "
-                                 "to it (UCX_TLS)" % protocol)
+            return self._refused("initialize", "protocol %r: libhte goes over UCX; \"rdma\" and \"tcp\" leave the "
+                                 "choice to it (UCX_TLS)" % protocol)
         options = {"devices": _devices(device_name or "")} if protocol != "tcp" else {}
         if os.environ.get("MC_FORCE_TCP"):
             options = {"UCX_TLS": "tcp,self"}

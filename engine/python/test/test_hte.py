@@ -113,7 +113,8 @@ class Ends(unittest.TestCase):
             self.assertEqual(batch.outcome(30).code, hte.COMPLETED)
         for i in range(16):
             part = SIZE // 16
-            self.assertEqual(self.memory.view[i * part:(i + 1) * part], self.target.view[(15 - i) * part:(16 - i) * part])
+            self.assertEqual(self.memory.view[i * part:(i + 1) * part],
+                             self.target.view[(15 - i) * part:(16 - i) * part])
         deadline = time.monotonic() + 30
         while not (found := self.there.notifications()) and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -125,7 +126,8 @@ class Ends(unittest.TestCase):
             for bad in ((local, remote[:3], 64), (local, remote, [64] * 3)):
                 with self.assertRaisesRegex(ValueError, "addresses"):
                     batch.write_many(self.peer, *bad)
-            for bad in ((local, b"x" * 32, 64), (local, remote, 64.0), (local, "abcd", 64), (local, memoryview(bytes(32)), 64)):
+            for bad in ((local, b"x" * 32, 64), (local, remote, 64.0), (local, "abcd", 64),
+                        (local, memoryview(bytes(32)), 64)):
                 with self.assertRaises(TypeError):
                     batch.write_many(self.peer, *bad)
             with self.assertRaises(OverflowError):

@@ -201,7 +201,8 @@ class Sglang(Connected):
         left, = self.engine._left
         other = Peer()
         self.addCleanup(other.stop)
-        self.assertEqual(self.engine.transfer_sync_write(other.session, self.pool.addresses[0], other.addresses[0], BLOCK), 0)
+        result = self.engine.transfer_sync_write(other.session, self.pool.addresses[0], other.addresses[0], BLOCK)
+        self.assertEqual(result, 0)
         self.peer.resume()
         self.assertTrue(self.peer.ask("zero", 0, 5))
         self.assertEqual(left.outcome(30).code, 3)  # CANCELED, but for what was on its way
