@@ -212,7 +212,7 @@ int ha_log_resolve(struct ha_log *log, int slot, uint32_t gen,
         if (ha_op_is_posted_on(op, slot, gen))
             ha_log_resolve_op(op, ha_judge_op(&judge, op), res);
     }
-    lane->una   = lane->nxt;
+    lane->una   = lane->nxt; /* nobody asks again before the next generation; but nothing is out any more */
     lane->sends = res->k;
     log->post   = log->head;
     ha_log_skip_to_wait(log);

@@ -180,6 +180,7 @@ static inline uint32_t ha_log_npsn(const struct ha_op *op, uint32_t mtu)
 {
     if (mtu == 0)
         return (uint32_t)ha_op_needs_mark(op);
+    /* atomics have 8 bytes, which is one packet by the other rule, too; this one is the device's */
     return op->kind >= HA_OP_ATOMIC ? 1 : ha_psn_count(op->length, mtu);
 }
 
@@ -253,7 +254,7 @@ static inline int ha_log_retire(struct ha_log *log, uint32_t *index, enum ha_op_
     *result   = (enum ha_op_result)op->result;
     op->state = HA_OP_FREE;
     if (log->post == log->head)
-        log->post++;
+        log->post++; /* whoever posts next would skip it; but post is never behind head */
     __atomic_store_n(&log->head, log->head + 1, __ATOMIC_RELAXED);
     return 1;
 }

@@ -163,7 +163,7 @@ static void ha_on_lane_event(struct ha_pair *pair, const struct ha_event *event,
         ha_on_settled(pair, event);
         break;
     case HA_EV_DRAINED:
-        if (lane->q == HA_QP_ERRING || lane->q == HA_QP_ERR)
+        if (lane->q == HA_QP_ERRING || lane->q == HA_QP_ERR) /* no driver says it of another one */
             lane->drained = 1;
         break;
     case HA_EV_RESOLVED:

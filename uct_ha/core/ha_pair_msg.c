@@ -49,7 +49,7 @@ static void ha_merge_lane(struct ha_pair *pair, int slot, const struct ha_record
         if (told->st < HA_LANE_FENCED)
             view->offer = told->proof;
         else if (told->gen != view->gen)
-            view->offer = HA_PROOF_NONE;
+            view->offer = HA_PROOF_NONE; /* read of a lane in use only; never another lane's */
         view->gen      = told->gen;
         view->st       = told->st;
         view->rxpsn    = told->rxpsn;
@@ -119,6 +119,7 @@ static int ha_pair_is_dirty(const struct ha_pair *pair, uint64_t now)
         if (pair->view[slot].seen_gen != pair->lane[slot].gen ||
             pair->view[slot].seen_st != pair->lane[slot].st || ha_pair_stops_alone(pair, slot))
             return 1;
+    /* A new epoch rides on a status that is not seen yet; but that is a matter of the rules. */
     return pair->seen_epoch < pair->epoch || (pair->flags & ~pair->seen_flags);
 }
 

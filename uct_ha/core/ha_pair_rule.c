@@ -45,6 +45,8 @@ static void ha_do_abandon(struct ha_pair *pair, int slot, uint64_t now, struct h
     ha_lane_fence(pair, slot, HA_CAUSE_PORT, out);
 }
 
+/* A peer that has fenced is followed by a rule before this one; said here as well, so that the order
+ * of the table is not what safety hangs on. */
 static int ha_may_connect(const struct ha_pair *pair, int slot, uint64_t now)
 {
     (void)now;
@@ -271,7 +273,7 @@ static int ha_pair_is_halfway(const struct ha_pair *pair)
         if (lane->q == HA_QP_ERRING || ha_is_unfinished(lane->st) || ha_is_unfinished(view->st))
             return 1;
         if (view->seen_gen != lane->gen || view->seen_st != lane->st)
-            return 1; /* it may wait for just what it has not heard */
+            return 1; /* it may wait for just what it has not heard; mostly one of the above as well */
     }
     return 0;
 }

@@ -9,6 +9,7 @@
 static uint64_t next_due(struct uct_ha_ctl *ctl)
 {
     struct uct_ha_conn *conn;
+    struct uct_ha_lane *lane;
     uint64_t            due = UINT64_MAX;
 
     if (ucs_list_is_empty(&ctl->pairs->peers)) {
@@ -21,8 +22,11 @@ static uint64_t next_due(struct uct_ha_ctl *ctl)
     ucs_list_for_each(conn, &ctl->pairs->conns, list) {
         due = ucs_min(due, ha_pair_next_timer(&conn->pair));
         for (int s = 0; s < HA_SLOTS; s++) {
-            due = ucs_min(due, uct_ha_check_settle_due(conn->road->lane[s]));
-            due = ucs_min(due, uct_ha_lost_due(conn->road->lane[s]));
+            lane = conn->road->lane[s];
+            if (lane != NULL && lane->fenced) {
+                due = ucs_min(due, uct_ha_check_settle_due(lane));
+                due = ucs_min(due, uct_ha_lost_due(lane));
+            }
         }
     }
     return due;

@@ -49,7 +49,7 @@ struct uct_ha_flow {
     uct_ep_h              ep;       /* the user's, or NULL */
     int                   tx_slot;  /* lane for new work, or HA_NO_SLOT */
     int                   rx_slot;  /* lane that delivers, or HA_NO_SLOT */
-    uint16_t              tx_granted, tx_credits; /* messages: consumed by the peer (cumulative, as tx.sent), allowed ahead */
+    uint16_t              tx_granted, tx_credits; /* messages: consumed by the peer (total, as tx.sent), allowed ahead */
     uint16_t              rx_consumed, rx_told; /* of the peer's: consumed (and how far the window grew), said so */
     uint32_t              credit_index; /* of the latest message that only grants credits */
     uint8_t               put_op;     /* enum ha_send_op: the peer counts PUTs, or not */

@@ -36,7 +36,7 @@ struct uct_ha_lanes {
 
     struct uct_ha_wake                wake;
     struct uct_ha_lane               *parked;
-    uint8_t                           gone[HA_SLOTS]; /* own card: what it says is not believed, and it never comes back */
+    uint8_t                           gone[HA_SLOTS]; /* own card: not believed, and never back */
     uint64_t                          silence; /* a card that was told to stop may say nothing for so long */
     uint8_t                           leaving; /* the interface closes: nothing new is begun */
     void (*stopped)(struct uct_ha_lane *lane); /* handed down: the device has stopped this lane, or refuses to */
