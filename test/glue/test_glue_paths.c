@@ -3,6 +3,7 @@
 /* Ways between rails that change: an address that is another one afterwards, or at
  * another place in its table; hardware addresses that nobody announces. */
 
+#include "glue_rma.h"
 #include "glue_tests.h"
 
 static void open_pair(uint64_t seed, const char *settings, unsigned standbys)
@@ -144,6 +145,25 @@ static void test_silent_neighbour_holds_nobody_up(void **state)
     wait_standbys(2);
 }
 
+/* The way to the peer takes longer to find than a handle lives without an answer: its life begins when it is
+ * there, else it would be thrown away each time before it could be used. */
+static void test_slow_way(void **state)
+{
+    uint64_t start;
+
+    (void)state;
+    redundant_open(1100, "HEARTBEAT=100ms");
+    fake_port(A0, 0);
+    pump_until(stats().failovers == 2);
+    fake_set(A0, FAKE_BLOCK_MS, 1200);
+    start = now_ns();
+    fake_port(A0, 1);
+    wait_standbys(2);
+    assert_true(now_ns() - start > 1200000000ull);
+    fake_set(A0, FAKE_BLOCK_MS, 0);
+    redundant_check();
+}
+
 static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_address_changes),
     GLUE_TEST(test_address_of_the_only_rail_changes),
@@ -152,6 +172,7 @@ static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_hardware_address_changes_with_a_flap),
     GLUE_TEST(test_hardware_address_changes_silently),
     GLUE_TEST(test_silent_neighbour_holds_nobody_up),
+    GLUE_TEST(test_slow_way),
 };
 
 int glue_paths(void)

@@ -55,8 +55,8 @@ uint64_t uct_ha_lost_due(const struct uct_ha_lane *lane)
 {
     uint64_t due;
 
-    if (lane == NULL || !lane->fenced || (lane->settled && lane->drained)) {
-        return UINT64_MAX;
+    if (lane == NULL || !lane->fenced || (lane->settled && lane->drained) || lane->road->conn->attention) {
+        return UINT64_MAX; /* nothing is wanted of the card, or progress will look anyway */
     }
     due = lane->fenced_at + (is_hopeless(lane) ? GRACE_NS : lane->lanes->silence);
     return ucs_max(due, lane->lost_look + LOOK_NS);
