@@ -175,6 +175,7 @@ struct sc_card {
     unsigned           blocked;  /* queue pairs that wait for room in a ring */
     uint32_t           ticking;  /* the thread looks at the time anyway */
     uint64_t           polls;    /* of queues that were empty: somebody looks himself */
+    uint64_t           polls_of_use; /* what they were when something was found */
     uint32_t           epoch, trouble[SC_DEVICES_MAX * SC_PORTS_MAX]; /* told so far */
     int                stop, has_thread;
     pthread_t          thread;

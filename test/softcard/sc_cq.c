@@ -105,6 +105,7 @@ int sc_cq_poll(struct ibv_cq *base, int max, struct ibv_wc *wc)
         cq->head++;
     }
     softcard_counts.completions += (unsigned)count;
+    __atomic_store_n(&sc.polls_of_use, __atomic_load_n(&sc.polls, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
     sc_unlock(&sc.lock);
     return count;
 }

@@ -9,6 +9,7 @@
  */
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,8 @@
 
 #define TICK_NS      1000000
 #define FAST_POLLS   16 /* in a tick */
+#define PATIENCE     4000 /* polls for nothing, some 100 us: he for whom we wait may need this processor */
+#define YIELD_EACH   64
 #define TICK_BY_POLL 256 /* without a thread: this many polls */
 
 struct sc_card sc = { .place = -1 };
@@ -83,6 +86,9 @@ void sc_nic_poll(void)
     uint64_t polls = __atomic_load_n(&sc.polls, __ATOMIC_RELAXED) + 1;
 
     __atomic_store_n(&sc.polls, polls, __ATOMIC_RELAXED);
+    if (polls - __atomic_load_n(&sc.polls_of_use, __ATOMIC_RELAXED) > PATIENCE && polls % YIELD_EACH == 0) {
+        sched_yield();
+    }
     if (!sc.has_thread && sc.busy != NULL && polls % TICK_BY_POLL == 0) {
         sc_lock(&sc.lock);
         sc_nic_tick(sc_now());
