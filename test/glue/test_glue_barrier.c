@@ -223,6 +223,23 @@ static void test_one_post_is_refused(void **state)
     assert_int_equal(stats().failovers, 2);
 }
 
+/* A port that goes down takes every lane there, though nothing is under way and nobody asks. */
+static void test_port_takes_all_lanes(void **state)
+{
+    (void)state;
+    world_open(434, "HEARTBEAT=0");
+    for (int i = 0; i < PAIRS; i++) {
+        ep_open(0, i);
+        ep_open(1, i);
+        am_exchange(i, 4);
+    }
+    wait_standbys(2 * PAIRS);
+    flush_all();
+    fake_port(A0, 0);
+    pump_until(stats().failovers == 2 * PAIRS);
+    exchange_all();
+}
+
 /* A standby that dies is made anew, and work stays where it is. */
 static void test_standby_dies_alone(void **state)
 {
@@ -237,6 +254,97 @@ static void test_standby_dies_alone(void **state)
     wait_standbys(2 * PAIRS);
     exchange_all();
     assert_int_equal(stats().failovers, 0);
+}
+
+/* ---- what a lane that is gone still holds ------------------------------------------- */
+
+/* Its queue pair lives on until the card has stopped it, and may write to its receives:
+ * nobody else gets those buffers before. */
+static void test_buffers_of_a_lane_that_hangs(void **state)
+{
+    (void)state;
+    world_open(432, "HEARTBEAT=1s RTO=20s RTO_MAX=20s RX_QUEUE_INIT=16");
+    for (int i = 0; i < 2; i++) {
+        ep_open(0, i);
+        ep_open(1, i);
+        am_exchange(i, 4);
+    }
+    wait_standbys(4);
+    flush_all();
+    for (int rail = A0; rail <= A1; rail++) {
+        fake_set(rail, FAKE_SCRIBBLE, 1000);
+        fake_set(rail, FAKE_HANG_MS, 100);
+    }
+    ep_close(0, 0);
+    ep_close(1, 0);
+    pump_until(stats().pairs == 2);
+    fake_set(A0, FAKE_STALL, 1000);
+    fake_set(A1, FAKE_STALL, 1000);
+    for (unsigned i = 0; i < 12; i++) { /* copies, on their way while the old receives are flushed */
+        assert_int_equal(am_send(0, 1, BCOPY, 1000, NULL), UCS_OK);
+    }
+    pump_ms(300);
+    for (int rail = A0; rail <= A1; rail++) {
+        fake_set(rail, FAKE_HANG_MS, 0);
+        fake_set(rail, FAKE_STALL, 0);
+    }
+    pump_until(am_all_here());
+    assert_int_equal(world.side[0].wrong + world.side[1].wrong, 0);
+}
+
+#define SENDS 128 /* TX_QUEUE_LEN */
+
+static void post_until_full(int i)
+{
+    for (unsigned n = 0; n < SENDS; n++) {
+        (void)rma_put_one(0, i, SHORT, NULL);
+    }
+}
+
+/* An endpoint is ended whose card hangs, with sends under way: their places in the
+ * completion queue are free when the queue pair is gone and the queue was polled to its
+ * end, not before, and then all of them. */
+static void test_room_of_a_lane_that_hangs(void **state)
+{
+    struct counted flush;
+
+    (void)state;
+    world_open_small(433, 200, "TX_QUEUE_LEN=128 RTO=20s RTO_MAX=20s HEARTBEAT=1s");
+    rma_open();
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 2; i++) {
+            ep_open(0, i);
+            ep_open(1, i);
+            am_post(0, i, 2);
+        }
+        wait_standbys(4);
+        flush_all();
+        pump_until(am_all_here());
+        fake_set(A0, FAKE_STALL, 1000);
+        post_until_full(0);
+        fake_set(A0, FAKE_HANG_MS, 1300); /* longer than a failing endpoint waits */
+        assert_int_equal(uct_ep_flush(world.side[0].ep[0], UCT_FLUSH_FLAG_CANCEL, count_completion(&flush)),
+                         UCS_INPROGRESS);
+        pump_until(flush.called == 1);
+        ep_close(0, 0);
+        ep_close(1, 0);
+        pump_until(stats().pairs == 2);
+        fake_set(A0, FAKE_HANG_MS, 0);
+        usleep(400000); /* stopped and flushed; nobody polls */
+        (void)uct_worker_progress(world.side[0].worker);
+        usleep(20000);
+        (void)uct_worker_progress(world.side[0].worker);
+        post_until_full(1);
+        fake_set(A0, FAKE_STALL, 0);
+        flush_all();
+        assert_int_equal(fake_counts().overbooked, 0);
+        rma_forget(0);
+        for (int s = 0; s < 2; s++) {
+            ep_close(s, 1);
+            world.side[s].sent[0] = world.side[s].received[0] = world.side[s].sent[1] = world.side[s].received[1] = 0;
+        }
+        pump_until(stats().pairs == 0 && fake_objects().rcs == 0);
+    }
 }
 
 /* ---- packet numbers --------------------------------------------------------------- */
@@ -365,6 +473,9 @@ static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_one_queue_pair_dies),
     GLUE_TEST(test_one_post_is_refused),
     GLUE_TEST(test_standby_dies_alone),
+    GLUE_TEST(test_port_takes_all_lanes),
+    GLUE_TEST(test_buffers_of_a_lane_that_hangs),
+    GLUE_TEST(test_room_of_a_lane_that_hangs),
     GLUE_TEST(test_rails_of_different_mtu),
     GLUE_TEST(test_packet_numbers_run_out),
     GLUE_TEST(test_mark_of_another_lane),
