@@ -209,8 +209,9 @@ glue-recipe:
 	@echo 'link $(LIBTOOL) --silent --tag=CC --mode=link $(CCLD) $(AM_CFLAGS) $(CFLAGS) $(AM_LDFLAGS) $(LDFLAGS)'
 	@echo 'objects $(test_glue_test_glue_OBJECTS)'
 	@echo 'libs $(test_glue_test_glue_LDADD) $(LIBS)'
-.PHONY: glue-recipe
 endif
+
+EXTRA_DIST += test/mutants/run_glue_mutants test/mutants/glue_mutants.py
 
 # the failover core in a world of bad luck; and the proof that this notices a broken core
 check_PROGRAMS += test/sim/ha_sim

@@ -358,6 +358,28 @@ static void test_hw_wrong_key(void **state)
     assert_int_equal(*word_of(1), OPS);
 }
 
+/* By message, its owner looks at the key: no card does. */
+static void test_sw_wrong_key(void **state)
+{
+    struct side *side = &world.side[0];
+
+    (void)state;
+    open_hw(111, "ATOMICS=sw", "ATOMICS=sw");
+    for (unsigned i = 0; i < 2; i++) {
+        retry(uct_ep_atomic64_fetch(side->ep[0], UCT_ATOMIC_OP_ADD, 1, &old[i],
+                                    i == 0 ? (uintptr_t)word_of(1) : (uintptr_t)word_of(1) + MEMORY,
+                                    i == 0 ? side->rkey.rkey ^ 0x0000004000000040ull : side->rkey.rkey,
+                                    count_completion(&done[i])));
+        pump_until(done[i].called == 1);
+        assert_int_equal(done[i].status, UCS_ERR_IO_ERROR);
+    }
+    assert_int_equal(*word_of(1), 0);
+    assert_int_equal(stats().ep_errors, 0);
+    retry(add(0));
+    flush_all();
+    assert_int_equal(*word_of(1), 1);
+}
+
 /* A fence holds back what follows until the old value is here. */
 static void test_hw_fence(void **state)
 {
@@ -391,6 +413,7 @@ static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_purge_with_pending_posts),
     GLUE_TEST(test_purge_to_another_lane),
     GLUE_TEST(test_hw_wrong_key),
+    GLUE_TEST(test_sw_wrong_key),
     GLUE_TEST(test_hw_fence),
 };
 

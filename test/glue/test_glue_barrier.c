@@ -292,61 +292,6 @@ static void test_buffers_of_a_lane_that_hangs(void **state)
     assert_int_equal(world.side[0].wrong + world.side[1].wrong, 0);
 }
 
-#define SENDS 128 /* TX_QUEUE_LEN */
-
-static void post_until_full(int i)
-{
-    for (unsigned n = 0; n < SENDS; n++) {
-        (void)rma_put_one(0, i, SHORT, NULL);
-    }
-}
-
-/* An endpoint is ended whose card hangs, with sends under way: their places in the
- * completion queue are free when the queue pair is gone and the queue was polled to its
- * end, not before, and then all of them. */
-static void test_room_of_a_lane_that_hangs(void **state)
-{
-    struct counted flush;
-
-    (void)state;
-    world_open_small(433, 200, "TX_QUEUE_LEN=128 RTO=20s RTO_MAX=20s HEARTBEAT=1s");
-    rma_open();
-    for (int round = 0; round < 3; round++) {
-        for (int i = 0; i < 2; i++) {
-            ep_open(0, i);
-            ep_open(1, i);
-            am_post(0, i, 2);
-        }
-        wait_standbys(4);
-        flush_all();
-        pump_until(am_all_here());
-        fake_set(A0, FAKE_STALL, 1000);
-        post_until_full(0);
-        fake_set(A0, FAKE_HANG_MS, 1300); /* longer than a failing endpoint waits */
-        assert_int_equal(uct_ep_flush(world.side[0].ep[0], UCT_FLUSH_FLAG_CANCEL, count_completion(&flush)),
-                         UCS_INPROGRESS);
-        pump_until(flush.called == 1);
-        ep_close(0, 0);
-        ep_close(1, 0);
-        pump_until(stats().pairs == 2);
-        fake_set(A0, FAKE_HANG_MS, 0);
-        usleep(400000); /* stopped and flushed; nobody polls */
-        (void)uct_worker_progress(world.side[0].worker);
-        usleep(20000);
-        (void)uct_worker_progress(world.side[0].worker);
-        post_until_full(1);
-        fake_set(A0, FAKE_STALL, 0);
-        flush_all();
-        assert_int_equal(fake_counts().overbooked, 0);
-        rma_forget(0);
-        for (int s = 0; s < 2; s++) {
-            ep_close(s, 1);
-            world.side[s].sent[0] = world.side[s].received[0] = world.side[s].sent[1] = world.side[s].received[1] = 0;
-        }
-        pump_until(stats().pairs == 0 && fake_objects().rcs == 0);
-    }
-}
-
 /* ---- packet numbers --------------------------------------------------------------- */
 
 static void open_with_mtus(uint64_t seed, uint16_t a, uint16_t b0, uint16_t b1, const char *settings)
@@ -475,7 +420,6 @@ static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_standby_dies_alone),
     GLUE_TEST(test_port_takes_all_lanes),
     GLUE_TEST(test_buffers_of_a_lane_that_hangs),
-    GLUE_TEST(test_room_of_a_lane_that_hangs),
     GLUE_TEST(test_rails_of_different_mtu),
     GLUE_TEST(test_packet_numbers_run_out),
     GLUE_TEST(test_mark_of_another_lane),
