@@ -162,4 +162,23 @@ MUTANTS = [
     ("pace-everybody", "who has no lane at all waits as well", "test_first_lanes_are_not_paced", [
         ("    if (ha_pair_tx_slot(&conn->pair) != !slot || conn->pair.view[slot].gen == gen) {", "    if (gen == 0) {")]),
     # ---- atomics ----
+    # ---- and of each room one more ----
+    ("room-unlimited", "sends take no regard of the completion queue", "test_sends_wait_for_places", [
+        ("    return room->sends + 1 < room->sends_max;", "    return room->sends_max > 0;")]),
+    ("rx-held-first", "messages of the new lane are delivered before those of the old one", "test_old_totals_are_not_taken", [
+        ("ucs_likely(uct_ha_flow_of(lane->road)->rx_slot == lane->slot &&", "ucs_likely(1 ||")]),
+    ("mark-room-not-counted", "marks take no places in the completion queue", "test_ledger_many_cuts", [
+        ("    uct_ha_room_sent(lane);\n    if (uct_ha_ledger_mark(", "    if (uct_ha_ledger_mark(")]),
+    ("msg-cookie-unchecked", "packets for another instance are taken", "test_forged_packets", [
+        ("    if (header.dst_cookie != ctl->pairs->cookie) {", "    if (header.dst_cookie == 0) {")]),
+    ("send-only-first-rail", "control packets leave by the first rail only", "test_old_totals_are_not_taken", [
+        ("        sent += send_on(peer, s, header, buf, length);", "        sent += s == 0 ? send_on(peer, s, header, buf, length) : 0;")]),
+    ("strangers-unpaced", "every stranger is answered", "test_flood_of_strangers", [
+        ("        !ha_pace_take(&ctl->stranger_pace, STRANGERS_BURST, STRANGERS_NS, now)) {", "        now == 0) {")]),
+    ("rto-ignores-length", "a long operation is no excuse", "test_long_operation", [
+        (" + bytes / SLOWEST_BYTES_PER_MS * MSEC;", " + 0 * bytes;")]),
+    ("lanes-outlive-address", "lanes live on when the address they were made with is gone", "test_address_of_an_idle_standby_changes", [
+        ("    if (moved && !ha_rail_has_addr(", "    if (0 && !ha_rail_has_addr(")]),
+    ("ring-one-lane", "a window grows on one lane only", "test_many_cuts", [
+        ("        if (extend_lane(road, s, ", "        if (s == 0 && extend_lane(road, s, ")]),
 ]
