@@ -162,13 +162,19 @@ MUTANTS = [
     ("pace-everybody", "who has no lane at all waits as well", "test_first_lanes_are_not_paced", [
         ("    if (ha_pair_tx_slot(&conn->pair) != !slot || conn->pair.view[slot].gen == gen) {", "    if (gen == 0) {")]),
     # ---- atomics ----
+    ("amo-unchecked", "an owner whose card does atomics does them as well", "test_message_to_hw_owner", [
+        ("    if (flow->flows->card_atomics) {\n        return ENOTSUP;", "    if (0) {\n        return ENOTSUP;")]),
+    ("amo-any-key", "an atomic needs no key", "test_sw_wrong_key", [
+        ("    return EACCES;\n", "    return 0;\n")]),
+    ("ring-leave-frees-early", "receive buffers are free while their queue pair lives", "test_buffers_of_a_lane_that_hangs", [
+        ("        lane->left = *ring;\n    } else {", "    }\n    {")]),
     # ---- and of each room one more ----
     ("room-unlimited", "sends take no regard of the completion queue", "test_sends_wait_for_places", [
         ("    return room->sends + 1 < room->sends_max;", "    return room->sends_max > 0;")]),
     ("rx-held-first", "messages of the new lane are delivered before those of the old one", "test_old_totals_are_not_taken", [
         ("ucs_likely(uct_ha_flow_of(lane->road)->rx_slot == lane->slot &&", "ucs_likely(1 ||")]),
     ("mark-room-not-counted", "marks take no places in the completion queue", "test_ledger_many_cuts", [
-        ("    uct_ha_room_sent(lane);\n    if (uct_ha_ledger_mark(", "    if (uct_ha_ledger_mark(")]),
+        ("    uct_ha_lane_sent(lane);\n    if (uct_ha_ledger_mark(", "    if (uct_ha_ledger_mark(")]),
     ("msg-cookie-unchecked", "packets for another instance are taken", "test_forged_packets", [
         ("    if (header.dst_cookie != ctl->pairs->cookie) {", "    if (header.dst_cookie == 0) {")]),
     ("send-only-first-rail", "control packets leave by the first rail only", "test_old_totals_are_not_taken", [
