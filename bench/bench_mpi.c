@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PAGE         4096
+#define PAGE           4096
 #define POLLS_PER_TICK 16 /* reading the clock costs more than a poll */
-#define TAG_TOTALS   7
+#define TAG_TOTALS     7
 
 static const char *const ha_names[BENCH_HA_TOTALS] = {
     "failovers", "replayed", "retired", "false_alarms", "ep_errors", "outage_ns_total",
@@ -20,7 +20,7 @@ static const char *const ha_names[BENCH_HA_TOTALS] = {
 void bench_start(struct bench_mpi *bench, enum bench_program program, int argc, char **argv)
 {
     char message[256] = "";
-    int size = 0;
+    int  size         = 0;
     bool good;
 
     bench->program = program == BENCH_BW ? "ha_bw" : "ha_lat";
@@ -39,8 +39,7 @@ void bench_start(struct bench_mpi *bench, enum bench_program program, int argc, 
     }
     if (good && size != 2) {
         good = false;
-        (void)snprintf(message, sizeof(message),
-                       "started with %d process%s, needs 2: mpirun -np 2 %s", size,
+        (void)snprintf(message, sizeof(message), "started with %d process%s, needs 2: mpirun -np 2 %s", size,
                        size == 1 ? "" : "es", bench->program);
     }
     if (!good) {
@@ -54,7 +53,7 @@ void bench_start(struct bench_mpi *bench, enum bench_program program, int argc, 
 
 void bench_fail(const struct bench_mpi *bench, const char *format, ...)
 {
-    char text[512];
+    char    text[512];
     va_list args;
 
     va_start(args, format);
@@ -70,7 +69,7 @@ void bench_fail(const struct bench_mpi *bench, const char *format, ...)
 void bench_check(const struct bench_mpi *bench, int rc, const char *call)
 {
     char text[MPI_MAX_ERROR_STRING] = "";
-    int length = 0;
+    int  length                     = 0;
 
     if (rc != MPI_SUCCESS) {
         (void)MPI_Error_string(rc, text, &length);
@@ -78,13 +77,13 @@ void bench_check(const struct bench_mpi *bench, int rc, const char *call)
     }
 }
 
-void bench_wait(const struct bench_mpi *bench, MPI_Request *request, MPI_Status *status,
-                bench_tick_fn tick, void *context)
+void bench_wait(const struct bench_mpi *bench, MPI_Request *request, MPI_Status *status, bench_tick_fn tick,
+                void *context)
 {
-    int64_t limit_ns = (int64_t)(bench->options.stall * 1e9);
-    int64_t start_ns = 0, now_ns;
-    int done = 0;
-    unsigned polls = 0;
+    int64_t  limit_ns = (int64_t)(bench->options.stall * 1e9);
+    int64_t  start_ns = 0, now_ns;
+    int      done     = 0;
+    unsigned polls    = 0;
 
     status = status ? status : MPI_STATUS_IGNORE;
     if (!tick && limit_ns == 0) {
@@ -99,7 +98,7 @@ void bench_wait(const struct bench_mpi *bench, MPI_Request *request, MPI_Status 
         if (++polls % POLLS_PER_TICK != 0) {
             continue;
         }
-        now_ns = bench_clock_ns();
+        now_ns   = bench_clock_ns();
         start_ns = start_ns ? start_ns : now_ns;
         if (tick) {
             tick(context, now_ns);
@@ -123,10 +122,10 @@ void *bench_alloc(const struct bench_mpi *bench, size_t size)
 
 static bool pvar_read(MPI_T_pvar_session session, const char *name, uint64_t *value)
 {
-    MPI_T_pvar_handle handle;
+    MPI_T_pvar_handle  handle;
     unsigned long long number = 0;
-    int index, count = 0;
-    bool good;
+    int                index, count = 0;
+    bool               good;
 
     /* The class is not part of our contract with the component: try both. */
     if (MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_SIZE, &index) != MPI_SUCCESS &&
@@ -145,8 +144,8 @@ static bool pvar_read(MPI_T_pvar_session session, const char *name, uint64_t *va
 bool bench_ha_totals(uint64_t totals[BENCH_HA_TOTALS])
 {
     MPI_T_pvar_session session;
-    int provided, i;
-    bool present = true;
+    int                provided, i;
+    bool               present = true;
 
     if (MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS) {
         return false;
@@ -172,17 +171,14 @@ void bench_ha_gather(const struct bench_mpi *bench, uint64_t *totals, bool *pres
 
     mine[BENCH_HA_TOTALS] = bench_ha_totals(mine);
     if (bench->rank == 1) {
-        bench_check(bench,
-                    MPI_Send(mine, BENCH_HA_TOTALS + 1, MPI_UINT64_T, 0, TAG_TOTALS,
-                             MPI_COMM_WORLD),
+        bench_check(bench, MPI_Send(mine, BENCH_HA_TOTALS + 1, MPI_UINT64_T, 0, TAG_TOTALS, MPI_COMM_WORLD),
                     "MPI_Send");
         return;
     }
     memcpy(totals, mine, BENCH_HA_TOTALS * sizeof(*totals));
     present[0] = mine[BENCH_HA_TOTALS];
     bench_check(bench,
-                MPI_Recv(mine, BENCH_HA_TOTALS + 1, MPI_UINT64_T, 1, TAG_TOTALS, MPI_COMM_WORLD,
-                         MPI_STATUS_IGNORE),
+                MPI_Recv(mine, BENCH_HA_TOTALS + 1, MPI_UINT64_T, 1, TAG_TOTALS, MPI_COMM_WORLD, MPI_STATUS_IGNORE),
                 "MPI_Recv");
     memcpy(totals + BENCH_HA_TOTALS, mine, BENCH_HA_TOTALS * sizeof(*totals));
     present[1] = mine[BENCH_HA_TOTALS];
@@ -199,8 +195,11 @@ void bench_ha_json(FILE *out, const uint64_t *totals, const bool *present)
     (void)fprintf(out, "\"ha\":[");
     for (rank = 0; rank < 2; rank++) {
         for (i = 0; i < BENCH_HA_TOTALS; i++) {
-            (void)fprintf(out, "%s\"%s\":%" PRIu64, i ? "," : rank ? ",{" : "{", ha_names[i],
-                          totals[rank * BENCH_HA_TOTALS + i]);
+            (void)fprintf(out, "%s\"%s\":%" PRIu64,
+                          i      ? ","
+                          : rank ? ",{"
+                                 : "{",
+                          ha_names[i], totals[rank * BENCH_HA_TOTALS + i]);
         }
         (void)fprintf(out, "}");
     }
@@ -210,7 +209,7 @@ void bench_ha_json(FILE *out, const uint64_t *totals, const bool *present)
 void bench_json_emit(const struct bench_mpi *bench, const char *line)
 {
     const char *path = bench->options.json;
-    FILE *file;
+    FILE       *file;
 
     (void)printf("%s\n", line);
     (void)fflush(stdout);

@@ -29,16 +29,15 @@ typedef void (*bench_tick_fn)(void *context, int64_t now_ns);
 void bench_start(struct bench_mpi *bench, enum bench_program program, int argc, char **argv);
 
 /* One line "program: rank N: ..." on stderr, then the job ends with status 1. */
-_Noreturn void bench_fail(const struct bench_mpi *bench, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+_Noreturn void bench_fail(const struct bench_mpi *bench, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Fail with MPI's own text unless rc is MPI_SUCCESS. */
 void bench_check(const struct bench_mpi *bench, int rc, const char *call);
 
 /* Wait for one request. status may be NULL, tick may be NULL; with neither tick
  * nor --stall this is MPI_Wait. */
-void bench_wait(const struct bench_mpi *bench, MPI_Request *request, MPI_Status *status,
-                bench_tick_fn tick, void *context);
+void bench_wait(const struct bench_mpi *bench, MPI_Request *request, MPI_Status *status, bench_tick_fn tick,
+                void *context);
 
 /* Memory aligned to a page, or fail. */
 void *bench_alloc(const struct bench_mpi *bench, size_t size);

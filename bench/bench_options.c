@@ -33,7 +33,7 @@ static bool bad(struct parser *p, const char *name, const char *value, const cha
 static bool size_read(const char *text, char **end, size_t *size)
 {
     unsigned long long value;
-    unsigned shift = 0;
+    unsigned           shift = 0;
 
     if (*text < '0' || *text > '9') {
         return false;
@@ -67,7 +67,7 @@ static bool size_read(const char *text, char **end, size_t *size)
 static bool parse_size(struct parser *p, const char *name, const char *value)
 {
     const char *wanted = "a size or MIN:MAX, 1 byte to 2 GiB, like 65536, 64K or 8:1M";
-    char *end;
+    char       *end;
 
     if (!size_read(value, &end, &p->options->size_min)) {
         return bad(p, name, value, wanted);
@@ -86,7 +86,7 @@ static bool integer_read(const char *text, int64_t min, int64_t max, int64_t *nu
 {
     char *end;
 
-    errno = 0;
+    errno   = 0;
     *number = strtoll(text, &end, 10);
     return !errno && end != text && *end == '\0' && *number >= min && *number <= max;
 }
@@ -112,20 +112,17 @@ static bool parse_window(struct parser *p, const char *name, const char *value)
 
 static bool parse_iters(struct parser *p, const char *name, const char *value)
 {
-    return integer_read(value, 1, INT64_MAX, &p->options->iters) ||
-           bad(p, name, value, "a positive number");
+    return integer_read(value, 1, INT64_MAX, &p->options->iters) || bad(p, name, value, "a positive number");
 }
 
 static bool parse_seconds(struct parser *p, const char *name, const char *value)
 {
-    return seconds_read(value, &p->options->seconds) ||
-           bad(p, name, value, "a positive number of seconds");
+    return seconds_read(value, &p->options->seconds) || bad(p, name, value, "a positive number of seconds");
 }
 
 static bool parse_stall(struct parser *p, const char *name, const char *value)
 {
-    return seconds_read(value, &p->options->stall) ||
-           bad(p, name, value, "a positive number of seconds");
+    return seconds_read(value, &p->options->stall) || bad(p, name, value, "a positive number of seconds");
 }
 
 static bool parse_interval(struct parser *p, const char *name, const char *value)
@@ -185,28 +182,23 @@ static const struct option option_table[] = {
     {"--window", "N", true, "messages in flight before an acknowledgement (64)", parse_window},
     {"--iters", "N", false, "windows (round trips) per size; default as osu_bw", parse_iters},
     {"--seconds", "S", false, "measure each size for S seconds instead", parse_seconds},
-    {"--verify", NULL, false, "check every byte, order, loss, duplicates, late writes",
-     parse_verify},
+    {"--verify", NULL, false, "check every byte, order, loss, duplicates, late writes", parse_verify},
     {"--bidir", NULL, true, "both ranks send", parse_bidir},
-    {"--csv", "FILE", true, "throughput over time, written by the receiver (rank 1)",
-     parse_csv},
+    {"--csv", "FILE", true, "throughput over time, written by the receiver (rank 1)", parse_csv},
     {"--interval", "MS", true, "length of one row of --csv (100)", parse_interval},
-    {"--json", "FILE", false, "result to FILE too; - (default): only the last line of stdout",
-     parse_json},
+    {"--json", "FILE", false, "result to FILE too; - (default): only the last line of stdout", parse_json},
     {"--stall", "S", false, "give up when no message arrives for S seconds", parse_stall},
     {"--seed", "N", false, "of the pattern that --verify checks (1)", parse_seed},
     {"--help", NULL, false, "this text", parse_help},
 };
 #define OPTION_COUNT (sizeof(option_table) / sizeof(option_table[0]))
 
-static const struct option *option_find(enum bench_program program, const char *name,
-                                        size_t length)
+static const struct option *option_find(enum bench_program program, const char *name, size_t length)
 {
     size_t i;
 
     for (i = 0; i < OPTION_COUNT; i++) {
-        if (strlen(option_table[i].name) == length &&
-            strncmp(option_table[i].name, name, length) == 0 &&
+        if (strlen(option_table[i].name) == length && strncmp(option_table[i].name, name, length) == 0 &&
             !(option_table[i].bw_only && program != BENCH_BW)) {
             return &option_table[i];
         }
@@ -235,29 +227,28 @@ static bool options_consistent(struct parser *p)
 static void options_default(enum bench_program program, struct bench_options *options)
 {
     *options = (struct bench_options){
-        .size_min = program == BENCH_BW ? 65536 : 8,
-        .size_max = program == BENCH_BW ? 65536 : 8,
-        .window = program == BENCH_BW ? 64 : 1,
+        .size_min    = program == BENCH_BW ? 65536 : 8,
+        .size_max    = program == BENCH_BW ? 65536 : 8,
+        .window      = program == BENCH_BW ? 64 : 1,
         .interval_ms = 100,
-        .seed = 1,
+        .seed        = 1,
     };
 }
 
-bool bench_options_parse(enum bench_program program, int argc, char **argv,
-                         struct bench_options *options, char *message, size_t message_size)
+bool bench_options_parse(enum bench_program program, int argc, char **argv, struct bench_options *options,
+                         char *message, size_t message_size)
 {
     struct parser parser = {options, message, message_size};
-    int i;
+    int           i;
 
     options_default(program, options);
     for (i = 1; i < argc; i++) {
-        size_t length = strcspn(argv[i], "=");
+        size_t               length = strcspn(argv[i], "=");
         const struct option *option = option_find(program, argv[i], length);
-        const char *value = argv[i][length] == '=' ? argv[i] + length + 1 : NULL;
+        const char          *value  = argv[i][length] == '=' ? argv[i] + length + 1 : NULL;
 
         if (!option) {
-            (void)snprintf(message, message_size, "unknown option '%s'; --help lists them",
-                           argv[i]);
+            (void)snprintf(message, message_size, "unknown option '%s'; --help lists them", argv[i]);
             return false;
         }
         if (!option->argument && value) {
@@ -282,14 +273,13 @@ void bench_options_usage(enum bench_program program, FILE *out)
 {
     size_t i;
 
-    (void)fprintf(out, program == BENCH_BW
-                           ? "usage: mpirun -np 2 ha_bw [options]\n"
-                             "Bandwidth from rank 0 to rank 1, with the meaning of osu_bw.\n"
-                           : "usage: mpirun -np 2 ha_lat [options]\n"
-                             "Half round trip time between two ranks, as osu_latency.\n");
+    (void)fprintf(out, program == BENCH_BW ? "usage: mpirun -np 2 ha_bw [options]\n"
+                                             "Bandwidth from rank 0 to rank 1, with the meaning of osu_bw.\n"
+                                           : "usage: mpirun -np 2 ha_lat [options]\n"
+                                             "Half round trip time between two ranks, as osu_latency.\n");
     for (i = 0; i < OPTION_COUNT; i++) {
         const struct option *o = &option_table[i];
-        char left[40];
+        char                 left[40];
 
         if (o->bw_only && program != BENCH_BW) {
             continue;

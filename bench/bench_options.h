@@ -10,7 +10,7 @@
 enum bench_program { BENCH_BW, BENCH_LAT };
 
 struct bench_options {
-    size_t      size_min;    /* bytes; sizes double from min to max */
+    size_t      size_min; /* bytes; sizes double from min to max */
     size_t      size_max;
     int         window;      /* messages in flight; 1 for latency */
     int64_t     iters;       /* windows (or round trips) per size; 0: by size, as osu_bw does */
@@ -27,8 +27,8 @@ struct bench_options {
 
 /* Fill *options from the command line. False: `message` says what is wrong with
  * which value and how to write it. */
-bool bench_options_parse(enum bench_program program, int argc, char **argv,
-                         struct bench_options *options, char *message, size_t message_size);
+bool bench_options_parse(enum bench_program program, int argc, char **argv, struct bench_options *options,
+                         char *message, size_t message_size);
 
 void bench_options_usage(enum bench_program program, FILE *out);
 

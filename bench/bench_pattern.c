@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-#define ODD      UINT64_C(0x9e3779b97f4a7c15)
-#define POISON   0xd5
-#define SEARCH   UINT64_C(65536) /* how far a foreign message is looked for */
-#define WORD     sizeof(uint64_t)
+#define ODD    UINT64_C(0x9e3779b97f4a7c15)
+#define POISON 0xd5
+#define SEARCH UINT64_C(65536) /* how far a foreign message is looked for */
+#define WORD   sizeof(uint64_t)
 
 static uint64_t mix(uint64_t seed, uint64_t message)
 {
@@ -19,7 +19,7 @@ static uint64_t mix(uint64_t seed, uint64_t message)
 
 void bench_pattern_fill(void *buffer, size_t size, uint64_t seed, uint64_t message)
 {
-    uint64_t word = mix(seed, message);
+    uint64_t       word = mix(seed, message);
     unsigned char *byte = buffer;
 
     for (; size >= WORD; size -= WORD, byte += WORD, word += ODD) {
@@ -30,7 +30,7 @@ void bench_pattern_fill(void *buffer, size_t size, uint64_t seed, uint64_t messa
 
 static bool is_message(const void *buffer, size_t size, uint64_t seed, uint64_t message)
 {
-    uint64_t word = mix(seed, message), differs = 0, found;
+    uint64_t             word = mix(seed, message), differs = 0, found;
     const unsigned char *byte = buffer;
 
     for (; size >= WORD; size -= WORD, byte += WORD, word += ODD) {
@@ -42,8 +42,7 @@ static bool is_message(const void *buffer, size_t size, uint64_t seed, uint64_t 
 
 /* Which message near the expected one is this? Compares whole messages only
  * when the first word fits, so an error costs a search but no more. */
-static bool identify(const struct bench_pattern_stream *stream, const void *buffer, size_t size,
-                     uint64_t *message)
+static bool identify(const struct bench_pattern_stream *stream, const void *buffer, size_t size, uint64_t *message)
 {
     uint64_t from = stream->next > SEARCH ? stream->next - SEARCH : 0;
     uint64_t candidate, first;
@@ -53,8 +52,7 @@ static bool identify(const struct bench_pattern_stream *stream, const void *buff
     }
     memcpy(&first, buffer, WORD);
     for (candidate = from; candidate < stream->next + SEARCH; candidate++) {
-        if (mix(stream->seed, candidate) == first &&
-            is_message(buffer, size, stream->seed, candidate)) {
+        if (mix(stream->seed, candidate) == first && is_message(buffer, size, stream->seed, candidate)) {
             *message = candidate;
             return true;
         }
@@ -122,6 +120,5 @@ bool bench_pattern_is_poison(const void *buffer, size_t size)
 
 uint64_t bench_pattern_errors(const struct bench_pattern_counts *counts)
 {
-    return counts->corrupt + counts->duplicated + counts->lost + counts->reordered +
-           counts->late_writes;
+    return counts->corrupt + counts->duplicated + counts->lost + counts->reordered + counts->late_writes;
 }

@@ -33,11 +33,11 @@ bool bench_series_open(struct bench_series *series, const char *path, int interv
             return false;
         }
     }
-    series->interval_ns = interval_ms * NS_PER_MS;
-    series->start_ns = bench_clock_ns();
+    series->interval_ns        = interval_ms * NS_PER_MS;
+    series->start_ns           = bench_clock_ns();
     series->realtime_offset_ns = clock_ns(CLOCK_REALTIME) - series->start_ns;
-    series->row_ns = series->start_ns;
-    series->last_ns = series->start_ns;
+    series->row_ns             = series->start_ns;
+    series->last_ns            = series->start_ns;
     if (series->file) {
         (void)fprintf(series->file, "time_s,boottime_s,realtime_s,mb_s,messages\n");
         (void)fflush(series->file);
@@ -48,18 +48,16 @@ bool bench_series_open(struct bench_series *series, const char *path, int interv
 static void row_write(struct bench_series *series, int64_t end_ns)
 {
     double seconds = (double)(end_ns - series->row_ns) / NS_PER_S;
-    double rate = seconds > 0 ? (double)series->row_bytes / 1e6 / seconds : 0;
+    double rate    = seconds > 0 ? (double)series->row_bytes / 1e6 / seconds : 0;
 
     if (series->file) {
         (void)fprintf(series->file, "%.3f,%.3f,%.3f,%.3f,%" PRIu64 "\n",
-                      (double)(series->row_ns - series->start_ns) / NS_PER_S,
-                      (double)series->row_ns / NS_PER_S,
-                      (double)(series->row_ns + series->realtime_offset_ns) / NS_PER_S, rate,
-                      series->row_messages);
+                      (double)(series->row_ns - series->start_ns) / NS_PER_S, (double)series->row_ns / NS_PER_S,
+                      (double)(series->row_ns + series->realtime_offset_ns) / NS_PER_S, rate, series->row_messages);
         (void)fflush(series->file);
     }
-    series->row_ns = end_ns;
-    series->row_bytes = 0;
+    series->row_ns       = end_ns;
+    series->row_bytes    = 0;
     series->row_messages = 0;
 }
 
@@ -73,7 +71,7 @@ void bench_series_tick(struct bench_series *series, int64_t now_ns)
 void bench_series_add(struct bench_series *series, int64_t now_ns, size_t bytes)
 {
     if (now_ns - series->last_ns > series->gap_ns) {
-        series->gap_ns = now_ns - series->last_ns;
+        series->gap_ns     = now_ns - series->last_ns;
         series->gap_end_ns = now_ns - series->start_ns;
     }
     series->last_ns = now_ns;
@@ -90,8 +88,8 @@ bool bench_series_close(struct bench_series *series)
         if (series->last_ns > series->row_ns) {
             row_write(series, series->last_ns);
         }
-        written = !ferror(series->file);
-        written = fclose(series->file) == 0 && written;
+        written      = !ferror(series->file);
+        written      = fclose(series->file) == 0 && written;
         series->file = NULL;
     }
     return written;

@@ -16,14 +16,14 @@
 struct bench_series {
     FILE    *file; /* NULL: only the gap is kept */
     int64_t  interval_ns;
-    int64_t  start_ns;          /* CLOCK_BOOTTIME, as all times here */
+    int64_t  start_ns;           /* CLOCK_BOOTTIME, as all times here */
     int64_t  realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_BOOTTIME at the start */
-    int64_t  row_ns;            /* start of the interval being filled */
+    int64_t  row_ns;             /* start of the interval being filled */
     uint64_t row_bytes;
     uint64_t row_messages;
-    int64_t  last_ns;           /* latest message */
-    int64_t  gap_ns;            /* longest time between two messages */
-    int64_t  gap_end_ns;        /* and when it ended, since start_ns */
+    int64_t  last_ns;    /* latest message */
+    int64_t  gap_ns;     /* longest time between two messages */
+    int64_t  gap_end_ns; /* and when it ended, since start_ns */
 };
 
 /* CLOCK_BOOTTIME in ns: never set back, runs on through suspend. */

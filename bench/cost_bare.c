@@ -33,8 +33,8 @@ static int can(enum cost_op op)
 
 static void post_recv(uint64_t slot)
 {
-    struct ibv_sge      sge = { (uintptr_t)bare.memory + BYTES / 2 + slot % 16 * SLOT, SLOT, bare.mr->lkey };
-    struct ibv_recv_wr  wr = { slot, NULL, &sge, 1 }, *bad;
+    struct ibv_sge     sge = {(uintptr_t)bare.memory + BYTES / 2 + slot % 16 * SLOT, SLOT, bare.mr->lkey};
+    struct ibv_recv_wr wr  = {slot, NULL, &sge, 1}, *bad;
 
     if (ibv_post_recv(bare.qp[1], &wr, &bad) != 0) {
         die("receive");
@@ -44,10 +44,12 @@ static void post_recv(uint64_t slot)
 static void post(enum cost_op op, unsigned count)
 {
     static const enum ibv_wr_opcode opcodes[COST_OPS] = {
-        [COST_AM_SHORT] = IBV_WR_SEND_WITH_IMM, [COST_PUT_SHORT] = IBV_WR_RDMA_WRITE,
-        [COST_PUT_ZCOPY] = IBV_WR_RDMA_WRITE, [COST_GET_ZCOPY] = IBV_WR_RDMA_READ,
+        [COST_AM_SHORT]  = IBV_WR_SEND_WITH_IMM,
+        [COST_PUT_SHORT] = IBV_WR_RDMA_WRITE,
+        [COST_PUT_ZCOPY] = IBV_WR_RDMA_WRITE,
+        [COST_GET_ZCOPY] = IBV_WR_RDMA_READ,
     };
-    int                 small = op == COST_AM_SHORT || op == COST_PUT_SHORT;
+    int small = op == COST_AM_SHORT || op == COST_PUT_SHORT;
 
     for (unsigned i = 0; i < count; i++) {
         struct ibv_sge     sge;
@@ -89,11 +91,11 @@ static void progress(int receiver)
 
 static void make_qp(struct ibv_context *context, struct ibv_pd *pd, int side)
 {
-    struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC, .cap = { DEPTH, DEPTH, 1, 1, 64 } };
+    struct ibv_qp_init_attr attr = {.qp_type = IBV_QPT_RC, .cap = {DEPTH, DEPTH, 1, 1, 64}};
 
     bare.cq[side] = ibv_create_cq(context, 2 * DEPTH, NULL, NULL, 0);
     attr.send_cq = attr.recv_cq = bare.cq[side];
-    bare.qp[side] = bare.cq[side] == NULL ? NULL : ibv_create_qp(pd, &attr);
+    bare.qp[side]               = bare.cq[side] == NULL ? NULL : ibv_create_qp(pd, &attr);
     if (bare.qp[side] == NULL) {
         die("queue pair");
     }
@@ -101,20 +103,25 @@ static void make_qp(struct ibv_context *context, struct ibv_pd *pd, int side)
 
 static void connect_qp(int side, uint16_t lid)
 {
-    struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1,
-                                .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ };
-    int                status = ibv_modify_qp(bare.qp[side], &attr, IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX |
-                                              IBV_QP_ACCESS_FLAGS);
+    struct ibv_qp_attr attr = {
+        .qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ};
+    int status = ibv_modify_qp(bare.qp[side], &attr,
+                               IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS);
 
-    attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_4096, .min_rnr_timer = 12,
-                                 .dest_qp_num = bare.qp[!side]->qp_num, .max_dest_rd_atomic = 16,
-                                 .ah_attr = { .dlid = lid, .port_num = 1 } };
-    status |= ibv_modify_qp(bare.qp[side], &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-                            IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
-    attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS, .timeout = 18, .retry_cnt = 6, .rnr_retry = 6,
-                                 .max_rd_atomic = 16 };
-    status |= ibv_modify_qp(bare.qp[side], &attr, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-                            IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+    attr = (struct ibv_qp_attr){.qp_state           = IBV_QPS_RTR,
+                                .path_mtu           = IBV_MTU_4096,
+                                .min_rnr_timer      = 12,
+                                .dest_qp_num        = bare.qp[!side]->qp_num,
+                                .max_dest_rd_atomic = 16,
+                                .ah_attr            = {.dlid = lid, .port_num = 1}};
+    status |= ibv_modify_qp(bare.qp[side], &attr,
+                            IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                                IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+    attr = (struct ibv_qp_attr){
+        .qp_state = IBV_QPS_RTS, .timeout = 18, .retry_cnt = 6, .rnr_retry = 6, .max_rd_atomic = 16};
+    status |= ibv_modify_qp(bare.qp[side], &attr,
+                            IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+                                IBV_QP_MAX_QP_RD_ATOMIC);
     if (status != 0) {
         die("connecting");
     }
@@ -122,9 +129,9 @@ static void connect_qp(int side, uint16_t lid)
 
 void cost_bare(struct cost_carrier *carrier)
 {
-    struct ibv_device  **list = ibv_get_device_list(NULL);
+    struct ibv_device  **list    = ibv_get_device_list(NULL);
     struct ibv_context  *context = list == NULL || list[0] == NULL ? NULL : ibv_open_device(list[0]);
-    struct ibv_pd       *pd = context == NULL ? NULL : ibv_alloc_pd(context);
+    struct ibv_pd       *pd      = context == NULL ? NULL : ibv_alloc_pd(context);
     struct ibv_port_attr port;
 
     bare.memory = aligned_alloc(4096, BYTES);
@@ -147,5 +154,5 @@ void cost_bare(struct cost_carrier *carrier)
         post_recv(i);
     }
     ibv_free_device_list(list);
-    *carrier = (struct cost_carrier){ can, post, progress };
+    *carrier = (struct cost_carrier){can, post, progress};
 }

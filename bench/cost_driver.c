@@ -50,8 +50,8 @@ static ucs_status_t sent(ssize_t result)
 static ucs_status_t post_one(enum cost_op op, uct_ep_h ep)
 {
     uint64_t   remote = (uintptr_t)side[1].memory;
-    uct_rkey_t rkey = side[0].rkey.rkey;
-    uct_iov_t  iov = { .buffer = side[0].memory, .length = ZCOPY_BYTES, .memh = side[0].memh, .count = 1 };
+    uct_rkey_t rkey   = side[0].rkey.rkey;
+    uct_iov_t  iov    = {.buffer = side[0].memory, .length = ZCOPY_BYTES, .memh = side[0].memh, .count = 1};
 
     switch (op) {
     case COST_AM_SHORT:
@@ -79,8 +79,9 @@ static ucs_status_t post_one(enum cost_op op, uct_ep_h ep)
 static int can(enum cost_op op)
 {
     static const uint64_t flags[COST_OPS] = {
-        UCT_IFACE_FLAG_AM_SHORT, UCT_IFACE_FLAG_AM_BCOPY, UCT_IFACE_FLAG_AM_ZCOPY, UCT_IFACE_FLAG_PUT_SHORT,
-        UCT_IFACE_FLAG_PUT_BCOPY, UCT_IFACE_FLAG_PUT_ZCOPY, UCT_IFACE_FLAG_GET_BCOPY, UCT_IFACE_FLAG_GET_ZCOPY, 0,
+        UCT_IFACE_FLAG_AM_SHORT,  UCT_IFACE_FLAG_AM_BCOPY,  UCT_IFACE_FLAG_AM_ZCOPY,
+        UCT_IFACE_FLAG_PUT_SHORT, UCT_IFACE_FLAG_PUT_BCOPY, UCT_IFACE_FLAG_PUT_ZCOPY,
+        UCT_IFACE_FLAG_GET_BCOPY, UCT_IFACE_FLAG_GET_ZCOPY, 0,
     };
 
     if (op == COST_ATOMIC) {
@@ -165,7 +166,7 @@ static double cpu_ns(void)
 static void measure_time(const struct cost_carrier *carrier, const char *name)
 {
     const int rounds = 20000;
-    double    best = 0;
+    double    best   = 0;
 
     for (int attempt = 0; attempt < 5; attempt++) {
         double begin = cpu_ns(), ns;
@@ -181,14 +182,14 @@ static void measure_time(const struct cost_carrier *carrier, const char *name)
 
 int main(int argc, char **argv)
 {
-    struct cost_carrier carrier = { can, post, progress };
-    const char         *name = argc > 1 ? argv[1] : "";
+    struct cost_carrier carrier = {can, post, progress};
+    const char         *name    = argc > 1 ? argv[1] : "";
 
     if (strcmp(name, "ha_rc") != 0 && strcmp(name, "rc_verbs") != 0 && strcmp(name, "bare") != 0) {
         fprintf(stderr, "usage: cost_driver ha_rc|rc_verbs|bare [--time ENDPOINTS]\n");
         return 2;
     }
-    completion = (uct_completion_t){ .func = done, .count = 1 << 30 };
+    completion = (uct_completion_t){.func = done, .count = 1 << 30};
     if (argc > 3) {
         num_eps = (unsigned)strtoul(argv[3], NULL, 10);
     }

@@ -34,10 +34,10 @@ static ucs_status_t take_error(void *arg, uct_ep_h ep, ucs_status_t status)
 /* rc_verbs lives in UCX's component "ib", ha_rc in one of its own. */
 static void find_component(struct cost_side *side, const char *tl)
 {
-    const char         *wanted = strcmp(tl, "ha_rc") == 0 ? "ha" : "ib";
-    uct_component_h    *list;
-    uct_component_attr_t attr = { .field_mask = UCT_COMPONENT_ATTR_FIELD_NAME };
-    unsigned            count;
+    const char          *wanted = strcmp(tl, "ha_rc") == 0 ? "ha" : "ib";
+    uct_component_h     *list;
+    uct_component_attr_t attr = {.field_mask = UCT_COMPONENT_ATTR_FIELD_NAME};
+    unsigned             count;
 
     check("components", uct_query_components(&list, &count));
     for (unsigned i = 0; i < count; i++) {
@@ -70,13 +70,13 @@ static void open_iface(struct cost_side *side, const char *tl, const char *devic
 {
     uct_iface_config_t *config;
     uct_iface_params_t  params = {
-        .field_mask = UCT_IFACE_PARAM_FIELD_OPEN_MODE | UCT_IFACE_PARAM_FIELD_DEVICE |
-                      UCT_IFACE_PARAM_FIELD_ERR_HANDLER | UCT_IFACE_PARAM_FIELD_RX_HEADROOM |
-                      UCT_IFACE_PARAM_FIELD_FEATURES,
-        .open_mode = UCT_IFACE_OPEN_MODE_DEVICE,
-        .mode.device = { .tl_name = tl, .dev_name = device },
-        .err_handler = take_error,
-        .features = (uint64_t)-1,
+         .field_mask = UCT_IFACE_PARAM_FIELD_OPEN_MODE | UCT_IFACE_PARAM_FIELD_DEVICE |
+                       UCT_IFACE_PARAM_FIELD_ERR_HANDLER | UCT_IFACE_PARAM_FIELD_RX_HEADROOM |
+                       UCT_IFACE_PARAM_FIELD_FEATURES,
+         .open_mode   = UCT_IFACE_OPEN_MODE_DEVICE,
+         .mode.device = {.tl_name = tl, .dev_name = device},
+         .err_handler = take_error,
+         .features    = (uint64_t)-1,
     };
 
     check("iface config", uct_md_iface_config_read(side->md, tl, NULL, NULL, &config));
@@ -114,7 +114,7 @@ static void give_rkey(struct cost_side *from, struct cost_side *to)
 static void create_ep(struct cost_side *side, unsigned i, const struct cost_side *to_iface)
 {
     char            device[256], address[256];
-    uct_ep_params_t params = { .field_mask = UCT_EP_PARAM_FIELD_IFACE, .iface = side->iface };
+    uct_ep_params_t params = {.field_mask = UCT_EP_PARAM_FIELD_IFACE, .iface = side->iface};
 
     if (to_iface != NULL) {
         check("device address", uct_iface_get_device_address(to_iface->iface, (void *)device));

@@ -14,10 +14,10 @@
 #include <valgrind/callgrind.h>
 
 static const char *const op_names[] = {
-    "am_short", "am_bcopy", "am_zcopy", "put_short", "put_bcopy", "put_zcopy", "get_bcopy", "get_zcopy", "atomic",
-    "idle",
+    "am_short",  "am_bcopy",  "am_zcopy",  "put_short", "put_bcopy",
+    "put_zcopy", "get_bcopy", "get_zcopy", "atomic",    "idle",
 };
-static const char *const phase_names[] = { "post", "complete", "receive" };
+static const char *const phase_names[] = {"post", "complete", "receive"};
 
 /* As the card's struct sc_counts. */
 struct counts {
@@ -28,7 +28,7 @@ static struct counts counts_now(void)
 {
     const struct counts *card = dlsym(RTLD_DEFAULT, "softcard_counts");
 
-    return card != NULL ? *card : (struct counts){ 0 };
+    return card != NULL ? *card : (struct counts){0};
 }
 
 static void counted(int yes)
@@ -65,7 +65,7 @@ static void dump(const char *name, enum cost_op op, const char *phase)
 static void print_counts(const char *name, enum cost_op op, const struct counts *before)
 {
     struct counts now = counts_now();
-    double        n = COST_BATCH * COST_ROUNDS;
+    double        n   = COST_BATCH * COST_ROUNDS;
 
     printf("counts %s.%s sends %.3f signaled %.3f recv_doorbells %.3f send_doorbells %.3f polls %.2f\n", name,
            op_names[op], (double)(now.sends - before->sends) / n, (double)(now.signaled - before->signaled) / n,

@@ -8,15 +8,24 @@
 #define COST_ROUNDS 64
 
 enum cost_op {
-    COST_AM_SHORT, COST_AM_BCOPY, COST_AM_ZCOPY, COST_PUT_SHORT, COST_PUT_BCOPY, COST_PUT_ZCOPY, COST_GET_BCOPY,
-    COST_GET_ZCOPY, COST_ATOMIC, COST_OPS, COST_IDLE = COST_OPS,
+    COST_AM_SHORT,
+    COST_AM_BCOPY,
+    COST_AM_ZCOPY,
+    COST_PUT_SHORT,
+    COST_PUT_BCOPY,
+    COST_PUT_ZCOPY,
+    COST_GET_BCOPY,
+    COST_GET_ZCOPY,
+    COST_ATOMIC,
+    COST_OPS,
+    COST_IDLE = COST_OPS,
 };
 
 /* Of a batch: asking for it, the sender's progress, the receiver's. */
 enum cost_phase { COST_POST, COST_COMPLETE, COST_RECEIVE, COST_PHASES };
 
 struct cost_carrier {
-    int  (*can)(enum cost_op op);
+    int (*can)(enum cost_op op);
     void (*post)(enum cost_op op, unsigned count);
     void (*progress)(int receiver); /* once */
 };

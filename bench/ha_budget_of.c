@@ -21,8 +21,8 @@
 enum { MAX_QP, MAX_QP_WR, MAX_CQE, MAX_MR, MEMLOCK, TX, RX, RX_INIT, SEG, RAILS, NAMES };
 
 static const char *const names[NAMES] = {
-    "max_qp", "max_qp_wr", "max_cqe", "max_mr", "memlock", "tx_queue_len", "rx_queue_len",
-    "rx_queue_init", "seg_size", "rails",
+    "max_qp",       "max_qp_wr",    "max_cqe",       "max_mr",   "memlock",
+    "tx_queue_len", "rx_queue_len", "rx_queue_init", "seg_size", "rails",
 };
 
 /* As ha_info has them. */
@@ -59,8 +59,7 @@ static int take(const char *word, uint64_t *value, unsigned *seen)
 static void print(const struct ha_budget *budget, uint64_t seed)
 {
     printf("{\"connections\":%" PRIu64 ",\"limited_by\":\"%s\",\"queues_fit\":%s,\"seed_formula\":%" PRIu64,
-           budget->connections, ha_budget_limit_name(budget->limited_by),
-           budget->queues_fit ? "true" : "false", seed);
+           budget->connections, ha_budget_limit_name(budget->limited_by), budget->queues_fit ? "true" : "false", seed);
     for (int i = 0; i < HA_BUDGET_LIMITS; i++) {
         printf(",\"%s\":%" PRIu64, ha_budget_limit_name((enum ha_budget_limit)i), budget->by[i]);
     }
@@ -87,9 +86,11 @@ int main(int argc, char **argv)
             return 2;
         }
     }
-    device = (struct ha_budget_device){ .max_qp = v[MAX_QP], .max_qp_wr = v[MAX_QP_WR],
-                                        .max_cqe = v[MAX_CQE], .max_mr = v[MAX_MR],
-                                        .memlock = v[MEMLOCK] };
+    device = (struct ha_budget_device){.max_qp    = v[MAX_QP],
+                                       .max_qp_wr = v[MAX_QP_WR],
+                                       .max_cqe   = v[MAX_CQE],
+                                       .max_mr    = v[MAX_MR],
+                                       .memlock   = v[MEMLOCK]};
     need   = ha_budget_need(v[TX], v[RX], v[RX_INIT], v[SEG], (unsigned)v[RAILS]);
     budget = ha_budget(&device, &need);
     print(&budget, ha_budget_seed(v[MAX_QP], v[MAX_CQE], SEED_WR, SEED_CHANNELS, SEED_RECVS));

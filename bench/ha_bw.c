@@ -55,8 +55,14 @@ struct result {
     double   seconds;
 };
 
-static int64_t windows_default(size_t size) { return size > 8192 ? 20 : 100; }
-static int64_t windows_warmup(size_t size) { return size > 8192 ? 2 : 10; }
+static int64_t windows_default(size_t size)
+{
+    return size > 8192 ? 20 : 100;
+}
+static int64_t windows_warmup(size_t size)
+{
+    return size > 8192 ? 2 : 10;
+}
 
 /* Without --verify all messages of a window share one buffer, as in osu_bw. */
 static size_t slot_count(const struct run *run)
@@ -84,7 +90,7 @@ static void wait_one(struct run *run, MPI_Request *request)
 static void receives_post(struct run *run)
 {
     const struct bench_options *o = &run->bench.options;
-    int i;
+    int                         i;
 
     for (i = 0; i < o->window; i++) {
         unsigned char *buffer = slot(run, run->receive_memory, i);
@@ -93,17 +99,17 @@ static void receives_post(struct run *run)
             run->stream.counts.late_writes++;
             bench_pattern_poison(buffer, run->size);
         }
-        bench_check(&run->bench,
-                    MPI_Irecv(buffer, (int)run->size, MPI_BYTE, run->peer, TAG_DATA,
-                              MPI_COMM_WORLD, &run->receive_requests[i]),
-                    "MPI_Irecv");
+        bench_check(
+            &run->bench,
+            MPI_Irecv(buffer, (int)run->size, MPI_BYTE, run->peer, TAG_DATA, MPI_COMM_WORLD, &run->receive_requests[i]),
+            "MPI_Irecv");
     }
 }
 
 static void sends_post(struct run *run)
 {
     const struct bench_options *o = &run->bench.options;
-    int i;
+    int                         i;
 
     for (i = 0; i < o->window; i++) {
         unsigned char *buffer = slot(run, run->send_memory, i);
@@ -111,10 +117,10 @@ static void sends_post(struct run *run)
         if (o->verify) {
             bench_pattern_fill(buffer, run->size, run->send_seed, run->send_next++);
         }
-        bench_check(&run->bench,
-                    MPI_Isend(buffer, (int)run->size, MPI_BYTE, run->peer, TAG_DATA,
-                              MPI_COMM_WORLD, &run->send_requests[i]),
-                    "MPI_Isend");
+        bench_check(
+            &run->bench,
+            MPI_Isend(buffer, (int)run->size, MPI_BYTE, run->peer, TAG_DATA, MPI_COMM_WORLD, &run->send_requests[i]),
+            "MPI_Isend");
     }
 }
 
@@ -123,7 +129,7 @@ static void sends_post(struct run *run)
 static void receives_wait(struct run *run)
 {
     const struct bench_options *o = &run->bench.options;
-    int i;
+    int                         i;
 
     for (i = 0; i < o->window; i++) {
         wait_one(run, &run->receive_requests[i]);
@@ -151,16 +157,14 @@ static void sends_wait(struct run *run)
 static int ack_exchange(struct run *run, int decision)
 {
     MPI_Request request;
-    int turn, got = decision;
+    int         turn, got = decision;
 
     for (turn = 0; turn < (run->bench.options.bidir ? 2 : 1); turn++) {
         bool sends = (run->bench.rank == RANK_LAST) == (turn == 0);
 
         bench_check(&run->bench,
-                    sends ? MPI_Isend(&decision, 1, MPI_INT, run->peer, TAG_ACK, MPI_COMM_WORLD,
-                                      &request)
-                          : MPI_Irecv(&got, 1, MPI_INT, run->peer, TAG_ACK, MPI_COMM_WORLD,
-                                      &request),
+                    sends ? MPI_Isend(&decision, 1, MPI_INT, run->peer, TAG_ACK, MPI_COMM_WORLD, &request)
+                          : MPI_Irecv(&got, 1, MPI_INT, run->peer, TAG_ACK, MPI_COMM_WORLD, &request),
                     sends ? "MPI_Isend" : "MPI_Irecv");
         wait_one(run, &request);
         if (!sends && turn == 0) {
@@ -172,10 +176,9 @@ static int ack_exchange(struct run *run, int decision)
 
 static int decide(const struct run *run, int64_t windows, int64_t start_ns)
 {
-    const struct bench_options *o = &run->bench.options;
-    int64_t wanted = o->iters ? o->iters : windows_default(run->size);
-    bool done = o->seconds > 0 ? bench_clock_ns() - start_ns >= (int64_t)(o->seconds * 1e9)
-                               : windows >= wanted;
+    const struct bench_options *o      = &run->bench.options;
+    int64_t                     wanted = o->iters ? o->iters : windows_default(run->size);
+    bool done = o->seconds > 0 ? bench_clock_ns() - start_ns >= (int64_t)(o->seconds * 1e9) : windows >= wanted;
 
     return done ? STOP : CONTINUE;
 }
@@ -199,10 +202,10 @@ static int window_run(struct run *run, int64_t windows, int64_t start_ns)
 
 static struct result size_run(struct run *run)
 {
-    const struct bench_options *o = &run->bench.options;
-    struct result result = {.size = run->size};
-    int64_t windows, start_ns = 0;
-    int next = CONTINUE;
+    const struct bench_options *o      = &run->bench.options;
+    struct result               result = {.size = run->size};
+    int64_t                     windows, start_ns = 0;
+    int                         next = CONTINUE;
 
     if (o->verify && run->receives) {
         bench_pattern_poison(run->receive_memory, slot_count(run) * run->size);
@@ -215,7 +218,7 @@ static struct result size_run(struct run *run)
     for (windows = 0; next == CONTINUE; windows++) {
         next = window_run(run, windows + 1, start_ns);
     }
-    result.seconds = (double)(bench_clock_ns() - start_ns) / 1e9;
+    result.seconds  = (double)(bench_clock_ns() - start_ns) / 1e9;
     result.messages = (uint64_t)windows * (uint64_t)o->window * (o->bidir ? 2 : 1);
     return result;
 }
@@ -227,26 +230,24 @@ static double mb_per_s(const struct result *r)
 
 static void run_open(struct run *run)
 {
-    const struct bench_options *o = &run->bench.options;
-    size_t window = (size_t)o->window;
-    char path[4096];
+    const struct bench_options *o      = &run->bench.options;
+    size_t                      window = (size_t)o->window;
+    char                        path[4096];
 
-    run->peer = 1 - run->bench.rank;
-    run->sends = o->bidir || run->bench.rank == 0;
-    run->receives = o->bidir || run->bench.rank == 1;
-    run->send_seed = o->seed * 2 + (uint64_t)run->bench.rank;
-    run->stream.seed = o->seed * 2 + (uint64_t)run->peer;
-    run->size = o->size_max;
-    run->send_memory = bench_alloc(&run->bench, slot_count(run) * o->size_max);
-    run->receive_memory = bench_alloc(&run->bench, slot_count(run) * o->size_max);
-    run->send_requests = bench_alloc(&run->bench, window * sizeof(MPI_Request));
+    run->peer             = 1 - run->bench.rank;
+    run->sends            = o->bidir || run->bench.rank == 0;
+    run->receives         = o->bidir || run->bench.rank == 1;
+    run->send_seed        = o->seed * 2 + (uint64_t)run->bench.rank;
+    run->stream.seed      = o->seed * 2 + (uint64_t)run->peer;
+    run->size             = o->size_max;
+    run->send_memory      = bench_alloc(&run->bench, slot_count(run) * o->size_max);
+    run->receive_memory   = bench_alloc(&run->bench, slot_count(run) * o->size_max);
+    run->send_requests    = bench_alloc(&run->bench, window * sizeof(MPI_Request));
     run->receive_requests = bench_alloc(&run->bench, window * sizeof(MPI_Request));
 
     /* Two receivers cannot share one file: rank 0's gets its own name. */
-    (void)snprintf(path, sizeof(path), "%s%s", o->csv ? o->csv : "",
-                   run->bench.rank == 0 ? ".rank0" : "");
-    if (!bench_series_open(&run->series, o->csv && run->receives ? path : NULL,
-                           o->interval_ms)) {
+    (void)snprintf(path, sizeof(path), "%s%s", o->csv ? o->csv : "", run->bench.rank == 0 ? ".rank0" : "");
+    if (!bench_series_open(&run->series, o->csv && run->receives ? path : NULL, o->interval_ms)) {
         bench_fail(&run->bench, "--csv %s: %s", path, strerror(errno));
     }
 }
@@ -265,23 +266,19 @@ static void run_close(struct run *run)
 /* Rank 0 collects both receiving ends into one: sums, and the longer gap. */
 static struct report report_gather(struct run *run)
 {
-    struct report mine = {run->stream.next, run->series.gap_ns, run->series.gap_end_ns,
-                          run->stream.counts};
+    struct report mine = {run->stream.next, run->series.gap_ns, run->series.gap_end_ns, run->stream.counts};
     struct report theirs;
-    int bytes = (int)sizeof(mine);
+    int           bytes = (int)sizeof(mine);
 
     if (run->bench.rank == 1) {
-        bench_check(&run->bench,
-                    MPI_Send(&mine, bytes, MPI_BYTE, 0, TAG_REPORT, MPI_COMM_WORLD), "MPI_Send");
+        bench_check(&run->bench, MPI_Send(&mine, bytes, MPI_BYTE, 0, TAG_REPORT, MPI_COMM_WORLD), "MPI_Send");
         return mine;
     }
-    bench_check(&run->bench,
-                MPI_Recv(&theirs, bytes, MPI_BYTE, 1, TAG_REPORT, MPI_COMM_WORLD,
-                         MPI_STATUS_IGNORE),
+    bench_check(&run->bench, MPI_Recv(&theirs, bytes, MPI_BYTE, 1, TAG_REPORT, MPI_COMM_WORLD, MPI_STATUS_IGNORE),
                 "MPI_Recv");
     theirs.received += mine.received;
     if (mine.gap_ns > theirs.gap_ns) {
-        theirs.gap_ns = mine.gap_ns;
+        theirs.gap_ns     = mine.gap_ns;
         theirs.gap_end_ns = mine.gap_end_ns;
     }
     theirs.counts.corrupt += mine.counts.corrupt;
@@ -294,30 +291,26 @@ static struct report report_gather(struct run *run)
 
 static void result_json(FILE *out, const struct result *r)
 {
-    (void)fprintf(out, "\"size\":%zu,\"messages\":%" PRIu64 ",\"seconds\":%.6f,\"bw_mbs\":%.3f",
-                  r->size, r->messages, r->seconds, mb_per_s(r));
+    (void)fprintf(out, "\"size\":%zu,\"messages\":%" PRIu64 ",\"seconds\":%.6f,\"bw_mbs\":%.3f", r->size, r->messages,
+                  r->seconds, mb_per_s(r));
 }
 
-static void summary_json(FILE *out, const struct run *run, const struct result *results,
-                         int count, const struct report *report, const uint64_t *totals,
-                         const bool *present)
+static void summary_json(FILE *out, const struct run *run, const struct result *results, int count,
+                         const struct report *report, const uint64_t *totals, const bool *present)
 {
-    const struct bench_options *o = &run->bench.options;
-    uint64_t errors = bench_pattern_errors(&report->counts);
-    int i;
+    const struct bench_options *o      = &run->bench.options;
+    uint64_t                    errors = bench_pattern_errors(&report->counts);
+    int                         i;
 
-    (void)fprintf(out, "{\"program\":\"ha_bw\",\"verified\":%s,",
-                  o->verify && errors == 0 ? "true" : "false");
+    (void)fprintf(out, "{\"program\":\"ha_bw\",\"verified\":%s,", o->verify && errors == 0 ? "true" : "false");
     result_json(out, &results[count - 1]);
     (void)fprintf(out,
-                  ",\"window\":%d,\"bidir\":%s,\"errors\":%" PRIu64 ",\"corrupt\":%" PRIu64
-                  ",\"lost\":%" PRIu64 ",\"duplicated\":%" PRIu64 ",\"reordered\":%" PRIu64
-                  ",\"late_writes\":%" PRIu64 ",\"checked\":%" PRIu64
-                  ",\"longest_gap_ms\":%.3f,\"longest_gap_end_s\":%.3f,",
-                  o->window, o->bidir ? "true" : "false", errors, report->counts.corrupt,
-                  report->counts.lost, report->counts.duplicated, report->counts.reordered,
-                  report->counts.late_writes, o->verify ? report->received : 0,
-                  (double)report->gap_ns / 1e6, (double)report->gap_end_ns / 1e9);
+                  ",\"window\":%d,\"bidir\":%s,\"errors\":%" PRIu64 ",\"corrupt\":%" PRIu64 ",\"lost\":%" PRIu64
+                  ",\"duplicated\":%" PRIu64 ",\"reordered\":%" PRIu64 ",\"late_writes\":%" PRIu64
+                  ",\"checked\":%" PRIu64 ",\"longest_gap_ms\":%.3f,\"longest_gap_end_s\":%.3f,",
+                  o->window, o->bidir ? "true" : "false", errors, report->counts.corrupt, report->counts.lost,
+                  report->counts.duplicated, report->counts.reordered, report->counts.late_writes,
+                  o->verify ? report->received : 0, (double)report->gap_ns / 1e6, (double)report->gap_end_ns / 1e9);
     bench_ha_json(out, totals, present);
     (void)fprintf(out, ",\"results\":[");
     for (i = 0; i < count; i++) {
@@ -330,13 +323,13 @@ static void summary_json(FILE *out, const struct run *run, const struct result *
 
 static int summary_print(struct run *run, const struct result *results, int count)
 {
-    uint64_t totals[2 * BENCH_HA_TOTALS] = {0};
-    bool present[2] = {false, false};
-    struct report report = report_gather(run);
-    uint64_t errors = bench_pattern_errors(&report.counts);
-    char *line = NULL;
-    size_t length = 0;
-    FILE *out;
+    uint64_t      totals[2 * BENCH_HA_TOTALS] = {0};
+    bool          present[2]                  = {false, false};
+    struct report report                      = report_gather(run);
+    uint64_t      errors                      = bench_pattern_errors(&report.counts);
+    char         *line                        = NULL;
+    size_t        length                      = 0;
+    FILE         *out;
 
     bench_ha_gather(&run->bench, totals, present);
     if (run->bench.rank != 0) {
@@ -344,10 +337,10 @@ static int summary_print(struct run *run, const struct result *results, int coun
     }
     if (errors) {
         (void)fprintf(stderr,
-                      "ha_bw: data is wrong: %" PRIu64 " corrupt, %" PRIu64 " lost, %" PRIu64
-                      " duplicated, %" PRIu64 " reordered, %" PRIu64 " late writes\n",
-                      report.counts.corrupt, report.counts.lost, report.counts.duplicated,
-                      report.counts.reordered, report.counts.late_writes);
+                      "ha_bw: data is wrong: %" PRIu64 " corrupt, %" PRIu64 " lost, %" PRIu64 " duplicated, %" PRIu64
+                      " reordered, %" PRIu64 " late writes\n",
+                      report.counts.corrupt, report.counts.lost, report.counts.duplicated, report.counts.reordered,
+                      report.counts.late_writes);
     }
     out = open_memstream(&line, &length);
     if (!out) {
@@ -362,17 +355,16 @@ static int summary_print(struct run *run, const struct result *results, int coun
 
 int main(int argc, char **argv)
 {
-    struct run run = {.send_next = 0};
-    struct result results[8 * sizeof(size_t)];
-    const struct bench_options *o = &run.bench.options;
-    int count = 0, status;
+    struct run                  run = {.send_next = 0};
+    struct result               results[8 * sizeof(size_t)];
+    const struct bench_options *o     = &run.bench.options;
+    int                         count = 0, status;
 
     bench_start(&run.bench, BENCH_BW, argc, argv);
     run_open(&run);
     if (run.bench.rank == 0) {
-        (void)printf("# ha_bw%s, window %d%s\n# %10s %12s %12s %12s\n", o->bidir ? " --bidir" : "",
-                     o->window, o->verify ? ", verified" : "", "size", "MB/s", "messages/s",
-                     "messages");
+        (void)printf("# ha_bw%s, window %d%s\n# %10s %12s %12s %12s\n", o->bidir ? " --bidir" : "", o->window,
+                     o->verify ? ", verified" : "", "size", "MB/s", "messages/s", "messages");
     }
     for (run.size = o->size_min; run.size <= o->size_max; run.size *= 2) {
         struct result *r = &results[count++];

@@ -79,7 +79,7 @@ static void link_up(const char *host, const char *port)
 {
     struct addrinfo  hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
     struct addrinfo *found;
-    int              on = 1, fd;
+    int              on    = 1, fd;
     double           until = now() + 30;
 
     if (getaddrinfo(host, port, &hints, &found) != 0) {
@@ -144,15 +144,14 @@ static void sent(void *request, ucs_status_t status, void *user_data)
 
 static void say(struct connection *conn, unsigned id)
 {
-    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK, .cb.send = sent};
-    ucs_status_ptr_t    request =
-        ucp_am_send_nbx(conn->ep, id, NULL, 0, &conn->number, sizeof(conn->number), &param);
+    ucp_request_param_t param   = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK, .cb.send = sent};
+    ucs_status_ptr_t    request = ucp_am_send_nbx(conn->ep, id, NULL, 0, &conn->number, sizeof(conn->number), &param);
 
     pending += UCS_PTR_IS_PTR(request);
 }
 
-static ucs_status_t on_message(void *arg, const void *header, size_t header_length, void *data,
-                               size_t length, const ucp_am_recv_param_t *param)
+static ucs_status_t on_message(void *arg, const void *header, size_t header_length, void *data, size_t length,
+                               const ucp_am_recv_param_t *param)
 {
     struct connection *conn;
     uint32_t           number;
@@ -230,8 +229,8 @@ static void connect_all(const char *peer)
     for (uint32_t i = 0; i < plan.eps; i++) {
         struct connection *conn   = &conns[i];
         ucp_ep_params_t    params = {
-               .field_mask  = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
-                              UCP_EP_PARAM_FIELD_ERR_HANDLER,
+               .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                             UCP_EP_PARAM_FIELD_ERR_HANDLER,
                .address     = (const ucp_address_t *)peer,
                .err_mode    = UCP_ERR_HANDLING_MODE_PEER,
                .err_handler = {.cb = on_error, .arg = conn},
@@ -272,7 +271,7 @@ static void close_all(void)
     for (uint32_t i = 0; i < plan.eps; i++) {
         param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
         param.flags        = conns[i].state == CONNECTED ? 0 : UCP_EP_CLOSE_FLAG_FORCE;
-        closing[i] = conns[i].ep == NULL ? NULL : ucp_ep_close_nbx(conns[i].ep, &param);
+        closing[i]         = conns[i].ep == NULL ? NULL : ucp_ep_close_nbx(conns[i].ep, &param);
     }
     for (uint32_t i = 0; i < plan.eps; i++) {
         while (UCS_PTR_IS_PTR(closing[i]) && ucp_request_check_status(closing[i]) == UCS_INPROGRESS) {
@@ -351,20 +350,31 @@ static void usage(void)
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {{"port", 1, NULL, 'p'},   {"host", 1, NULL, 'h'}, {"rounds", 1, NULL, 'r'},
-                                            {"eps", 1, NULL, 'e'},    {"limit", 1, NULL, 'l'}, {NULL, 0, NULL, 0}};
-    ucp_params_t params = {.field_mask = UCP_PARAM_FIELD_FEATURES, .features = UCP_FEATURE_AM};
-    const char  *host = NULL, *port = NULL;
-    int          option;
+    static const struct option options[] = {{"port", 1, NULL, 'p'}, {"host", 1, NULL, 'h'},  {"rounds", 1, NULL, 'r'},
+                                            {"eps", 1, NULL, 'e'},  {"limit", 1, NULL, 'l'}, {NULL, 0, NULL, 0}};
+    ucp_params_t               params    = {.field_mask = UCP_PARAM_FIELD_FEATURES, .features = UCP_FEATURE_AM};
+    const char                *host = NULL, *port = NULL;
+    int                        option;
 
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
         switch (option) {
-        case 'p': port = optarg; break;
-        case 'h': host = optarg; break;
-        case 'r': plan.rounds = (uint32_t)strtoul(optarg, NULL, 0); break;
-        case 'e': plan.eps = (uint32_t)strtoul(optarg, NULL, 0); break;
-        case 'l': plan.limit = (uint32_t)strtoul(optarg, NULL, 0); break;
-        default:  usage();
+        case 'p':
+            port = optarg;
+            break;
+        case 'h':
+            host = optarg;
+            break;
+        case 'r':
+            plan.rounds = (uint32_t)strtoul(optarg, NULL, 0);
+            break;
+        case 'e':
+            plan.eps = (uint32_t)strtoul(optarg, NULL, 0);
+            break;
+        case 'l':
+            plan.limit = (uint32_t)strtoul(optarg, NULL, 0);
+            break;
+        default:
+            usage();
         }
     }
     if (port == NULL || plan.rounds == 0 || plan.eps == 0 || plan.eps > MAX_EPS || optind < argc) {

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TAG_PING  100
-#define TAG_STOP  101
+#define TAG_PING    100
+#define TAG_STOP    101
 #define SAMPLES_MAX ((size_t)1 << 20) /* later ones replace earlier ones at random places */
 
 struct run {
@@ -33,17 +33,21 @@ struct result {
     double   mean, min, p50, p99, max; /* us */
 };
 
-static int64_t trips_default(size_t size) { return size > 8192 ? 1000 : 10000; }
-static int64_t trips_warmup(size_t size) { return size > 8192 ? 10 : 200; }
+static int64_t trips_default(size_t size)
+{
+    return size > 8192 ? 1000 : 10000;
+}
+static int64_t trips_warmup(size_t size)
+{
+    return size > 8192 ? 10 : 200;
+}
 
 static void send_one(struct run *run, int tag)
 {
     if (run->bench.options.verify) {
         bench_pattern_fill(run->send_buffer, run->size, run->send_seed, run->send_next++);
     }
-    bench_check(&run->bench,
-                MPI_Send(run->send_buffer, (int)run->size, MPI_BYTE, run->peer, tag,
-                         MPI_COMM_WORLD),
+    bench_check(&run->bench, MPI_Send(run->send_buffer, (int)run->size, MPI_BYTE, run->peer, tag, MPI_COMM_WORLD),
                 "MPI_Send");
 }
 
@@ -51,12 +55,12 @@ static void send_one(struct run *run, int tag)
 static int receive_one(struct run *run)
 {
     MPI_Request request;
-    MPI_Status status = {.MPI_TAG = TAG_PING};
+    MPI_Status  status = {.MPI_TAG = TAG_PING};
 
-    bench_check(&run->bench,
-                MPI_Irecv(run->receive_buffer, (int)run->size, MPI_BYTE, run->peer, MPI_ANY_TAG,
-                          MPI_COMM_WORLD, &request),
-                "MPI_Irecv");
+    bench_check(
+        &run->bench,
+        MPI_Irecv(run->receive_buffer, (int)run->size, MPI_BYTE, run->peer, MPI_ANY_TAG, MPI_COMM_WORLD, &request),
+        "MPI_Irecv");
     bench_wait(&run->bench, &request, &status, NULL, NULL);
     if (run->bench.options.verify) {
         (void)bench_pattern_receive(&run->stream, run->receive_buffer, run->size);
@@ -69,7 +73,7 @@ static void sample_keep(struct run *run, uint64_t index, double us)
 {
     if (index >= SAMPLES_MAX) {
         run->random = run->random * UINT64_C(6364136223846793005) + 1442695040888963407u;
-        index = (run->random >> 33) % (index + 1);
+        index       = (run->random >> 33) % (index + 1);
     }
     if (index < SAMPLES_MAX) {
         run->samples[index] = us;
@@ -94,16 +98,15 @@ static void percentiles(struct run *run, struct result *r)
 
 static void ping(struct run *run, struct result *r)
 {
-    const struct bench_options *o = &run->bench.options;
-    int64_t wanted = o->iters ? o->iters : trips_default(run->size);
-    int64_t begin_ns = bench_clock_ns(), now_ns = begin_ns, last_ns;
-    double total = 0;
-    bool last = false;
+    const struct bench_options *o        = &run->bench.options;
+    int64_t                     wanted   = o->iters ? o->iters : trips_default(run->size);
+    int64_t                     begin_ns = bench_clock_ns(), now_ns = begin_ns, last_ns;
+    double                      total = 0;
+    bool                        last  = false;
 
     r->min = 1e12;
     while (!last) {
-        last = o->seconds > 0 ? now_ns - begin_ns >= (int64_t)(o->seconds * 1e9)
-                              : (int64_t)r->trips + 1 >= wanted;
+        last    = o->seconds > 0 ? now_ns - begin_ns >= (int64_t)(o->seconds * 1e9) : (int64_t)r->trips + 1 >= wanted;
         last_ns = now_ns;
         send_one(run, last ? TAG_STOP : TAG_PING);
         (void)receive_one(run);
@@ -133,7 +136,7 @@ static void pong(struct run *run)
 static struct result size_run(struct run *run)
 {
     struct result result = {.size = run->size};
-    int64_t i;
+    int64_t       i;
 
     bench_check(&run->bench, MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
     for (i = 0; i < trips_warmup(run->size); i++) {
@@ -157,9 +160,7 @@ static uint64_t errors_gather(struct run *run)
 {
     uint64_t mine = bench_pattern_errors(&run->stream.counts), sum = 0;
 
-    bench_check(&run->bench,
-                MPI_Reduce(&mine, &sum, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD),
-                "MPI_Reduce");
+    bench_check(&run->bench, MPI_Reduce(&mine, &sum, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD), "MPI_Reduce");
     return sum;
 }
 
@@ -174,11 +175,11 @@ static void result_json(FILE *out, const struct result *r)
 static int summary_print(struct run *run, const struct result *results, int count)
 {
     uint64_t totals[2 * BENCH_HA_TOTALS] = {0}, errors = errors_gather(run);
-    bool present[2] = {false, false};
-    char *line = NULL;
-    size_t length = 0;
-    FILE *out;
-    int i;
+    bool     present[2] = {false, false};
+    char    *line       = NULL;
+    size_t   length     = 0;
+    FILE    *out;
+    int      i;
 
     bench_ha_gather(&run->bench, totals, present);
     if (run->bench.rank != 0) {
@@ -210,35 +211,33 @@ static void run_open(struct run *run)
 {
     const struct bench_options *o = &run->bench.options;
 
-    run->peer = 1 - run->bench.rank;
-    run->send_seed = o->seed * 2 + (uint64_t)run->bench.rank;
-    run->stream.seed = o->seed * 2 + (uint64_t)run->peer;
-    run->send_buffer = bench_alloc(&run->bench, o->size_max);
+    run->peer           = 1 - run->bench.rank;
+    run->send_seed      = o->seed * 2 + (uint64_t)run->bench.rank;
+    run->stream.seed    = o->seed * 2 + (uint64_t)run->peer;
+    run->send_buffer    = bench_alloc(&run->bench, o->size_max);
     run->receive_buffer = bench_alloc(&run->bench, o->size_max);
-    run->samples = bench_alloc(&run->bench, SAMPLES_MAX * sizeof(*run->samples));
+    run->samples        = bench_alloc(&run->bench, SAMPLES_MAX * sizeof(*run->samples));
 }
 
 int main(int argc, char **argv)
 {
-    struct run run = {.random = 1};
+    struct run    run = {.random = 1};
     struct result results[8 * sizeof(size_t)];
-    int count = 0, status;
+    int           count = 0, status;
 
     bench_start(&run.bench, BENCH_LAT, argc, argv);
     run_open(&run);
     if (run.bench.rank == 0) {
         (void)printf("# ha_lat, half round trip in us%s\n# %10s %10s %10s %10s %10s %10s\n",
-                     run.bench.options.verify ? ", verified" : "", "size", "mean", "min", "p50",
-                     "p99", "max");
+                     run.bench.options.verify ? ", verified" : "", "size", "mean", "min", "p50", "p99", "max");
     }
-    for (run.size = run.bench.options.size_min; run.size <= run.bench.options.size_max;
-         run.size *= 2) {
+    for (run.size = run.bench.options.size_min; run.size <= run.bench.options.size_max; run.size *= 2) {
         struct result *r = &results[count++];
 
         *r = size_run(&run);
         if (run.bench.rank == 0) {
-            (void)printf("  %10zu %10.2f %10.2f %10.2f %10.2f %10.2f\n", r->size, r->mean, r->min,
-                         r->p50, r->p99, r->max);
+            (void)printf("  %10zu %10.2f %10.2f %10.2f %10.2f %10.2f\n", r->size, r->mean, r->min, r->p50, r->p99,
+                         r->max);
             (void)fflush(stdout);
         }
     }

@@ -19,8 +19,8 @@ static void expect(const char *name, int good)
 static struct bench_pattern_counts deliver(const int *order, int count, int bad, size_t at)
 {
     struct bench_pattern_stream stream = {.seed = 7};
-    unsigned char buffer[SIZE];
-    int i;
+    unsigned char               buffer[SIZE];
+    int                         i;
 
     for (i = 0; i < count; i++) {
         bench_pattern_fill(buffer, SIZE, 7, (uint64_t)order[i]);
@@ -30,20 +30,17 @@ static struct bench_pattern_counts deliver(const int *order, int count, int bad,
     return stream.counts;
 }
 
-static int is(struct bench_pattern_counts c, uint64_t corrupt, uint64_t duplicated, uint64_t lost,
-              uint64_t reordered)
+static int is(struct bench_pattern_counts c, uint64_t corrupt, uint64_t duplicated, uint64_t lost, uint64_t reordered)
 {
-    return c.corrupt == corrupt && c.duplicated == duplicated && c.lost == lost &&
-           c.reordered == reordered;
+    return c.corrupt == corrupt && c.duplicated == duplicated && c.lost == lost && c.reordered == reordered;
 }
 
 int main(void)
 {
-    static const int good[] = {0, 1, 2, 3}, doubled[] = {0, 1, 1, 2, 3}, gap[] = {0, 1, 3, 4},
-                     swapped[] = {0, 2, 1, 3};
-    unsigned char buffer[SIZE];
+    static const int good[] = {0, 1, 2, 3}, doubled[] = {0, 1, 1, 2, 3}, gap[] = {0, 1, 3, 4}, swapped[] = {0, 2, 1, 3};
+    unsigned char    buffer[SIZE];
     struct bench_pattern_stream other = {.seed = 8};
-    size_t at, seen = 0;
+    size_t                      at, seen = 0;
 
     expect("all as sent", is(deliver(good, 4, -1, 0), 0, 0, 0, 0));
     expect("doubled", is(deliver(doubled, 5, -1, 0), 0, 1, 0, 0));

@@ -59,16 +59,15 @@ static bool is_system_file(const char *path)
  */
 static char *framework_choice(const char *framework)
 {
-    static char *storage;
+    static char          *storage;
     mca_base_var_source_t source = MCA_BASE_VAR_SOURCE_DEFAULT;
-    const char *file = NULL;
-    char *choice = NULL;
-    int index;
+    const char           *file   = NULL;
+    char                 *choice = NULL;
+    int                   index;
 
     storage = NULL;
-    index = mca_base_var_register("ompi", framework, NULL, NULL, "", MCA_BASE_VAR_TYPE_STRING,
-                                  NULL, 0, MCA_BASE_VAR_FLAG_SETTABLE, OPAL_INFO_LVL_2,
-                                  MCA_BASE_VAR_SCOPE_ALL_EQ, &storage);
+    index   = mca_base_var_register("ompi", framework, NULL, NULL, "", MCA_BASE_VAR_TYPE_STRING, NULL, 0,
+                                    MCA_BASE_VAR_FLAG_SETTABLE, OPAL_INFO_LVL_2, MCA_BASE_VAR_SCOPE_ALL_EQ, &storage);
     if (index < 0) {
         return NULL;
     }
@@ -91,9 +90,9 @@ static bool forbid(const char **reason, const char *setting, const char *value)
 
 bool mca_hook_ha_choice_allows(const char **reason)
 {
-    const char *tls = getenv("UCX_TLS");
-    char *pml = framework_choice("pml");
-    bool allowed = true;
+    const char *tls     = getenv("UCX_TLS");
+    char       *pml     = framework_choice("pml");
+    bool        allowed = true;
 
     if (pml && !list_allows(pml, "ucx")) {
         allowed = forbid(reason, "pml", pml);
@@ -108,19 +107,18 @@ bool mca_hook_ha_choice_allows(const char **reason)
 static bool is_enabled_by_name(void)
 {
     mca_base_var_source_t source = MCA_BASE_VAR_SOURCE_DEFAULT;
-    int index = mca_base_var_find("ompi", "hook", "ha", "enable");
+    int                   index  = mca_base_var_find("ompi", "hook", "ha", "enable");
 
     return mca_hook_ha_params.enable && index >= 0 &&
-           mca_base_var_get_value(index, NULL, &source, NULL) == OPAL_SUCCESS &&
-           source != MCA_BASE_VAR_SOURCE_DEFAULT;
+           mca_base_var_get_value(index, NULL, &source, NULL) == OPAL_SUCCESS && source != MCA_BASE_VAR_SOURCE_DEFAULT;
 }
 
 bool mca_hook_ha_choice_is_explicit(void)
 {
     const char *tls = getenv("UCX_TLS");
 
-    return (tls && tls[0] != '^' && list_has(tls, TRANSPORT)) ||
-           mca_hook_ha_params.library[0] != '\0' || is_enabled_by_name();
+    return (tls && tls[0] != '^' && list_has(tls, TRANSPORT)) || mca_hook_ha_params.library[0] != '\0' ||
+           is_enabled_by_name();
 }
 
 static void default_set(const char *name, const char *value)
@@ -135,7 +133,7 @@ static void default_set(const char *name, const char *value)
 static void framework_default_set(const char *framework, const char *value)
 {
     char *choice = framework_choice(framework);
-    char name[64];
+    char  name[64];
 
     (void)snprintf(name, sizeof(name), "OMPI_MCA_%s", framework);
     if (choice) {
@@ -150,8 +148,8 @@ static void framework_default_set(const char *framework, const char *value)
 static void common_ucx_default_set(const char *name, const char *value)
 {
     static const char *const prefixes[] = {"OMPI_MCA_pml_ucx_", "OMPI_MCA_osc_ucx_"};
-    char variable[64];
-    size_t i;
+    char                     variable[64];
+    size_t                   i;
 
     for (i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
         (void)snprintf(variable, sizeof(variable), "%s%s", prefixes[i], name);
@@ -178,7 +176,6 @@ void mca_hook_ha_choice_apply_defaults(void)
 
     /* pml/ucx accepts itself only over transports and devices it knows. Keep its
      * own list, so that UCX's InfiniBand transports count as before. */
-    common_ucx_default_set("tls", "rc_verbs,ud_verbs,rc_mlx5,dc_mlx5,ud_mlx5,cuda_ipc,rocm_ipc,"
-                                  TRANSPORT);
+    common_ucx_default_set("tls", "rc_verbs,ud_verbs,rc_mlx5,dc_mlx5,ud_mlx5,cuda_ipc,rocm_ipc," TRANSPORT);
     common_ucx_default_set("devices", "any");
 }

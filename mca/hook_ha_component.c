@@ -37,39 +37,38 @@ static void hook_ha_init_bottom(int argc, char **argv, int requested, int *provi
 static void hook_ha_finalize_top(void);
 
 ompi_hook_base_component_t mca_hook_ha_component = {
-    .hookm_version = {
-        OMPI_HOOK_BASE_VERSION_1_0_0,
-        .mca_component_name = "ha",
-        MCA_BASE_MAKE_VERSION(component, OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION,
-                              OMPI_RELEASE_VERSION),
-        .mca_open_component = hook_ha_open,
-        .mca_close_component = hook_ha_close,
-        .mca_register_component_params = hook_ha_register,
-    },
-    .hookm_data = {.param_field = MCA_BASE_METADATA_PARAM_CHECKPOINT},
-    .hookm_mpi_init_bottom = hook_ha_init_bottom,
+    .hookm_version =
+        {
+            OMPI_HOOK_BASE_VERSION_1_0_0,
+            .mca_component_name = "ha",
+            MCA_BASE_MAKE_VERSION(component, OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION),
+            .mca_open_component            = hook_ha_open,
+            .mca_close_component           = hook_ha_close,
+            .mca_register_component_params = hook_ha_register,
+        },
+    .hookm_data             = {.param_field = MCA_BASE_METADATA_PARAM_CHECKPOINT},
+    .hookm_mpi_init_bottom  = hook_ha_init_bottom,
     .hookm_mpi_finalize_top = hook_ha_finalize_top,
 };
 #ifdef MCA_BASE_COMPONENT_INIT /* Open MPI 6 looks the component up through this */
 MCA_BASE_COMPONENT_INIT(ompi, hook, ha)
 #endif
 
-static void param_register(const char *name, const char *help, mca_base_var_type_t type,
-                           mca_base_var_info_lvl_t level, void *storage)
+static void param_register(const char *name, const char *help, mca_base_var_type_t type, mca_base_var_info_lvl_t level,
+                           void *storage)
 {
-    (void)mca_base_component_var_register(&mca_hook_ha_component.hookm_version, name, help, type,
-                                          NULL, 0, 0, level, MCA_BASE_VAR_SCOPE_READONLY,
-                                          storage);
+    (void)mca_base_component_var_register(&mca_hook_ha_component.hookm_version, name, help, type, NULL, 0, 0, level,
+                                          MCA_BASE_VAR_SCOPE_READONLY, storage);
 }
 
 static int hook_ha_register(void)
 {
     struct mca_hook_ha_params *p = &mca_hook_ha_params;
 
-    param_register("enable", "Load the UCX transport ha_rc and make it the default",
-                   MCA_BASE_VAR_TYPE_BOOL, OPAL_INFO_LVL_2, &p->enable);
-    param_register("tls", "UCX_TLS for jobs that do not set it themselves",
-                   MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_3, &p->tls);
+    param_register("enable", "Load the UCX transport ha_rc and make it the default", MCA_BASE_VAR_TYPE_BOOL,
+                   OPAL_INFO_LVL_2, &p->enable);
+    param_register("tls", "UCX_TLS for jobs that do not set it themselves", MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_3,
+                   &p->tls);
     param_register("library",
                    "libuct_ha to load, a path or a name for the dynamic loader; empty: the "
                    "installed one",
@@ -88,7 +87,7 @@ static int hook_ha_register(void)
 static bool is_first_of_host(void)
 {
     static const char *const variables[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"};
-    size_t i;
+    size_t                   i;
 
     for (i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
         const char *rank = getenv(variables[i]);
@@ -109,10 +108,10 @@ static int unmet_level(bool is_asked_for)
 /* Success whatever happens: without us the job runs as it would have run. */
 static int hook_ha_open(void)
 {
-    const struct mca_hook_ha_params *p = &mca_hook_ha_params;
-    const char *reason = NULL;
-    bool is_asked_for = mca_hook_ha_choice_is_explicit();
-    bool is_told;
+    const struct mca_hook_ha_params *p            = &mca_hook_ha_params;
+    const char                      *reason       = NULL;
+    bool                             is_asked_for = mca_hook_ha_choice_is_explicit();
+    bool                             is_told;
 
     mca_hook_ha_output = opal_output_open(NULL);
     opal_output_set_verbosity(mca_hook_ha_output, p->verbose);
@@ -125,19 +124,18 @@ static int hook_ha_open(void)
                             is_asked_for ? "hook/ha: ha_rc was asked for, but %s: the job goes on "
                                            "without it; drop one of the two settings, or say "
                                            "--mca hook_ha_enable 0"
-                                         : "hook/ha: nothing to do: %s", reason);
+                                         : "hook/ha: nothing to do: %s",
+                            reason);
         return OMPI_SUCCESS;
     }
     if (!mca_hook_ha_library_load(&reason, &is_told)) {
         opal_output_verbose(unmet_level(is_asked_for && !is_told), mca_hook_ha_output,
-                            "hook/ha: ha_rc is not available, the job goes on without it: %s",
-                            reason);
+                            "hook/ha: ha_rc is not available, the job goes on without it: %s", reason);
         return OMPI_SUCCESS;
     }
     is_active = true;
     mca_hook_ha_choice_apply_defaults();
-    opal_output_verbose(1, mca_hook_ha_output, "hook/ha: loaded %s",
-                        mca_hook_ha_library_path());
+    opal_output_verbose(1, mca_hook_ha_output, "hook/ha: loaded %s", mca_hook_ha_library_path());
     return OMPI_SUCCESS;
 }
 
@@ -161,7 +159,7 @@ static const char *env_or_default(const char *name)
  * nobody should believe that the job is protected. */
 static void hook_ha_init_bottom(int argc, char **argv, int requested, int *provided)
 {
-    const char *pml = mca_pml_base_selected_component.pmlm_version.mca_component_name;
+    const char         *pml = mca_pml_base_selected_component.pmlm_version.mca_component_name;
     struct uct_ha_stats s;
 
     (void)argc, (void)argv, (void)requested, (void)provided;
@@ -192,8 +190,7 @@ static void hook_ha_finalize_top(void)
     }
     opal_output_verbose(1, mca_hook_ha_output,
                         "hook/ha: failovers %" PRIu64 ", replayed %" PRIu64 ", retired %" PRIu64
-                        ", false alarms %" PRIu64 ", endpoint errors %" PRIu64
-                        ", time in failover %.3f ms",
+                        ", false alarms %" PRIu64 ", endpoint errors %" PRIu64 ", time in failover %.3f ms",
                         s.failovers, s.replayed, s.retired, s.false_alarms, s.ep_errors,
                         (double)s.outage_ns_total / 1e6);
 }

@@ -87,35 +87,30 @@ static bool symbol_find(const char *name, void *function, size_t size)
 
 static bool uct_api_find(struct uct_api *api)
 {
-    return symbol_find("uct_query_components", &api->query_components,
-                       sizeof(api->query_components)) &&
+    return symbol_find("uct_query_components", &api->query_components, sizeof(api->query_components)) &&
            symbol_find("uct_release_component_list", &api->release_component_list,
                        sizeof(api->release_component_list)) &&
-           symbol_find("uct_component_query", &api->component_query,
-                       sizeof(api->component_query));
+           symbol_find("uct_component_query", &api->component_query, sizeof(api->component_query));
 }
 
 /* Number of devices of the component "ha"; -1 when UCX has no such component. */
 static int device_count(const struct uct_api *api)
 {
     uct_component_attr_t attr;
-    uct_component_h *components;
-    unsigned i, count;
-    int devices = -1;
+    uct_component_h     *components;
+    unsigned             i, count;
+    int                  devices = -1;
 
     if (api->query_components(&components, &count) != UCS_OK) {
         return -1;
     }
     for (i = 0; i < count && devices < 0; i++) {
         attr.field_mask = UCT_COMPONENT_ATTR_FIELD_NAME;
-        if (api->component_query(components[i], &attr) != UCS_OK ||
-            strcmp(attr.name, COMPONENT) != 0) {
+        if (api->component_query(components[i], &attr) != UCS_OK || strcmp(attr.name, COMPONENT) != 0) {
             continue;
         }
         attr.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT;
-        devices = api->component_query(components[i], &attr) == UCS_OK
-                      ? (int)attr.md_resource_count
-                      : 0;
+        devices         = api->component_query(components[i], &attr) == UCS_OK ? (int)attr.md_resource_count : 0;
     }
     api->release_component_list(components);
     return devices;
@@ -161,7 +156,7 @@ bool mca_hook_ha_library_load(const char **reason, bool *is_told)
 {
     const char *(*refusal)(void);
     struct uct_api api;
-    int devices;
+    int            devices;
 
     *is_told = false;
     if (!library_open(reason)) {
@@ -175,15 +170,13 @@ bool mca_hook_ha_library_load(const char **reason, bool *is_told)
         return true;
     }
     if (devices == 0) {
-        return fail(reason, library_path,
-                    "no usable RDMA device on this host: look at ibv_devices, ha_info --check");
+        return fail(reason, library_path, "no usable RDMA device on this host: look at ibv_devices, ha_info --check");
     }
     if (symbol_find("uct_ha_refusal", &refusal, sizeof(refusal)) && refusal()) {
         *is_told = true;
         return fail(reason, library_path, refusal());
     }
-    return fail(reason, library_path,
-                "did not register with UCX; install the same version of all of ucx-ha");
+    return fail(reason, library_path, "did not register with UCX; install the same version of all of ucx-ha");
 }
 
 bool mca_hook_ha_library_stats(struct uct_ha_stats *stats)

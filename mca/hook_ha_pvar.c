@@ -22,8 +22,10 @@ struct total {
     size_t      offset;
 };
 
-#define TOTAL(_field, _class, _help)                                                               \
-    {#_field, _help, MCA_BASE_PVAR_CLASS_##_class, offsetof(struct uct_ha_stats, _field)}
+#define TOTAL(_field, _class, _help)                                                        \
+    {                                                                                       \
+#_field, _help, MCA_BASE_PVAR_CLASS_##_class, offsetof(struct uct_ha_stats, _field) \
+    }
 
 static const struct total totals[] = {
     TOTAL(failovers, SIZE, "Endpoint pairs moved to another rail"),
@@ -70,10 +72,10 @@ void mca_hook_ha_pvar_register(const mca_base_component_t *component)
     size_t i;
 
     for (i = 0; i < sizeof(totals) / sizeof(totals[0]); i++) {
-        (void)mca_base_component_pvar_register(
-            component, totals[i].name, totals[i].help, OPAL_INFO_LVL_4, totals[i].var_class,
-            MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, NULL, MPI_T_BIND_NO_OBJECT,
-            MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS, total_read, NULL, NULL,
-            (void *)(uintptr_t)&totals[i]);
+        (void)mca_base_component_pvar_register(component, totals[i].name, totals[i].help, OPAL_INFO_LVL_4,
+                                               totals[i].var_class, MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, NULL,
+                                               MPI_T_BIND_NO_OBJECT,
+                                               MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS, total_read,
+                                               NULL, NULL, (void *)(uintptr_t)&totals[i]);
     }
 }

@@ -166,6 +166,7 @@ test_glue_test_glue_SOURCES = $(libuct_ha_1_13_la_SOURCES) \
 	%D%/glue/fake_net.c \
 	%D%/glue/fake_path.c \
 	%D%/glue/fake_priv.h \
+	%D%/glue/fake_fault.c \
 	%D%/glue/fake_rail.c \
 	%D%/glue/fake_rc.c \
 	%D%/glue/fake_responder.c \
@@ -341,6 +342,7 @@ test_fuzz_fuzz_glue_SOURCES = $(fuzz_driver) $(libuct_ha_1_13_la_SOURCES) \
 	%D%/glue/fake_net.c \
 	%D%/glue/fake_path.c \
 	%D%/glue/fake_priv.h \
+	%D%/glue/fake_fault.c \
 	%D%/glue/fake_rail.c \
 	%D%/glue/fake_rc.c \
 	%D%/glue/fake_responder.c \

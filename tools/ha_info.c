@@ -16,9 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEALTHY 0
+#define HEALTHY  0
 #define FINDINGS 1
-#define FAILED 2
+#define FAILED   2
 
 static void usage(FILE *out)
 {
@@ -35,7 +35,8 @@ static void usage(FILE *out)
           "  --hwloc FILE  the pairs of another machine, from `lstopo --of xml FILE` there\n"
           "  --help        this text\n"
           "\n"
-          "Exit status: 0 = healthy, 1 = something was found (notes do not count), 2 = error.\n", out);
+          "Exit status: 0 = healthy, 1 = something was found (notes do not count), 2 = error.\n",
+          out);
 }
 
 /* Nothing on stdout would not tell a host without rails from one that was not looked at. */
@@ -56,8 +57,9 @@ static int pairs_of_file(const char *path)
 
     if (num < 0) {
         fprintf(stderr, "ha_info: %s: %s\n", path,
-                num == -ENOSYS ? "built without hwloc" :
-                num == -EINVAL ? "not what `lstopo --of xml` writes" : strerror(-num));
+                num == -ENOSYS   ? "built without hwloc"
+                : num == -EINVAL ? "not what `lstopo --of xml` writes"
+                                 : strerror(-num));
         return FAILED;
     }
     ha_topo_pair(rails, num, choices);
@@ -114,12 +116,10 @@ static int show(enum what what)
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
-        { "check", no_argument, NULL, WHAT_CHECK }, { "pairs", no_argument, NULL, WHAT_PAIRS },
-        { "json", no_argument, NULL, WHAT_JSON },   { "matrix", no_argument, NULL, WHAT_MATRIX },
-        { "hwloc", required_argument, NULL, 'x' },  { "import", required_argument, NULL, 'i' },
-        { "help", no_argument, NULL, 'h' },
-        { NULL, 0, NULL, 0 }
-    };
+        {"check", no_argument, NULL, WHAT_CHECK}, {"pairs", no_argument, NULL, WHAT_PAIRS},
+        {"json", no_argument, NULL, WHAT_JSON},   {"matrix", no_argument, NULL, WHAT_MATRIX},
+        {"hwloc", required_argument, NULL, 'x'},  {"import", required_argument, NULL, 'i'},
+        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
     const char *file = NULL, *matrix = NULL;
     enum what   what = WHAT_ALL;
     int         option, status;

@@ -20,8 +20,7 @@ struct list {
     int                  num, max;
 };
 
-static struct info_finding *add(struct list *list, enum info_level level, const char *id,
-                                const char *subject)
+static struct info_finding *add(struct list *list, enum info_level level, const char *id, const char *subject)
 {
     static struct info_finding dropped;
     struct info_finding       *finding = list->num < list->max ? &list->finding[list->num++] : &dropped;
@@ -32,8 +31,7 @@ static struct info_finding *add(struct list *list, enum info_level level, const 
     return finding;
 }
 
-__attribute__((format(printf, 2, 3)))
-static void say(struct info_finding *finding, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void say(struct info_finding *finding, const char *format, ...)
 {
     va_list args;
 
@@ -42,8 +40,7 @@ static void say(struct info_finding *finding, const char *format, ...)
     va_end(args);
 }
 
-__attribute__((format(printf, 2, 3)))
-static void advise(struct info_finding *finding, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void advise(struct info_finding *finding, const char *format, ...)
 {
     va_list args;
 
@@ -78,7 +75,8 @@ static void check_rails(const struct info *info, struct list *list)
     } else if (num_used(info) == 1) {
         finding = add(list, INFO_PROBLEM, "single-rail", "host");
         say(finding, "only one rail: there is nowhere to go when it fails");
-        advise(finding, "bring up a second port, best of another card; or name it in UCX_HA_RC_RAILS if it is left out");
+        advise(finding,
+               "bring up a second port, best of another card; or name it in UCX_HA_RC_RAILS if it is left out");
     }
     if (!info->config.backup) {
         finding = add(list, INFO_PROBLEM, "backup-off", "host");
@@ -98,9 +96,10 @@ static void check_open(const struct info *info, int i, struct list *list)
         return;
     }
     say(finding, "cannot be opened: %s", strerror(error));
-    advise(finding, "%s", info->config.gid_index >= 0 ?
-           "set UCX_HA_RC_GID_INDEX=-1, or to an index that every rail has (ibv_devinfo -v)" :
-           "look at dmesg and at the rights of /dev/infiniband/uverbs*");
+    advise(finding, "%s",
+           info->config.gid_index >= 0
+               ? "set UCX_HA_RC_GID_INDEX=-1, or to an index that every rail has (ibv_devinfo -v)"
+               : "look at dmesg and at the rights of /dev/infiniband/uverbs*");
 }
 
 static void check_rail(const struct info *info, int i, struct list *list)
@@ -118,7 +117,9 @@ static void check_rail(const struct info *info, int i, struct list *list)
         say(finding, "the port is %s, not ACTIVE", rail->facts.state);
         advise(finding, "check the cable%s%s%s; or leave the rail out with UCX_HA_RC_RAILS",
                rail->addr.link_layer == HA_LINK_IB ? " and the subnet manager (ibstat)" : " and: ip link set ",
-               rail->addr.link_layer == HA_LINK_IB ? "" : rail->netdev[0] != '\0' ? rail->netdev : "NETDEV",
+               rail->addr.link_layer == HA_LINK_IB ? ""
+               : rail->netdev[0] != '\0'           ? rail->netdev
+                                                   : "NETDEV",
                rail->addr.link_layer == HA_LINK_IB ? "" : " up");
     } else if (rail->facts.gid_index < 0 && rail->addr.link_layer != HA_LINK_IB) {
         finding = add(list, INFO_PROBLEM, "no-gid", name);
@@ -147,8 +148,7 @@ static void check_pair(const struct info *info, int i, struct list *list)
 
     if (choice->standby == HA_TOPO_NONE && info->rail[i].error == 0 && num_used(info) > 1) {
         finding = add(list, INFO_PROBLEM, "no-standby", name);
-        say(finding, "no rail backs it: %s",
-            ha_topo_reason(info->topo, info->choice, i, reason, sizeof(reason)));
+        say(finding, "no rail backs it: %s", ha_topo_reason(info->topo, info->choice, i, reason, sizeof(reason)));
         advise(finding, "add a rail of the same link layer, or put it into a group of UCX_HA_RC_RAILS");
     }
     if (choice->standby < 0) {
@@ -167,14 +167,14 @@ static void check_pair(const struct info *info, int i, struct list *list)
     }
     if (a->facts.gid_kind != b->facts.gid_kind && a->facts.gid_index >= 0 && b->facts.gid_index >= 0) {
         finding = add(list, INFO_WARNING, "gid-type", name);
-        say(finding, "its GID is %s, that of its standby %s is %s", ha_gid_kind_name(a->facts.gid_kind),
-            standby, ha_gid_kind_name(b->facts.gid_kind));
+        say(finding, "its GID is %s, that of its standby %s is %s", ha_gid_kind_name(a->facts.gid_kind), standby,
+            ha_gid_kind_name(b->facts.gid_kind));
         advise(finding, "give both net devices addresses of one kind, best IPv4");
     }
     if (a->addr.mtu != b->addr.mtu) {
         finding = add(list, INFO_WARNING, "mtu", name);
-        say(finding, "its MTU is %u, that of its standby %s is %u: throughput changes with a failover",
-            a->addr.mtu, standby, b->addr.mtu);
+        say(finding, "its MTU is %u, that of its standby %s is %u: throughput changes with a failover", a->addr.mtu,
+            standby, b->addr.mtu);
         advise(finding, "set the MTU of both net devices and their switch ports alike (4200 or more for 4096)");
     }
 }
@@ -188,15 +188,14 @@ static void check_subnets(const struct info *info, int i, struct list *list)
 
     for (int j = i + 1; j < info->num; j++) {
         b = &info->rail[j].addr;
-        if (info->rail[i].error != 0 || info->rail[j].error != 0 || a->prefix_len == 0 ||
-            !ha_same_network(a, b)) {
+        if (info->rail[i].error != 0 || info->rail[j].error != 0 || a->prefix_len == 0 || !ha_same_network(a, b)) {
             continue;
         }
         finding = add(list, INFO_WARNING, "same-subnet", info->topo[i].name);
         say(finding, "is in the same IP subnet as %s: packets may leave and answers come by the wrong one",
             info->topo[j].name);
         advise(finding, "use one subnet per rail; or set net.ipv4.conf.all.arp_ignore=1, arp_announce=2 and a "
-               "routing table per device");
+                        "routing table per device");
     }
 }
 
@@ -229,7 +228,7 @@ static void check_partition(const struct info *info, int i, struct list *list)
         finding = add(list, INFO_NOTE, "limited-member", info->topo[i].name);
         say(finding, "partition key 0x%04x is that of a limited member: it reaches full members only", pkey);
         advise(finding, "for jobs among such hosts make them full members in the subnet manager, or choose another "
-               "entry by UCX_HA_RC_PKEY_INDEX");
+                        "entry by UCX_HA_RC_PKEY_INDEX");
     }
 }
 
@@ -241,8 +240,7 @@ static void check_proof(const struct info *info, int i, struct list *list)
     int                     tried = rail->selftest.verdict == UCT_HA_SELFTEST_FAILED;
     struct info_finding    *finding;
 
-    if (rail->error != 0 || !info->topo[i].active ||
-        rail->selftest.verdict == UCT_HA_SELFTEST_PASSED) {
+    if (rail->error != 0 || !info->topo[i].active || rail->selftest.verdict == UCT_HA_SELFTEST_PASSED) {
         return;
     }
     if (psn && tried) {
@@ -252,8 +250,9 @@ static void check_proof(const struct info *info, int i, struct list *list)
     } else if (psn || strcmp(info->config.proof, "auto") == 0) {
         finding = add(list, INFO_NOTE, "proof-count", info->topo[i].name);
         say(finding, "%s; failovers %s", rail->selftest.why,
-            psn ? "trust it as UCX_HA_RC_PROOF=psn says" : "count: each PUT takes a receive, and "
-            "the receiver has to make progress");
+            psn ? "trust it as UCX_HA_RC_PROOF=psn says"
+                : "count: each PUT takes a receive, and "
+                  "the receiver has to make progress");
         advise(finding, "nothing, if that is all right; see docs/tuning.md, proof");
     }
 }
@@ -276,9 +275,10 @@ static void check_timers(const struct info *info, int i, struct list *list)
     if (rail->window_ns == HA_WINDOW_FOREVER ||
         (config->rto < 2 * window && config->rto != UCT_HA_RTO_DEFAULT)) { /* the default is fitted */
         finding = add(list, INFO_WARNING, "rto-rule", info->topo[i].name);
-        say(finding, "UCX_HA_RC_RTO=%gs is less than twice the %.2f s that the card itself retries (TIMEOUT=%u, "
-            "RETRY_COUNT=%u%s)", config->rto, window, config->timeout, config->retry_count,
-            rail->facts.mlx5 ? ", mlx5's rule" : "");
+        say(finding,
+            "UCX_HA_RC_RTO=%gs is less than twice the %.2f s that the card itself retries (TIMEOUT=%u, "
+            "RETRY_COUNT=%u%s)",
+            config->rto, window, config->timeout, config->retry_count, rail->facts.mlx5 ? ", mlx5's rule" : "");
         advise(finding, "set UCX_HA_RC_RTO=%.1fs and RTO_MAX no lower, or lower RETRY_COUNT%s", 2 * window + 0.05,
                rail->facts.mlx5 ? "; a TIMEOUT below 16 changes nothing on mlx5" : " or TIMEOUT");
     }
@@ -292,7 +292,8 @@ static void check_host(const struct info *info, struct list *list)
 
     if (info->config.rnr_retry_count == 7) {
         finding = add(list, INFO_WARNING, "rnr-retry-forever", "host");
-        say(finding, "UCX_HA_RC_RNR_RETRY_COUNT=7 means for ever: a receiver that stands still is seen only by the RTO");
+        say(finding,
+            "UCX_HA_RC_RNR_RETRY_COUNT=7 means for ever: a receiver that stands still is seen only by the RTO");
         advise(finding, "set it to 6 or less");
     }
     if (info->config.heartbeat == 0) {
@@ -300,21 +301,22 @@ static void check_host(const struct info *info, struct list *list)
         say(finding, "UCX_HA_RC_HEARTBEAT=0: a silent rail is found late, and a dead standby not at all");
         advise(finding, "unset it");
     }
-    need   = ha_budget_need(info->config.tx_queue_len, info->config.rx_queue_len,
-                            info->config.rx_queue_init, info->config.seg_size, num_used(info) > 1 ? 2 : 1);
+    need   = ha_budget_need(info->config.tx_queue_len, info->config.rx_queue_len, info->config.rx_queue_init,
+                            info->config.seg_size, num_used(info) > 1 ? 2 : 1);
     wanted = MEMLOCK_CONNECTIONS * need.bytes * need.rails;
     if (info->memlock < wanted) {
         finding = add(list, INFO_PROBLEM, "memlock", "host");
-        say(finding, "the locked-memory limit of %llu KiB holds the receive buffers of %llu connections, and the "
-            "program's memory is to be locked on each rail, too", (unsigned long long)(info->memlock >> 10),
-            (unsigned long long)(info->memlock / (need.bytes * need.rails)));
+        say(finding,
+            "the locked-memory limit of %llu KiB holds the receive buffers of %llu connections, and the "
+            "program's memory is to be locked on each rail, too",
+            (unsigned long long)(info->memlock >> 10), (unsigned long long)(info->memlock / (need.bytes * need.rails)));
         advise(finding, "ulimit -l unlimited: in /etc/security/limits.conf and in the service of the batch system");
     }
 }
 
 int info_check(const struct info *info, struct info_finding *findings, int max)
 {
-    struct list list = { .finding = findings, .max = max };
+    struct list list = {.finding = findings, .max = max};
 
     check_rails(info, &list);
     for (int i = 0; i < info->num; i++) {

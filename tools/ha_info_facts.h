@@ -13,18 +13,18 @@
 
 /* One rail. `error` != 0: it could not be opened, nothing below it is valid. */
 struct info_rail {
-    int                     error; /* negative errno value */
-    struct ha_rail_addr     addr;
-    struct ha_rail_limits   limits;
-    struct ha_rail_facts    facts;
-    char                    netdev[HA_NETDEV_MAX];
-    char                    zone[HA_ZONE_NAME_MAX]; /* "" = none */
-    struct ha_budget_device device;
-    struct ha_budget        budget;
-    uint64_t                seed_budget;
-    uint64_t                window_ns; /* the hardware retries so long, HA_WINDOW_FOREVER */
-    struct uct_ha_selftest_result selftest; /* of its packet numbers */
-    const char             *proof;     /* kind that an interface on it would give now */
+    int                           error; /* negative errno value */
+    struct ha_rail_addr           addr;
+    struct ha_rail_limits         limits;
+    struct ha_rail_facts          facts;
+    char                          netdev[HA_NETDEV_MAX];
+    char                          zone[HA_ZONE_NAME_MAX]; /* "" = none */
+    struct ha_budget_device       device;
+    struct ha_budget              budget;
+    uint64_t                      seed_budget;
+    uint64_t                      window_ns; /* the hardware retries so long, HA_WINDOW_FOREVER */
+    struct uct_ha_selftest_result selftest;  /* of its packet numbers */
+    const char                   *proof;     /* kind that an interface on it would give now */
 };
 
 /* The knobs that are judged, as the transport would see them. */

@@ -19,8 +19,8 @@
 static void take_config(struct info_config *to, const struct uct_ha_md_config *md,
                         const struct uct_ha_iface_config *iface)
 {
-    static const char *const proofs[]   = { "auto", "psn", "count", "ledger" };
-    static const char *const controls[] = { "auto", "ud", "tcp" };
+    static const char *const proofs[]   = {"auto", "psn", "count", "ledger"};
+    static const char *const controls[] = {"auto", "ud", "tcp"};
 
     to->backup             = md->enable_backup;
     to->gid_index          = md->gid_index;
@@ -44,26 +44,25 @@ static void take_config(struct info_config *to, const struct uct_ha_md_config *m
 
 void info_derive(struct info *info, int i)
 {
-    struct info_rail        *rail   = &info->rail[i];
-    const struct info_config *config = &info->config;
-    unsigned                 retries = config->retry_count;
-    struct ha_budget_need    need;
+    struct info_rail         *rail    = &info->rail[i];
+    const struct info_config *config  = &info->config;
+    unsigned                  retries = config->retry_count;
+    struct ha_budget_need     need;
 
     if (retries == 7 && rail->limits.retry7_forever) {
         retries = 6; /* as the transport does */
     }
-    need = ha_budget_need(config->tx_queue_len, config->rx_queue_len, config->rx_queue_init,
-                          config->seg_size, info->choice[i].standby >= 0 ? 2 : 1);
-    rail->device = (struct ha_budget_device){
-        .max_qp = rail->limits.max_qp, .max_qp_wr = rail->limits.max_qp_wr,
-        .max_cqe = rail->limits.max_cqe, .max_mr = (uint64_t)rail->facts.max_mr,
-        .memlock = info->memlock
-    };
-    rail->budget      = ha_budget(&rail->device, &need);
-    rail->seed_budget = ha_budget_seed(rail->limits.max_qp, rail->limits.max_cqe, SEED_WR,
-                                       SEED_CHANNELS, SEED_RECVS);
-    rail->window_ns   = rail->facts.mlx5 ? ha_window_mlx5(config->timeout, retries) :
-                                           ha_window_nominal(config->timeout, retries);
+    need         = ha_budget_need(config->tx_queue_len, config->rx_queue_len, config->rx_queue_init, config->seg_size,
+                          info->choice[i].standby >= 0 ? 2 : 1);
+    rail->device = (struct ha_budget_device){.max_qp    = rail->limits.max_qp,
+                                             .max_qp_wr = rail->limits.max_qp_wr,
+                                             .max_cqe   = rail->limits.max_cqe,
+                                             .max_mr    = (uint64_t)rail->facts.max_mr,
+                                             .memlock   = info->memlock};
+    rail->budget = ha_budget(&rail->device, &need);
+    rail->seed_budget = ha_budget_seed(rail->limits.max_qp, rail->limits.max_cqe, SEED_WR, SEED_CHANNELS, SEED_RECVS);
+    rail->window_ns   = rail->facts.mlx5 ? ha_window_mlx5(config->timeout, retries)
+                                         : ha_window_nominal(config->timeout, retries);
 }
 
 /* As the transport chooses. */
@@ -112,8 +111,9 @@ static int ask_host(struct info *info, const struct uct_ha_md_config *md)
     info->num = rails.num;
     memcpy(info->topo, rails.rail, sizeof(info->topo));
     memcpy(info->choice, rails.choice, sizeof(info->choice));
-    info->memlock = getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ?
-                    HA_BUDGET_UNLIMITED : (uint64_t)limit.rlim_cur;
+    info->memlock = getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY
+                        ? HA_BUDGET_UNLIMITED
+                        : (uint64_t)limit.rlim_cur;
     for (int i = 0; i < info->num; i++) {
         ask_rail(info, i, &opts);
         info_derive(info, i);
@@ -128,8 +128,8 @@ static int with_iface_config(struct info *info, const struct uct_ha_md_config *m
     char                       error[160];
     int                        ret = -EINVAL;
 
-    if (ucs_config_parser_fill_opts(&iface, uct_ha_iface_config_table, UCS_DEFAULT_ENV_PREFIX,
-                                    UCT_HA_CONFIG_PREFIX, 0) != UCS_OK) {
+    if (ucs_config_parser_fill_opts(&iface, uct_ha_iface_config_table, UCS_DEFAULT_ENV_PREFIX, UCT_HA_CONFIG_PREFIX,
+                                    0) != UCS_OK) {
         return -EINVAL;
     }
     if (uct_ha_md_config_check(md) == UCS_OK && uct_ha_iface_config_check(&iface) == UCS_OK &&
@@ -147,8 +147,8 @@ int info_gather(struct info *info)
     int                     ret;
 
     memset(info, 0, sizeof(*info));
-    if (ucs_config_parser_fill_opts(&md, uct_ha_md_config_table, UCS_DEFAULT_ENV_PREFIX,
-                                    UCT_HA_CONFIG_PREFIX, 0) != UCS_OK) {
+    if (ucs_config_parser_fill_opts(&md, uct_ha_md_config_table, UCS_DEFAULT_ENV_PREFIX, UCT_HA_CONFIG_PREFIX, 0) !=
+        UCS_OK) {
         return -EINVAL;
     }
     ret = with_iface_config(info, &md);

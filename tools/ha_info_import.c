@@ -47,12 +47,14 @@ static int take_list(struct import *import, const char *location, const char *ti
         return 0;
     }
     fprintf(import->out, "%-7s %-9s", location, title);
-    json_array_foreach(list, i, item) {
+    json_array_foreach(list, i, item)
+    {
         name = json_string_value(item);
         fprintf(import->out, " %s", name == NULL ? "?" : name);
     }
     fputc('\n', import->out);
-    json_array_foreach(list, i, item) {
+    json_array_foreach(list, i, item)
+    {
         name = json_string_value(item);
         rail = name == NULL ? -1 : find_rail(import->info, name);
         if (name == NULL) {
@@ -78,7 +80,7 @@ static void take_location(struct import *import, const char *location, json_t *v
         complain(import, location, "is not [[preferred...],[available...]]", "");
         return;
     }
-    count  = take_list(import, location, "preferred", json_array_get(value, 0));
+    count = take_list(import, location, "preferred", json_array_get(value, 0));
     count += take_list(import, location, "available", json_array_get(value, 1));
     if (count == 0) {
         complain(import, location, "has no rail of this host at all", "");
@@ -108,14 +110,15 @@ static json_t *load(const char *path)
 
 int info_import_matrix(const struct info *info, const char *path, FILE *out)
 {
-    struct import import = { .info = info, .out = out };
-    json_t       *root = load(path), *value;
+    struct import import = {.info = info, .out = out};
+    json_t       *root   = load(path), *value;
     const char   *location;
 
     if (root == NULL) {
         return -1;
     }
-    json_object_foreach(root, location, value) {
+    json_object_foreach(root, location, value)
+    {
         take_location(&import, location, value);
     }
     json_decref(root);

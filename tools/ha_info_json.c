@@ -42,8 +42,8 @@ static void count_field(FILE *out, const char *name, uint64_t count)
 
 static void pci_text(uint64_t address, char *buf, size_t size)
 {
-    snprintf(buf, size, "%04llx:%02x:%02x.%x", (unsigned long long)(address >> 16),
-             (unsigned)(address >> 8 & 0xff), (unsigned)(address >> 3 & 0x1f), (unsigned)(address & 7));
+    snprintf(buf, size, "%04llx:%02x:%02x.%x", (unsigned long long)(address >> 16), (unsigned)(address >> 8 & 0xff),
+             (unsigned)(address >> 3 & 0x1f), (unsigned)(address & 7));
 }
 
 static void print_topology(const struct ha_topo_rail *topo, FILE *out)
@@ -62,17 +62,17 @@ static void print_topology(const struct ha_topo_rail *topo, FILE *out)
         fprintf(out, "],");
     }
     fprintf(out, "\"numa_node\":%d,\"socket\":%d,\"node_guid\":\"%016llx\",\"image_guid\":\"%016llx\",",
-            topo->numa_node, topo->package, (unsigned long long)topo->node_guid,
-            (unsigned long long)topo->image_guid);
+            topo->numa_node, topo->package, (unsigned long long)topo->node_guid, (unsigned long long)topo->image_guid);
 }
 
 static void print_limits(const struct info_rail *rail, FILE *out)
 {
-    fprintf(out, "\"limits\":{\"max_qp\":%u,\"max_qp_wr\":%u,\"max_cqe\":%u,\"max_cq\":%d,\"max_mr\":%d,"
+    fprintf(out,
+            "\"limits\":{\"max_qp\":%u,\"max_qp_wr\":%u,\"max_cqe\":%u,\"max_cq\":%d,\"max_mr\":%d,"
             "\"max_srq\":%d,\"max_srq_wr\":%d,\"max_sge\":%u,\"max_rd_init\":%u,\"max_rd_resp\":%u},",
-            rail->limits.max_qp, rail->limits.max_qp_wr, rail->limits.max_cqe, rail->facts.max_cq,
-            rail->facts.max_mr, rail->facts.max_srq, rail->facts.max_srq_wr, rail->limits.max_sge,
-            rail->limits.max_rd_init, rail->limits.max_rd_resp);
+            rail->limits.max_qp, rail->limits.max_qp_wr, rail->limits.max_cqe, rail->facts.max_cq, rail->facts.max_mr,
+            rail->facts.max_srq, rail->facts.max_srq_wr, rail->limits.max_sge, rail->limits.max_rd_init,
+            rail->limits.max_rd_resp);
     fprintf(out, "\"budget\":{");
     count_field(out, "connections", rail->budget.connections);
     for (int i = 0; i < HA_BUDGET_LIMITS; i++) {
@@ -126,7 +126,7 @@ static void print_rail(const struct info *info, int i, FILE *out)
 
 static void print_findings(const struct info_finding *findings, int num, FILE *out)
 {
-    static const char *const levels[] = { "note", "warning", "problem" };
+    static const char *const levels[] = {"note", "warning", "problem"};
 
     for (int i = 0; i < num; i++) {
         fprintf(out, "%s{", i == 0 ? "" : ",");

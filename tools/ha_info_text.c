@@ -9,7 +9,7 @@
 
 const char *info_gid_text(const uint8_t gid[16], char *buf)
 {
-    static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 
     if (memcmp(gid, mapped, sizeof(mapped)) == 0) {
         inet_ntop(AF_INET, gid + 12, buf, INET6_ADDRSTRLEN);
@@ -33,8 +33,8 @@ static void print_place(const struct ha_topo_rail *topo, FILE *out)
         fprintf(out, "PCI unknown");
     } else {
         fprintf(out, "PCI %04llx:%02x:%02x.%x below %u bridge%s", (unsigned long long)(pci >> 16),
-                (unsigned)(pci >> 8 & 0xff), (unsigned)(pci >> 3 & 0x1f), (unsigned)(pci & 7),
-                topo->pci.num_bridges, topo->pci.num_bridges == 1 ? "" : "s");
+                (unsigned)(pci >> 8 & 0xff), (unsigned)(pci >> 3 & 0x1f), (unsigned)(pci & 7), topo->pci.num_bridges,
+                topo->pci.num_bridges == 1 ? "" : "s");
     }
     if (topo->numa_node >= 0) {
         fprintf(out, ", NUMA node %d", topo->numa_node);
@@ -82,8 +82,8 @@ static void print_rail(const struct info *info, int i, FILE *out)
         return;
     }
     fprintf(out, "  port       %s, %s, %.0f Gbit/s, MTU %u of %u%s%s\n", rail->facts.state,
-            link_name(rail->addr.link_layer), rail->limits.bandwidth * 8e-9, rail->addr.mtu,
-            rail->facts.max_mtu, rail->netdev[0] != '\0' ? ", net device " : "", rail->netdev);
+            link_name(rail->addr.link_layer), rail->limits.bandwidth * 8e-9, rail->addr.mtu, rail->facts.max_mtu,
+            rail->netdev[0] != '\0' ? ", net device " : "", rail->netdev);
     if (rail->facts.gid_index >= 0) {
         fprintf(out, "  address    %s, index %d, %s, prefix %u", info_gid_text(rail->addr.gid, gid),
                 rail->facts.gid_index, ha_gid_kind_name(rail->facts.gid_kind), rail->addr.prefix_len);
@@ -101,8 +101,10 @@ static void print_rail(const struct info *info, int i, FILE *out)
                 rail->facts.mlx5 ? " (mlx5's rule)" : " (nominal)");
     }
     fprintf(out, "  proof      %s; self-test: %s\n", rail->proof, rail->selftest.why);
-    fprintf(out, "  APM        %s\n", !rail->facts.apm_capable ? "not capable" :
-            rail->facts.apm_armed == 1 ? "ARMED" : "capable, not armed");
+    fprintf(out, "  APM        %s\n",
+            !rail->facts.apm_capable     ? "not capable"
+            : rail->facts.apm_armed == 1 ? "ARMED"
+                                         : "capable, not armed");
 }
 
 void info_print_rails(const struct info *info, FILE *out)
@@ -119,12 +121,11 @@ void info_print_rails(const struct info *info, FILE *out)
     } else {
         fprintf(out, "%llu KiB", (unsigned long long)(info->memlock >> 10));
     }
-    fprintf(out, ", proof %s, control by %s, RTO %gs, heartbeat %gs x %u\n", info->config.proof,
-            info->config.control, info->config.rto, info->config.heartbeat, info->config.heartbeat_misses);
+    fprintf(out, ", proof %s, control by %s, RTO %gs, heartbeat %gs x %u\n", info->config.proof, info->config.control,
+            info->config.rto, info->config.heartbeat, info->config.heartbeat_misses);
 }
 
-void info_print_pairs(const struct ha_topo_rail *rails, const struct ha_topo_choice *choices,
-                      int num, FILE *out)
+void info_print_pairs(const struct ha_topo_rail *rails, const struct ha_topo_choice *choices, int num, FILE *out)
 {
     char reason[256];
 
@@ -137,11 +138,11 @@ void info_print_pairs(const struct ha_topo_rail *rails, const struct ha_topo_cho
 
 void info_print_findings(const struct info_finding *findings, int num, FILE *out)
 {
-    static const char *const levels[] = { "note", "WARNING", "PROBLEM" };
+    static const char *const levels[] = {"note", "WARNING", "PROBLEM"};
 
     for (int i = 0; i < num; i++) {
-        fprintf(out, "%-7s %s: %s [%s]\n        %s\n", levels[findings[i].level], findings[i].subject,
-                findings[i].text, findings[i].id, findings[i].remedy);
+        fprintf(out, "%-7s %s: %s [%s]\n        %s\n", levels[findings[i].level], findings[i].subject, findings[i].text,
+                findings[i].id, findings[i].remedy);
     }
     if (!info_is_unhealthy(findings, num)) {
         fprintf(out, "healthy: nothing is wrong\n");

@@ -50,21 +50,21 @@ struct uct_ha_stats {
     uint64_t accept_ns_max;     /* the longest of them */
     uint64_t setup_hist[UCT_HA_STATS_SETUP_BINS]; /* connects and accepts by duration: [0] below 1 ms,
                                                      [i] from 2^(i-1) to below 2^i ms, the last one: or longer */
-    uint64_t failbacks;         /* of the failovers: back to the rail that UCX chose */
-    uint64_t late_mrs;          /* local memory registered on a rail because a failover led there */
-    uint64_t rx_bytes;          /* receive buffers of all lanes, now */
-    uint64_t bounced;           /* operations sent again from a copy: their memory is not registered there */
-    uint64_t proofs_psn;        /* own lanes proven to the peer by packet number */
-    uint64_t proofs_count;      /* ... by count of receives */
-    uint64_t proofs_ledger;     /* ... by ledger */
-    uint64_t in_doubt;          /* operations ended with an error: executed or not, or with what
-                                 * result, nobody can tell */
-    uint64_t paced;             /* times that a new lane had to wait its turn */
-    uint64_t ctl_malformed;     /* of ctl_dropped: too short or long, of another version, fields out of range */
-    uint64_t ctl_stray;         /* ... meant for, or sent by, an instance that is not known here */
-    uint64_t ctl_unfit;         /* ... records that contradict the pair: tag, generation, epoch */
-    uint64_t ctl_stale;         /* ... answers to an older question, records of pairs that are gone */
-    uint64_t proofs_none;       /* own lanes of which the device proved nothing: messages were counted, and no more */
+    uint64_t failbacks;                           /* of the failovers: back to the rail that UCX chose */
+    uint64_t late_mrs;                            /* local memory registered on a rail because a failover led there */
+    uint64_t rx_bytes;                            /* receive buffers of all lanes, now */
+    uint64_t bounced;       /* operations sent again from a copy: their memory is not registered there */
+    uint64_t proofs_psn;    /* own lanes proven to the peer by packet number */
+    uint64_t proofs_count;  /* ... by count of receives */
+    uint64_t proofs_ledger; /* ... by ledger */
+    uint64_t in_doubt;      /* operations ended with an error: executed or not, or with what
+                             * result, nobody can tell */
+    uint64_t paced;         /* times that a new lane had to wait its turn */
+    uint64_t ctl_malformed; /* of ctl_dropped: too short or long, of another version, fields out of range */
+    uint64_t ctl_stray;     /* ... meant for, or sent by, an instance that is not known here */
+    uint64_t ctl_unfit;     /* ... records that contradict the pair: tag, generation, epoch */
+    uint64_t ctl_stale;     /* ... answers to an older question, records of pairs that are gone */
+    uint64_t proofs_none;   /* own lanes of which the device proved nothing: messages were counted, and no more */
 };
 
 /* Copy at most `size` bytes of the totals to `stats`; bytes of a newer, larger

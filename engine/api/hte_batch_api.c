@@ -62,8 +62,8 @@ static struct timespec deadline(int timeout_ms)
 /* Whether all are final and their callbacks have ended; sleeps at most timeout_ms for it, -1: for ever. */
 static bool wait_for(struct hte_batch *batch, int timeout_ms)
 {
-    struct timespec end = deadline(timeout_ms < 0 ? 0 : timeout_ms);
-    int waited          = 0;
+    struct timespec end    = deadline(timeout_ms < 0 ? 0 : timeout_ms);
+    int             waited = 0;
 
     if (atomic_load(&batch->untold) == 0 || timeout_ms == 0) {
         return atomic_load(&batch->untold) == 0;
@@ -80,8 +80,8 @@ static bool wait_for(struct hte_batch *batch, int timeout_ms)
 int hte_batch_free(struct hte_engine *engine, hte_batch_t id)
 {
     struct hte_batch *batch;
-    bool is_first;
-    int error = batch_of(engine, id, &batch);
+    bool              is_first;
+    int               error = batch_of(engine, id, &batch);
 
     if (error != HTE_OK) {
         return error;
@@ -127,7 +127,7 @@ static void read_status(const struct hte_batch *batch, struct hte_batch_status *
 int hte_batch_status(struct hte_engine *engine, hte_batch_t id, struct hte_batch_status *status)
 {
     struct hte_batch *batch;
-    int error = batch_of(engine, id, &batch);
+    int               error = batch_of(engine, id, &batch);
 
     if (error != HTE_OK) {
         return error;
@@ -144,7 +144,7 @@ int hte_batch_status(struct hte_engine *engine, hte_batch_t id, struct hte_batch
 int hte_request_status(struct hte_engine *engine, hte_batch_t id, size_t index, struct hte_status *status)
 {
     struct hte_batch *batch;
-    int error = batch_of(engine, id, &batch);
+    int               error = batch_of(engine, id, &batch);
 
     if (error != HTE_OK) {
         return error;
@@ -181,7 +181,7 @@ static int wait_batch(struct hte_engine *engine, struct hte_batch *batch, int ti
 int hte_batch_wait(struct hte_engine *engine, hte_batch_t id, int timeout_ms, struct hte_batch_status *status)
 {
     struct hte_batch *batch;
-    int error = batch_of(engine, id, &batch);
+    int               error = batch_of(engine, id, &batch);
 
     if (error != HTE_OK) {
         return error;
@@ -197,7 +197,7 @@ int hte_batch_wait(struct hte_engine *engine, hte_batch_t id, int timeout_ms, st
 int hte_batch_cancel(struct hte_engine *engine, hte_batch_t id)
 {
     struct hte_batch *batch;
-    int error = batch_of(engine, id, &batch);
+    int               error = batch_of(engine, id, &batch);
 
     if (error != HTE_OK) {
         return error;
@@ -236,7 +236,7 @@ static void end_change(struct hte_engine *engine, struct hte_batch *batch)
 int hte_batch_set_priority(struct hte_engine *engine, hte_batch_t id, int priority)
 {
     struct hte_batch *batch;
-    int error;
+    int               error;
 
     if (priority < HTE_PRIORITY_HIGH || priority > HTE_PRIORITY_LOW) {
         return hte_fail(HTE_ERR_INVALID_ARGUMENT, "priority %d is none of enum hte_priority", priority);
@@ -252,7 +252,7 @@ int hte_batch_set_priority(struct hte_engine *engine, hte_batch_t id, int priori
 int hte_batch_set_callback(struct hte_engine *engine, hte_batch_t id, hte_batch_callback_t callback, void *arg)
 {
     struct hte_batch *batch;
-    int error = begin_change(engine, id, &batch);
+    int               error = begin_change(engine, id, &batch);
 
     if (error == HTE_OK) {
         batch->callback     = callback;
@@ -273,8 +273,8 @@ static int eventfd_error(int eventfd)
 int hte_batch_set_eventfd(struct hte_engine *engine, hte_batch_t id, int eventfd)
 {
     struct hte_batch *batch;
-    int before, copy = eventfd < 0 ? -1 : fcntl(eventfd, F_DUPFD_CLOEXEC, 0);
-    int error        = eventfd == -1 || copy >= 0 ? begin_change(engine, id, &batch) : eventfd_error(eventfd);
+    int               before, copy = eventfd < 0 ? -1 : fcntl(eventfd, F_DUPFD_CLOEXEC, 0);
+    int               error = eventfd == -1 || copy >= 0 ? begin_change(engine, id, &batch) : eventfd_error(eventfd);
 
     if (error == HTE_OK) {
         before         = batch->eventfd;

@@ -24,30 +24,30 @@
 #include "wire/hte_rail.h"
 
 struct hte_engine {
-    struct hte_settings  settings;
-    struct hte_devices   devices;
-    struct hte_rails     rails;
-    struct hte_topology  topology;
-    struct hte_regions   regions;
-    struct hte_segments  segments;
-    struct hte_batches   batches;
-    struct hte_notify    notify;
-    struct hte_refresh   refresh;
-    struct hte_run       run;
-    struct hte_workers   workers;
-    struct hte_meta     *meta;
-    pthread_mutex_t      publish_lock; /* one publication at a time; guards version */
-    uint64_t             version;
-    _Atomic bool         is_closing;  /* hte_destroy() has begun: calls are refused, long ones end soon */
-    bool                 is_ended;    /* hte_shutdown() is through: only hte_enter() may be called */
-    _Atomic uint32_t     calls;       /* threads inside a function of hte.h, but for the next */
-    _Atomic uint32_t     waiters;     /* threads that sleep in hte_batch_wait() */
+    struct hte_settings settings;
+    struct hte_devices  devices;
+    struct hte_rails    rails;
+    struct hte_topology topology;
+    struct hte_regions  regions;
+    struct hte_segments segments;
+    struct hte_batches  batches;
+    struct hte_notify   notify;
+    struct hte_refresh  refresh;
+    struct hte_run      run;
+    struct hte_workers  workers;
+    struct hte_meta    *meta;
+    pthread_mutex_t     publish_lock; /* one publication at a time; guards version */
+    uint64_t            version;
+    _Atomic bool        is_closing; /* hte_destroy() has begun: calls are refused, long ones end soon */
+    bool                is_ended;   /* hte_shutdown() is through: only hte_enter() may be called */
+    _Atomic uint32_t    calls;      /* threads inside a function of hte.h, but for the next */
+    _Atomic uint32_t    waiters;    /* threads that sleep in hte_batch_wait() */
 };
 
 /* Around every call of hte.h, so that hte_destroy() frees nothing that a call uses. INVALID_ARGUMENT for NULL;
  * CANCELED when the engine is being destroyed, except inside a callback: those run until the workers have ended. Only
  * after HTE_OK: leave. */
-int hte_enter(struct hte_engine *engine);
+int  hte_enter(struct hte_engine *engine);
 void hte_leave(struct hte_engine *engine);
 
 #endif

@@ -13,8 +13,8 @@
 
 /* ---- the metadata door ---- */
 
-static int on_call(void *arg, enum hte_call call, const char *from, const char *payload, char *reply,
-                   size_t reply_size, struct hte_why *why)
+static int on_call(void *arg, enum hte_call call, const char *from, const char *payload, char *reply, size_t reply_size,
+                   struct hte_why *why)
 {
     struct hte_engine *engine = arg;
 
@@ -34,18 +34,18 @@ static const char *text_or_null(const char *text)
 static int open_meta(struct hte_engine *engine, const struct hte_config *config)
 {
     const struct hte_settings *settings = &engine->settings;
-    struct hte_meta_options options     = {
-        .url          = config->metadata,
-        .cluster      = text_or_null(settings->cluster),
-        .name         = config->name,
-        .bind_address = config->bind_host,
-        .port         = config->port,
-        .secret       = text_or_null(settings->secret),
-        .connect_ms   = (unsigned)settings->connect_timeout_ms,
-        .call_ms      = (unsigned)settings->handshake_timeout_ms,
-        .max_frame    = settings->handshake_max,
-        .handler      = on_call,
-        .arg          = engine,
+    struct hte_meta_options    options  = {
+            .url          = config->metadata,
+            .cluster      = text_or_null(settings->cluster),
+            .name         = config->name,
+            .bind_address = config->bind_host,
+            .port         = config->port,
+            .secret       = text_or_null(settings->secret),
+            .connect_ms   = (unsigned)settings->connect_timeout_ms,
+            .call_ms      = (unsigned)settings->handshake_timeout_ms,
+            .max_frame    = settings->handshake_max,
+            .handler      = on_call,
+            .arg          = engine,
     };
     struct hte_why why = {""};
 
@@ -115,7 +115,7 @@ static int build(struct hte_engine *engine, const struct hte_config *config)
 static void cancel_all(struct hte_engine *engine)
 {
     struct hte_batch **batches;
-    size_t i, count;
+    size_t             i, count;
 
     batches = hte_batches_all(&engine->batches, &count);
     for (i = 0; i < count; ++i) {
@@ -144,7 +144,7 @@ static void await_zero(_Atomic uint32_t *count)
 static void free_batches(struct hte_engine *engine)
 {
     struct hte_batch **batches;
-    size_t i, count;
+    size_t             i, count;
 
     batches = hte_batches_all(&engine->batches, &count);
     for (i = 0; i < count; ++i) {
@@ -219,8 +219,8 @@ static int check_config(const struct hte_config *config)
 int hte_create(const struct hte_config *config, struct hte_engine **engine_p)
 {
     static const struct hte_config defaults = {.size = sizeof(defaults)};
-    struct hte_engine *engine;
-    int error;
+    struct hte_engine             *engine;
+    int                            error;
 
     config = config == NULL ? &defaults : config;
     if (engine_p == NULL) {

@@ -59,10 +59,10 @@ static int make_region(struct hte_engine *engine, const struct hte_memory *memor
 /* Overlap is looked for before the memory is pinned, which may take long. */
 static int check_overlap(struct hte_engine *engine, const struct hte_memory *memory)
 {
-    uint64_t addr = (uint64_t)memory->addr;
+    uint64_t           addr = (uint64_t)memory->addr;
     struct hte_region *region;
-    int error = HTE_OK;
-    size_t i;
+    int                error = HTE_OK;
+    size_t             i;
 
     pthread_rwlock_rdlock(&engine->regions.lock);
     for (i = 0; i < engine->regions.count && error == HTE_OK; ++i) {
@@ -115,7 +115,7 @@ static int register_all(struct hte_engine *engine, const struct hte_memory *memo
                         struct hte_region **regions)
 {
     size_t done;
-    int error = HTE_OK;
+    int    error = HTE_OK;
 
     pthread_mutex_lock(&engine->publish_lock);
     for (done = 0; done < count; ++done) {
@@ -137,8 +137,8 @@ static int register_all(struct hte_engine *engine, const struct hte_memory *memo
 static int register_batch(struct hte_engine *engine, const struct hte_memory *memories, size_t count)
 {
     struct hte_region **regions;
-    size_t i;
-    int error = HTE_OK;
+    size_t              i;
+    int                 error = HTE_OK;
 
     if (memories == NULL || count == 0) {
         return hte_fail(HTE_ERR_INVALID_ARGUMENT, "memories is NULL, or count is 0");
@@ -207,7 +207,7 @@ static bool has_duplicate(void *const *addrs, size_t count)
 static int unregister_all(struct hte_engine *engine, void *const *addrs, size_t count, struct hte_region **regions)
 {
     size_t i;
-    int error = HTE_OK;
+    int    error = HTE_OK;
 
     pthread_rwlock_wrlock(&engine->regions.lock);
     for (i = 0; i < count && error == HTE_OK; ++i) {
@@ -230,7 +230,7 @@ static int unregister_all(struct hte_engine *engine, void *const *addrs, size_t 
 static int unregister_batch(struct hte_engine *engine, void *const *addrs, size_t count)
 {
     struct hte_region **regions;
-    int error;
+    int                 error;
 
     if (addrs == NULL || count == 0 || has_duplicate(addrs, count)) {
         return hte_fail(HTE_ERR_INVALID_ARGUMENT, "addrs is NULL, count is 0, or an address is there twice");

@@ -39,7 +39,7 @@ void hte_notify_free(struct hte_notification *notifications, size_t count)
 static int send_now(struct hte_engine *engine, hte_segment_t target, const char *name, const char *text)
 {
     struct hte_segment *segment;
-    int error = hte_notify_check(name, text);
+    int                 error = hte_notify_check(name, text);
 
     if (error != HTE_OK) {
         return error;

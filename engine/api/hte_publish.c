@@ -18,9 +18,9 @@ struct draft {
 
 static void fill_workers(struct draft *draft, struct hte_engine *engine)
 {
-    struct hte_desc_worker *worker = draft->descriptor.workers;
+    struct hte_desc_worker     *worker = draft->descriptor.workers;
     const struct hte_lane_rail *mine;
-    unsigned i, rail;
+    unsigned                    i, rail;
 
     for (i = 0; i < engine->workers.count; ++i) {
         for (rail = 0; rail < engine->rails.count; ++rail, ++worker) {
@@ -36,7 +36,7 @@ static void fill_workers(struct draft *draft, struct hte_engine *engine)
 static void fill_devices(struct draft *draft, struct hte_engine *engine)
 {
     static char no_gid[] = "";
-    unsigned rail;
+    unsigned    rail;
 
     for (rail = 0; rail < engine->rails.count; ++rail) {
         draft->devices[rail] = (struct hte_desc_device){.name = engine->rails.rail[rail].name, .gid = no_gid};
@@ -57,10 +57,10 @@ static uint32_t list_rails(uint32_t mask, uint32_t *indices)
 
 static void fill_priorities(struct draft *draft, struct hte_engine *engine)
 {
-    struct hte_location *location;
+    struct hte_location      *location;
     struct hte_desc_priority *priority;
-    uint32_t *indices = draft->indices;
-    unsigned i;
+    uint32_t                 *indices = draft->indices;
+    unsigned                  i;
 
     for (i = 0; i < engine->topology.count; ++i) {
         location                = &engine->topology.location[i];
@@ -90,7 +90,7 @@ static void fill_buffer(struct hte_desc_buffer *buffer, struct hte_blob *keys, s
     buffer->keys       = keys;
     for (rail = 0; rail < rails; ++rail) {
         keys[rail] = (struct hte_blob){.bytes  = region->mapping[rail].rkey,
-                                        .length = region->mapping[rail].rkey_length};
+                                       .length = region->mapping[rail].rkey_length};
     }
 }
 
@@ -98,8 +98,8 @@ static void fill_buffer(struct hte_desc_buffer *buffer, struct hte_blob *keys, s
 static void fill_buffers(struct draft *draft, struct hte_engine *engine)
 {
     struct hte_descriptor *descriptor = &draft->descriptor;
-    unsigned rails                    = engine->rails.count;
-    size_t i;
+    unsigned               rails      = engine->rails.count;
+    size_t                 i;
 
     for (i = 0; i < engine->regions.count; ++i) {
         if (engine->regions.list[i]->permission != HTE_PERM_LOCAL) {
@@ -120,8 +120,8 @@ static uint64_t microseconds(void)
 
 static int send_draft(struct draft *draft, struct hte_engine *engine)
 {
-    static char protocol[] = "ucx";
-    struct hte_why why     = {""};
+    static char    protocol[] = "ucx";
+    struct hte_why why        = {""};
 
     fill_workers(draft, engine);
     fill_devices(draft, engine);
@@ -137,10 +137,10 @@ static int send_draft(struct draft *draft, struct hte_engine *engine)
 static int publish(struct hte_engine *engine, struct draft *draft)
 {
     size_t count;
-    bool ok;
+    bool   ok;
 
     pthread_rwlock_rdlock(&engine->regions.lock);
-    count = engine->regions.count;
+    count                     = engine->regions.count;
     draft->descriptor.buffers = calloc(count + 1, sizeof(*draft->descriptor.buffers));
     draft->keys               = calloc(count * engine->rails.count + 1, sizeof(*draft->keys));
     draft->descriptor.workers = calloc(engine->workers.count * engine->rails.count, sizeof(*draft->descriptor.workers));
@@ -157,7 +157,7 @@ static int publish(struct hte_engine *engine, struct draft *draft)
 int hte_publish(struct hte_engine *engine)
 {
     struct draft *draft = calloc(1, sizeof(*draft));
-    int error;
+    int           error;
 
     if (draft == NULL) {
         return hte_fail(HTE_ERR_MEMORY, "no memory for a descriptor");

@@ -69,8 +69,8 @@ static int sync_one(struct hte_engine *engine, struct hte_segment *segment)
 static int sync_all(struct hte_engine *engine)
 {
     struct hte_segment **all;
-    size_t i, count;
-    int error = HTE_OK, first = HTE_OK;
+    size_t               i, count;
+    int                  error = HTE_OK, first = HTE_OK;
 
     all = hte_segments_all(&engine->segments, &count);
     for (i = 0; i < count; ++i) {
@@ -96,7 +96,7 @@ static int find(struct hte_engine *engine, hte_segment_t id, struct hte_segment 
 static int sync_segment(struct hte_engine *engine, hte_segment_t id)
 {
     struct hte_segment *segment;
-    int error;
+    int                 error;
 
     if (id == HTE_SEGMENT_LOCAL) {
         return HTE_OK;
@@ -124,9 +124,9 @@ int hte_segment_sync(struct hte_engine *engine, hte_segment_t id)
 static int wait_warm(struct hte_engine *engine, const struct hte_segment *segment, int timeout_ms)
 {
     static const struct timespec pause = {.tv_nsec = 1000000};
-    uint64_t end   = hte_now() + (uint64_t)(timeout_ms < 0 ? 0 : timeout_ms) * HTE_NS_PER_MS;
-    unsigned count, all = engine->workers.count * engine->rails.count;
-    int error = HTE_OK;
+    uint64_t                     end   = hte_now() + (uint64_t)(timeout_ms < 0 ? 0 : timeout_ms) * HTE_NS_PER_MS;
+    unsigned                     count, all = engine->workers.count * engine->rails.count;
+    int                          error = HTE_OK;
 
     for (;;) {
         count = hte_workers_count_warm(&engine->workers, segment, &error);
@@ -149,7 +149,7 @@ static int wait_warm(struct hte_engine *engine, const struct hte_segment *segmen
 static int warm(struct hte_engine *engine, hte_segment_t id, int timeout_ms)
 {
     struct hte_segment *segment;
-    int error;
+    int                 error;
 
     if (id == HTE_SEGMENT_LOCAL) {
         return HTE_OK;
@@ -189,7 +189,7 @@ static void fill_buffer(struct hte_buffer *buffer, uint64_t addr, uint64_t lengt
 static void list_own(struct hte_regions *regions, struct hte_buffer *buffers, size_t room, size_t *count)
 {
     const struct hte_region *region;
-    size_t i;
+    size_t                   i;
 
     pthread_rwlock_rdlock(&regions->lock);
     *count = regions->count;
@@ -203,10 +203,10 @@ static void list_own(struct hte_regions *regions, struct hte_buffer *buffers, si
 static int list_buffers(struct hte_engine *engine, hte_segment_t id, struct hte_buffer *buffers, size_t *count)
 {
     const struct hte_desc_buffer *buffer;
-    struct hte_segment *segment;
-    struct hte_view *view;
-    size_t i, room;
-    int error;
+    struct hte_segment           *segment;
+    struct hte_view              *view;
+    size_t                        i, room;
+    int                           error;
 
     if (count == NULL) {
         return hte_fail(HTE_ERR_INVALID_ARGUMENT, "count is NULL");

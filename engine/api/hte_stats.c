@@ -23,7 +23,7 @@ static uint64_t bandwidth(const struct hte_engine *engine, unsigned rail)
 static void fill_load(struct hte_engine *engine, unsigned index, struct hte_nic_load *load)
 {
     struct hte_rail *rail = &engine->rails.rail[index];
-    uint64_t now = hte_now(), until = atomic_load(&rail->paused_until);
+    uint64_t         now = hte_now(), until = atomic_load(&rail->paused_until);
 
     *load = (struct hte_nic_load){
         .inflight      = atomic_load(&rail->inflight),
@@ -39,7 +39,7 @@ static void fill_load(struct hte_engine *engine, unsigned index, struct hte_nic_
 
 static int list_loads(struct hte_engine *engine, struct hte_nic_load *loads, size_t *count)
 {
-    size_t room;
+    size_t   room;
     unsigned i;
 
     if (count == NULL) {
@@ -81,9 +81,9 @@ static void fill_link(const struct hte_conn *conn, struct hte_link *link)
 static int list_links(struct hte_engine *engine, struct hte_link *links, size_t *count)
 {
     struct hte_link_ring *at;
-    struct hte_lane *lane;
-    size_t room, found = 0;
-    unsigned i;
+    struct hte_lane      *lane;
+    size_t                room, found = 0;
+    unsigned              i;
 
     if (count == NULL) {
         return hte_fail(HTE_ERR_INVALID_ARGUMENT, "count is NULL");
@@ -126,10 +126,10 @@ static uint64_t count_regions(struct hte_engine *engine)
 
 static int read_counters(struct hte_engine *engine, struct hte_counters *counters)
 {
-    struct hte_counters all = {.size = sizeof(all)};
+    struct hte_counters    all = {.size = sizeof(all)};
     const struct hte_lane *lane;
-    size_t size;
-    unsigned i;
+    size_t                 size;
+    unsigned               i;
 
     if (counters == NULL || counters->size < sizeof(counters->size)) {
         return hte_fail(HTE_ERR_INVALID_ARGUMENT, "counters is NULL, or counters.size is not set");

@@ -18,8 +18,8 @@ struct submission {
     size_t                    count, done; /* requests whose references and pins are taken */
     uint32_t                  first;       /* index in the batch */
     struct hte_notice        *notice;
-    struct hte_segment       *segment;     /* of the latest request, to find it quickly for the next; reference */
-    struct hte_view          *view;        /* reference */
+    struct hte_segment       *segment; /* of the latest request, to find it quickly for the next; reference */
+    struct hte_view          *view;    /* reference */
 };
 
 static int check_request(const struct hte_request *request, size_t index)
@@ -72,10 +72,10 @@ static int range_error(const struct hte_request *request, size_t index, const ch
 /* The target may have registered it since its descriptor was fetched. */
 static int check_target(struct submission *submission, const struct hte_request *request, size_t index)
 {
-    struct hte_engine *engine   = submission->engine;
-    bool is_write               = request->opcode == HTE_WRITE;
-    struct hte_segment *segment = submission->segment;
-    int error = hte_view_check(submission->view, request->target_offset, request->length, is_write);
+    struct hte_engine  *engine   = submission->engine;
+    bool                is_write = request->opcode == HTE_WRITE;
+    struct hte_segment *segment  = submission->segment;
+    int                 error    = hte_view_check(submission->view, request->target_offset, request->length, is_write);
 
     if (error == HTE_OK) {
         return HTE_OK;
@@ -89,7 +89,7 @@ static int check_target(struct submission *submission, const struct hte_request 
     }
     hte_view_put(submission->view);
     submission->view = hte_segment_view(segment);
-    error = hte_view_check(submission->view, request->target_offset, request->length, is_write);
+    error            = hte_view_check(submission->view, request->target_offset, request->length, is_write);
     return error == HTE_OK ? HTE_OK : range_error(request, index, segment->name, error);
 }
 
@@ -107,9 +107,9 @@ static int pin(struct hte_engine *engine, uint64_t addr, uint64_t length)
 static int take_sides(struct submission *submission, const struct hte_request *request, size_t index,
                       struct hte_task *task)
 {
-    struct hte_engine *engine = submission->engine;
-    bool is_local             = request->target == HTE_SEGMENT_LOCAL;
-    int error = is_local ? HTE_OK : find_segment(submission, request->target, index);
+    struct hte_engine *engine   = submission->engine;
+    bool               is_local = request->target == HTE_SEGMENT_LOCAL;
+    int                error    = is_local ? HTE_OK : find_segment(submission, request->target, index);
 
     if (error == HTE_OK && !is_local) {
         error = check_target(submission, request, index);
@@ -137,8 +137,8 @@ static int take_sides(struct submission *submission, const struct hte_request *r
 static int take(struct submission *submission, size_t index)
 {
     const struct hte_request *request = &submission->requests[index];
-    struct hte_task *task             = &submission->batch->tasks[submission->first + index];
-    int error                         = check_request(request, index);
+    struct hte_task          *task    = &submission->batch->tasks[submission->first + index];
+    int                       error   = check_request(request, index);
 
     memset(task, 0, sizeof(*task));
     if (error == HTE_OK) {
@@ -198,8 +198,8 @@ static struct hte_division division_of(const struct hte_engine *engine)
 static uint64_t count_pieces(struct submission *submission)
 {
     struct hte_division division = division_of(submission->engine);
-    uint64_t count = 0;
-    size_t i;
+    uint64_t            count    = 0;
+    size_t              i;
 
     for (i = 0; i < submission->count; ++i) {
         count += hte_divide_count(&division, &submission->batch->tasks[submission->first + i]);
@@ -211,19 +211,19 @@ static uint64_t count_pieces(struct submission *submission)
  * none in the queue. */
 static bool push_run(struct submission *submission, size_t *index, struct hte_link_ring *pieces)
 {
-    struct hte_task *task       = &submission->batch->tasks[submission->first + *index];
-    struct hte_segment *segment = task->segment;
-    struct hte_link_ring run    = *pieces, *rest = pieces;
-    uint64_t count              = 0;
+    struct hte_task     *task    = &submission->batch->tasks[submission->first + *index];
+    struct hte_segment  *segment = task->segment;
+    struct hte_link_ring run = *pieces, *rest = pieces;
+    uint64_t             count = 0;
 
     for (; *index < submission->count && task->segment == segment; ++*index, ++task) {
         count += atomic_load(&task->pieces);
     }
     if (*index < submission->count) {
-        rest             = &task->first.link;
-        run.prev         = rest->prev;
-        pieces->next     = rest;
-        rest->prev       = pieces;
+        rest         = &task->first.link;
+        run.prev     = rest->prev;
+        pieces->next = rest;
+        rest->prev   = pieces;
     } else {
         hte_ring_init(pieces);
     }
@@ -235,13 +235,13 @@ static bool push_run(struct submission *submission, size_t *index, struct hte_li
 /* Nothing can fail from here on. With the batch's submit lock held. */
 static void enqueue(struct submission *submission, struct hte_block *block, uint64_t n_pieces)
 {
-    struct hte_engine *engine    = submission->engine;
-    struct hte_division division = division_of(engine);
-    struct hte_batch *batch      = submission->batch;
-    struct hte_piece *extra      = block == NULL ? NULL : block->pieces;
+    struct hte_engine   *engine   = submission->engine;
+    struct hte_division  division = division_of(engine);
+    struct hte_batch    *batch    = submission->batch;
+    struct hte_piece    *extra    = block == NULL ? NULL : block->pieces;
     struct hte_link_ring pieces;
-    bool is_new = false;
-    size_t i;
+    bool                 is_new = false;
+    size_t               i;
 
     hte_ring_init(&pieces);
     n_pieces = 0;
@@ -276,8 +276,8 @@ static int allocate_block(struct submission *submission, struct hte_block **bloc
         return HTE_OK;
     }
     *block = malloc(sizeof(**block) + extra * sizeof((*block)->pieces[0]));
-    return *block != NULL ? HTE_OK : hte_fail(HTE_ERR_MEMORY, "no memory for %llu parts of requests",
-                                              (unsigned long long)extra);
+    return *block != NULL ? HTE_OK
+                          : hte_fail(HTE_ERR_MEMORY, "no memory for %llu parts of requests", (unsigned long long)extra);
 }
 
 static void add_target(struct hte_notice *notice, struct hte_segment *segment)
@@ -295,9 +295,9 @@ static void add_target(struct hte_notice *notice, struct hte_segment *segment)
 
 static void fill_notice(struct submission *submission)
 {
-    struct hte_notice *notice = submission->notice;
+    struct hte_notice  *notice = submission->notice;
     struct hte_segment *segment;
-    size_t i;
+    size_t              i;
 
     if (notice == NULL) {
         return;
@@ -317,8 +317,8 @@ static int submit_locked(struct submission *submission)
 {
     struct hte_batch *batch = submission->batch;
     struct hte_block *block;
-    uint64_t n_pieces;
-    int error = HTE_OK;
+    uint64_t          n_pieces;
+    int               error = HTE_OK;
 
     submission->first = atomic_load(&batch->submitted);
     if (submission->count > batch->capacity - submission->first) {
@@ -347,9 +347,8 @@ static int submit_locked(struct submission *submission)
 static int submit(struct hte_engine *engine, hte_batch_t id, const struct hte_request *requests, size_t count,
                   struct hte_notice *notice)
 {
-    struct submission submission = {
-        .engine = engine, .requests = requests, .count = count, .notice = notice};
-    int error = hte_enter(engine);
+    struct submission submission = {.engine = engine, .requests = requests, .count = count, .notice = notice};
+    int               error      = hte_enter(engine);
 
     if (error != HTE_OK) {
         return error;
@@ -361,7 +360,7 @@ static int submit(struct hte_engine *engine, hte_batch_t id, const struct hte_re
     }
     pthread_mutex_lock(&submission.batch->submit_lock);
     error = atomic_load(&engine->run.is_stopping) ? hte_fail(HTE_ERR_CANCELED, "the engine is being destroyed")
-                                              : submit_locked(&submission);
+                                                  : submit_locked(&submission);
     pthread_mutex_unlock(&submission.batch->submit_lock);
     forget_segment(&submission);
     hte_batch_put(submission.batch);
@@ -388,7 +387,7 @@ int hte_batch_submit_notify(struct hte_engine *engine, hte_batch_t batch, const 
                             size_t count, const char *notify_name, const char *notify_text)
 {
     struct hte_notice *notice;
-    int error = check_arguments(requests, count);
+    int                error = check_arguments(requests, count);
 
     if (error != HTE_OK) {
         return error;

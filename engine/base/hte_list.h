@@ -11,7 +11,7 @@ struct hte_link_ring {
     struct hte_link_ring *next, *prev;
 };
 
-#define HTE_OBJECT_OF(link, type, member) ((type *)((char *)(link) - offsetof(type, member)))
+#define HTE_OBJECT_OF(link, type, member) ((type *)((char *)(link)-offsetof(type, member)))
 
 static inline void hte_ring_init(struct hte_link_ring *link)
 {

@@ -30,7 +30,6 @@ struct hte_why {
 
 /* Writes the sentence and returns `code`, so that a failing function can end in
  * `return hte_why_set(why, HTE_ERR_SOCKET, "connect to %s: %s", ...)`. */
-int hte_why_set(struct hte_why *why, int code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+int hte_why_set(struct hte_why *why, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -8,6 +8,6 @@ void must_do(int error, const char *what); /* dies of an enum hte_error */
 
 double now_seconds(void);
 double cpu_seconds(void);
-void flush_output(void);
+void   flush_output(void);
 
 #endif

@@ -12,12 +12,15 @@
 
 static struct hte_engine *open_engine(const struct options *o, uint64_t threads, char **buffer)
 {
-    char text[24];
-    struct hte_option options[OPTIONS_MAX + 1];
-    struct hte_config config = {
-        .size = sizeof(config), .metadata = o->metadata, .name = o->name, .bind_host = o->bind_host,
-        .options = options, .n_options = o->n_engine + 1};
-    struct hte_memory memory = {.length = o->buffer_size};
+    char               text[24];
+    struct hte_option  options[OPTIONS_MAX + 1];
+    struct hte_config  config = {.size      = sizeof(config),
+                                 .metadata  = o->metadata,
+                                 .name      = o->name,
+                                 .bind_host = o->bind_host,
+                                 .options   = options,
+                                 .n_options = o->n_engine + 1};
+    struct hte_memory  memory = {.length = o->buffer_size};
     struct hte_engine *engine;
 
     threads = threads < ENGINE_THREADS_MAX ? threads : ENGINE_THREADS_MAX;
@@ -43,7 +46,7 @@ struct hte_engine *initiator_open(const struct options *options, uint64_t thread
 static void wait_for_signal(void)
 {
     sigset_t set;
-    int number;
+    int      number;
 
     sigemptyset(&set);
     sigaddset(&set, SIGINT);
@@ -63,7 +66,7 @@ static void block_signals(void)
 
 void run_target(const struct options *o, int ready_fd, int stop_fd)
 {
-    char name[HTE_NAME_MAX + 1] = "", *buffer, byte;
+    char               name[HTE_NAME_MAX + 1] = "", *buffer, byte;
     struct hte_engine *engine;
 
     if (stop_fd < 0) {

@@ -20,8 +20,10 @@ static const char help[] =
     "\n"
     "  --mode=self|initiator|target   self starts the target by itself\n"
     "  --metadata_server=URL          P2PHANDSHAKE (default), http://, redis://, etcd://\n"
-    "  --local_server_name=NAME       own name; peer to peer: host[:port] that others reach this one by; in mode self the\n"
-    "                                 initiator's: the target is NAME-target, peer to peer host with a port of its own\n"
+    "  --local_server_name=NAME       own name; peer to peer: host[:port] that others reach this one by; in mode self "
+    "the\n"
+    "                                 initiator's: the target is NAME-target, peer to peer host with a port of its "
+    "own\n"
     "  --bind=ADDRESS                 of the handshake server\n"
     "  --segment_id=NAME              of the target\n"
     "  --operation=read|write|mix     default write\n"
@@ -36,11 +38,14 @@ static const char help[] =
     "  --nic_priority_matrix=FILE     topology JSON (option topology_file)\n"
     "  --protocol=LIST                UCX_TLS\n"
     "  --set=KEY=VALUE                any option of the engine, or UCX_*; repeatable; --set=help lists them\n"
-    "  --check                        compare every byte of every batch, outside of the timed part; without it a sample is\n"
+    "  --check                        compare every byte of every batch, outside of the timed part; without it a "
+    "sample is\n"
     "                                 compared afterwards: 16 MiB per thread, but for a second at most\n"
-    "  --baseline                     mode self: also run plain ucp_put_nbx/ucp_get_nbx, as many bytes under way, with the same\n"
+    "  --baseline                     mode self: also run plain ucp_put_nbx/ucp_get_nbx, as many bytes under way, with "
+    "the same\n"
     "                                 devices and the same options of UCX\n"
-    "  --rounds=N                     with --baseline: measurements of each, in turn; medians are printed, of the ratio\n"
+    "  --rounds=N                     with --baseline: measurements of each, in turn; medians are printed, of the "
+    "ratio\n"
     "                                 the median over the rounds; default 3\n"
     "  --report_unit=GB|GiB|Gb|MB|MiB|Mb   per second, default GB\n"
     "  --report_precision=N           digits, default 2\n"
@@ -52,8 +57,8 @@ static const char help[] =
 static bool read_size(const char *text, char **end, uint64_t *value)
 {
     static const char units[] = "KMGT";
-    const char *unit;
-    unsigned shift;
+    const char       *unit;
+    unsigned          shift;
 
     errno  = 0;
     *value = strtoull(text, end, 10);
@@ -72,7 +77,7 @@ static bool read_size(const char *text, char **end, uint64_t *value)
 
 uint64_t option_number(const char *name, const char *text, uint64_t min, uint64_t max)
 {
-    char *end;
+    char    *end;
     uint64_t value;
 
     if (!read_size(text, &end, &value) || *end != '\0' || value < min || value > max) {
@@ -85,8 +90,8 @@ uint64_t option_number(const char *name, const char *text, uint64_t min, uint64_
 static void parse_sweep(const char *name, const char *text, uint64_t max, struct sweep *sweep)
 {
     const char *at = text;
-    char *end;
-    uint64_t value;
+    char       *end;
+    uint64_t    value;
 
     for (sweep->count = 0;; at = end + 1) {
         if (sweep->count == SWEEP_MAX) {
@@ -117,7 +122,7 @@ static unsigned parse_choice(const char *name, const char *text, const char *con
 static void list_engine_options(void)
 {
     struct hte_option_help option;
-    unsigned i;
+    unsigned               i;
 
     for (i = 0; hte_option_help(i, &option) == HTE_OK; ++i) {
         printf("%-22s %-8s %s\n", option.key, option.value, option.help);
@@ -138,7 +143,7 @@ static void add_engine(struct options *options, const char *key, const char *val
 static void set_engine(struct options *options, const char *assignment)
 {
     const char *equals = strchr(assignment, '=');
-    char *key;
+    char       *key;
 
     if (strcmp(assignment, "help") == 0) {
         list_engine_options();
@@ -154,26 +159,65 @@ static void set_engine(struct options *options, const char *assignment)
 }
 
 enum id {
-    ID_MODE = 256, ID_METADATA, ID_NAME, ID_BIND, ID_SEGMENT, ID_OPERATION, ID_BUFFER, ID_BLOCK, ID_BATCH, ID_THREADS,
-    ID_ENGINE_THREADS, ID_DEPTH, ID_DURATION, ID_DEVICE, ID_MATRIX, ID_PROTOCOL, ID_SET, ID_CHECK, ID_BASELINE, ID_ROUNDS,
-    ID_UNIT, ID_PRECISION, ID_CSV, ID_JSON, ID_QUIET, ID_HELP
+    ID_MODE = 256,
+    ID_METADATA,
+    ID_NAME,
+    ID_BIND,
+    ID_SEGMENT,
+    ID_OPERATION,
+    ID_BUFFER,
+    ID_BLOCK,
+    ID_BATCH,
+    ID_THREADS,
+    ID_ENGINE_THREADS,
+    ID_DEPTH,
+    ID_DURATION,
+    ID_DEVICE,
+    ID_MATRIX,
+    ID_PROTOCOL,
+    ID_SET,
+    ID_CHECK,
+    ID_BASELINE,
+    ID_ROUNDS,
+    ID_UNIT,
+    ID_PRECISION,
+    ID_CSV,
+    ID_JSON,
+    ID_QUIET,
+    ID_HELP
 };
 
-static const struct option table[] = {
-    {"mode", 1, NULL, ID_MODE}, {"metadata_server", 1, NULL, ID_METADATA}, {"local_server_name", 1, NULL, ID_NAME},
-    {"bind", 1, NULL, ID_BIND}, {"segment_id", 1, NULL, ID_SEGMENT}, {"operation", 1, NULL, ID_OPERATION},
-    {"buffer_size", 1, NULL, ID_BUFFER}, {"block_size", 1, NULL, ID_BLOCK}, {"batch_size", 1, NULL, ID_BATCH},
-    {"threads", 1, NULL, ID_THREADS}, {"engine_threads", 1, NULL, ID_ENGINE_THREADS}, {"depth", 1, NULL, ID_DEPTH},
-    {"duration", 1, NULL, ID_DURATION}, {"device_name", 1, NULL, ID_DEVICE}, {"nic_priority_matrix", 1, NULL, ID_MATRIX},
-    {"protocol", 1, NULL, ID_PROTOCOL}, {"set", 1, NULL, ID_SET}, {"check", 0, NULL, ID_CHECK},
-    {"baseline", 0, NULL, ID_BASELINE}, {"rounds", 1, NULL, ID_ROUNDS},
-    {"report_unit", 1, NULL, ID_UNIT}, {"report_precision", 1, NULL, ID_PRECISION},
-    {"csv", 0, NULL, ID_CSV}, {"json", 0, NULL, ID_JSON}, {"quiet", 0, NULL, ID_QUIET}, {"help", 0, NULL, ID_HELP},
-    {NULL, 0, NULL, 0}};
+static const struct option table[] = {{"mode", 1, NULL, ID_MODE},
+                                      {"metadata_server", 1, NULL, ID_METADATA},
+                                      {"local_server_name", 1, NULL, ID_NAME},
+                                      {"bind", 1, NULL, ID_BIND},
+                                      {"segment_id", 1, NULL, ID_SEGMENT},
+                                      {"operation", 1, NULL, ID_OPERATION},
+                                      {"buffer_size", 1, NULL, ID_BUFFER},
+                                      {"block_size", 1, NULL, ID_BLOCK},
+                                      {"batch_size", 1, NULL, ID_BATCH},
+                                      {"threads", 1, NULL, ID_THREADS},
+                                      {"engine_threads", 1, NULL, ID_ENGINE_THREADS},
+                                      {"depth", 1, NULL, ID_DEPTH},
+                                      {"duration", 1, NULL, ID_DURATION},
+                                      {"device_name", 1, NULL, ID_DEVICE},
+                                      {"nic_priority_matrix", 1, NULL, ID_MATRIX},
+                                      {"protocol", 1, NULL, ID_PROTOCOL},
+                                      {"set", 1, NULL, ID_SET},
+                                      {"check", 0, NULL, ID_CHECK},
+                                      {"baseline", 0, NULL, ID_BASELINE},
+                                      {"rounds", 1, NULL, ID_ROUNDS},
+                                      {"report_unit", 1, NULL, ID_UNIT},
+                                      {"report_precision", 1, NULL, ID_PRECISION},
+                                      {"csv", 0, NULL, ID_CSV},
+                                      {"json", 0, NULL, ID_JSON},
+                                      {"quiet", 0, NULL, ID_QUIET},
+                                      {"help", 0, NULL, ID_HELP},
+                                      {NULL, 0, NULL, 0}};
 
 static double parse_seconds(const char *text)
 {
-    char *end;
+    char  *end;
     double value = strtod(text, &end);
 
     if (end == text || *end != '\0' || !(value > 0 && value <= 86400)) {
@@ -309,13 +353,17 @@ static void set_buffer_size(struct options *o)
         o->buffer_size = o->mode == MODE_SELF && need > BUFFER_DEFAULT ? need : BUFFER_DEFAULT;
     }
     if (o->mode == MODE_SELF && need > free_memory / 2) {
-        die("--threads=%llu with --batch_size=%llu and --block_size=%llu: more memory, twice, than the %lluM that are free; "
-            "take a smaller batch", (unsigned long long)threads, (unsigned long long)batch, (unsigned long long)block,
+        die("--threads=%llu with --batch_size=%llu and --block_size=%llu: more memory, twice, than the %lluM that are "
+            "free; "
+            "take a smaller batch",
+            (unsigned long long)threads, (unsigned long long)batch, (unsigned long long)block,
             (unsigned long long)free_memory >> 20);
     }
     if (o->mode != MODE_TARGET && o->buffer_size < need) {
-        die("--threads=%llu with --batch_size=%llu and --block_size=%llu need --buffer_size=%lluM or more, on both sides; "
-            "it is %llu bytes", (unsigned long long)threads, (unsigned long long)batch, (unsigned long long)block,
+        die("--threads=%llu with --batch_size=%llu and --block_size=%llu need --buffer_size=%lluM or more, on both "
+            "sides; "
+            "it is %llu bytes",
+            (unsigned long long)threads, (unsigned long long)batch, (unsigned long long)block,
             (unsigned long long)((need + (1 << 20) - 1) >> 20), (unsigned long long)o->buffer_size);
     }
 }
@@ -325,15 +373,15 @@ void options_parse(struct options *o, int argc, char **argv)
     int id;
 
     *o = (struct options){
-        .operation   = OPERATION_WRITE,
-        .block       = {.values = {65536}, .count = 1},
-        .batch       = {.values = {128}, .count = 1},
-        .threads     = {.values = {1}, .count = 1},
-        .depth       = 4, /* with batches of 128 slices all that the engine takes at once: see HTE_WINDOWS */
-        .duration    = 5,
-        .rounds      = 3,
-        .unit        = "GB",
-        .precision   = 2,
+        .operation = OPERATION_WRITE,
+        .block     = {.values = {65536}, .count = 1},
+        .batch     = {.values = {128}, .count = 1},
+        .threads   = {.values = {1}, .count = 1},
+        .depth     = 4, /* with batches of 128 slices all that the engine takes at once: see HTE_WINDOWS */
+        .duration  = 5,
+        .rounds    = 3,
+        .unit      = "GB",
+        .precision = 2,
     };
     while ((id = getopt_long(argc, argv, "", table, NULL)) != -1) {
         set(o, id, optarg);
@@ -351,7 +399,8 @@ void options_parse(struct options *o, int argc, char **argv)
         die("--baseline is for --operation=read or write");
     }
     if (o->baseline && strcmp(engine_text(o, "devices"), "rdma") == 0) {
-        die("--baseline cannot have devices 'rdma', which UCX does not know: name them, as in --device_name=mlx5_0:1,mlx5_1:1");
+        die("--baseline cannot have devices 'rdma', which UCX does not know: name them, as in "
+            "--device_name=mlx5_0:1,mlx5_1:1");
     }
     set_buffer_size(o);
 }
@@ -359,9 +408,9 @@ void options_parse(struct options *o, int argc, char **argv)
 const char *engine_text(const struct options *o, const char *key)
 {
     struct hte_option_help help;
-    const char *value = "";
-    char name[64];
-    unsigned i;
+    const char            *value = "";
+    char                   name[64];
+    unsigned               i;
 
     for (i = 0; hte_option_help(i, &help) == HTE_OK; ++i) {
         value = strcmp(help.key, key) == 0 ? help.value : value;

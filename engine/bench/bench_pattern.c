@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Bytes that a comparison knows again. A block may have any length and begin anywhere: words are copied, never stored through a
- * pointer, and the last one may be a part. */
+/* Bytes that a comparison knows again. A block may have any length and begin anywhere: words are copied, never stored
+ * through a pointer, and the last one may be a part. */
 #include "bench_pattern.h"
 
 #include <string.h>

@@ -45,7 +45,7 @@ static void send_all(int fd, const void *bytes, size_t length)
 
 static void receive_all(int fd, void *bytes, size_t length)
 {
-    size_t done = 0;
+    size_t  done = 0;
     ssize_t n;
 
     while (done < length) {
@@ -70,8 +70,8 @@ static void modify(ucp_config_t *config, const char *name, const char *value)
 static ucp_config_t *configure(const struct options *o)
 {
     ucp_config_t *config;
-    char *devices = strdup(engine_text(o, "devices")), *at;
-    unsigned i;
+    char         *devices = strdup(engine_text(o, "devices")), *at;
+    unsigned      i;
 
     must_ucs(ucp_config_read(NULL, NULL, &config), "ucp_config_read");
     for (at = devices; at != NULL && *at != '\0'; ++at) {
@@ -91,12 +91,12 @@ static ucp_config_t *configure(const struct options *o)
 
 static void open_plain(struct plain *plain, const struct options *o)
 {
-    uint64_t size        = o->buffer_size;
+    uint64_t      size   = o->buffer_size;
     ucp_config_t *config = configure(o);
-    ucp_params_t params = {
-        .field_mask        = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED,
-        .features          = UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP,
-        .mt_workers_shared = 1,
+    ucp_params_t  params = {
+         .field_mask        = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED,
+         .features          = UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP,
+         .mt_workers_shared = 1,
     };
     ucp_mem_map_params_t map = {
         .field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH,
@@ -123,9 +123,9 @@ static void close_plain(struct plain *plain)
 
 static ucp_worker_h open_worker(const struct plain *plain)
 {
-    ucp_worker_params_t params = {
-        .field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE, .thread_mode = UCS_THREAD_MODE_SERIALIZED};
-    ucp_worker_h worker;
+    ucp_worker_params_t params = {.field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
+                                  .thread_mode = UCS_THREAD_MODE_SERIALIZED};
+    ucp_worker_h        worker;
 
     must_ucs(ucp_worker_create(plain->context, &params, &worker), "ucp_worker_create");
     return worker;
@@ -135,7 +135,7 @@ static ucp_worker_h open_worker(const struct plain *plain)
 static void progress(ucp_worker_h worker, int event_fd)
 {
     struct pollfd fd = {.fd = event_fd, .events = POLLIN};
-    double begin;
+    double        begin;
 
     if (ucp_worker_progress(worker) != 0) {
         return;
@@ -161,7 +161,7 @@ struct server {
 static void *serve(void *arg)
 {
     struct server *server = arg;
-    int event_fd;
+    int            event_fd;
 
     must_ucs(ucp_worker_get_efd(server->worker, &event_fd), "ucp_worker_get_efd");
     while (!atomic_load(server->is_over)) {
@@ -172,7 +172,7 @@ static void *serve(void *arg)
 
 static void tell_address(ucp_worker_h worker, int fd)
 {
-    struct blob blob = {.length = 0};
+    struct blob    blob = {.length = 0};
     ucp_address_t *address;
 
     must_ucs(ucp_worker_get_address(worker, &address, &blob.length), "ucp_worker_get_address");
@@ -186,9 +186,9 @@ static void tell_address(ucp_worker_h worker, int fd)
 
 static void tell_key(const struct plain *plain, int fd)
 {
-    struct blob blob  = {.length = 0};
-    uint64_t addr     = (uint64_t)plain->memory;
-    void *key;
+    struct blob blob = {.length = 0};
+    uint64_t    addr = (uint64_t)plain->memory;
+    void       *key;
 
     must_ucs(ucp_rkey_pack(plain->context, plain->memh, &key, &blob.length), "ucp_rkey_pack");
     memcpy(blob.bytes, key, blob.length);
@@ -200,10 +200,10 @@ static void tell_key(const struct plain *plain, int fd)
 void run_plain_target(const struct options *o, uint64_t threads, int out_fd, int in_fd)
 {
     struct server *servers = calloc(threads, sizeof(*servers));
-    _Atomic bool is_over   = false;
-    struct plain plain;
-    uint64_t i;
-    char byte;
+    _Atomic bool   is_over = false;
+    struct plain   plain;
+    uint64_t       i;
+    char           byte;
 
     open_plain(&plain, o);
     tell_key(&plain, out_fd);
@@ -298,8 +298,8 @@ static void go_over(struct client *c)
 
 static void *run(void *arg)
 {
-    struct client *c = arg;
-    uint64_t offset  = 0;
+    struct client *c      = arg;
+    uint64_t       offset = 0;
 
     go_over(c);
     pthread_barrier_wait(c->start);
@@ -320,10 +320,10 @@ static void *run(void *arg)
 
 static void connect_client(struct client *c, const struct plain *plain, struct blob *key, int in_fd)
 {
-    struct blob *address = malloc(sizeof(*address));
-    ucp_ep_params_t params = {
-        .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE,
-        .err_mode   = UCP_ERR_HANDLING_MODE_PEER,
+    struct blob    *address = malloc(sizeof(*address));
+    ucp_ep_params_t params  = {
+         .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE,
+         .err_mode   = UCP_ERR_HANDLING_MODE_PEER,
     };
     ucs_status_t status;
 
@@ -348,7 +348,7 @@ static void connect_client(struct client *c, const struct plain *plain, struct b
 static void disconnect_client(struct client *c)
 {
     ucp_request_param_t param = {.op_attr_mask = 0};
-    ucs_status_ptr_t request;
+    ucs_status_ptr_t    request;
 
     ucp_rkey_destroy(c->rkey);
     request = ucp_ep_close_nbx(c->ep, &param);
@@ -384,8 +384,8 @@ static uint64_t slices_of(const struct options *o, const struct result *result, 
 static double run_clients(struct client *clients, uint64_t count, double *cpu)
 {
     pthread_barrier_t start;
-    double begin;
-    uint64_t i;
+    double            begin;
+    uint64_t          i;
 
     if (pthread_barrier_init(&start, NULL, (unsigned)count + 1) != 0) {
         die("cannot create a barrier");
@@ -408,10 +408,10 @@ static double run_clients(struct client *clients, uint64_t count, double *cpu)
 void run_plain(const struct options *o, const struct point *point, int in_fd, int out_fd, struct result *result)
 {
     struct client *clients = calloc(point->threads, sizeof(*clients));
-    struct blob *key       = malloc(sizeof(*key));
-    struct plain plain;
-    uint64_t i, remote;
-    double begin, cpu;
+    struct blob   *key     = malloc(sizeof(*key));
+    struct plain   plain;
+    uint64_t       i, remote;
+    double         begin, cpu;
 
     if (clients == NULL || key == NULL) {
         die("no memory");
@@ -421,8 +421,10 @@ void run_plain(const struct options *o, const struct point *point, int in_fd, in
     receive_all(in_fd, key, sizeof(*key));
     receive_all(in_fd, &remote, sizeof(remote));
     for (i = 0; i < point->threads; ++i) {
-        clients[i] = (struct client){.options = o, .point = point, .share = o->buffer_size / point->threads & ~63ull,
-                                     .window = window_of(o, point->block)};
+        clients[i]        = (struct client){.options = o,
+                                            .point   = point,
+                                            .share   = o->buffer_size / point->threads & ~63ull,
+                                            .window  = window_of(o, point->block)};
         clients[i].local  = plain.memory + i * clients[i].share;
         clients[i].remote = remote + i * clients[i].share;
         connect_client(&clients[i], &plain, key, in_fd);

@@ -114,8 +114,8 @@ void report_point(const struct options *o, const struct point *point, const stru
     flush_output();
 }
 
-void report_json(const struct options *o, const struct point *point, const struct result *r,
-                 const struct result *plain, bool is_verified)
+void report_json(const struct options *o, const struct point *point, const struct result *r, const struct result *plain,
+                 bool is_verified)
 {
     printf("{\"operation\":\"%s\",\"threads\":%llu,\"block\":%llu,\"batch\":%llu,\"seconds\":%.3f,\"bytes\":%llu,"
            "\"throughput_gbps\":%.3f,\"avg_us\":%.2f,\"p50_us\":%.2f,\"p99_us\":%.2f,\"p999_us\":%.2f,\"max_us\":%.2f,"
@@ -125,7 +125,8 @@ void report_json(const struct options *o, const struct point *point, const struc
            r->p50_us, r->p99_us, r->p999_us, r->max_us, cpu_us(r), (unsigned long long)r->failed);
     if (plain != NULL) {
         printf("\"plain_gbps\":%.3f,\"plain_cpu_us_per_slice\":%.3f,\"ratio\":%.3f,\"ratio_min\":%.3f,"
-               "\"ratio_max\":%.3f,", rate(plain) * 8e-9, cpu_us(plain), r->ratio, r->ratio_min, r->ratio_max);
+               "\"ratio_max\":%.3f,",
+               rate(plain) * 8e-9, cpu_us(plain), r->ratio, r->ratio_min, r->ratio_max);
     }
     printf("\"verified\":%s}\n", is_verified ? "true" : "false");
     flush_output();

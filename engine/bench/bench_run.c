@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The timed part: threads that keep `depth` batches each under way, and the comparison of bytes. With --check, all threads
- * prepare a round of batches, are timed together as they move it, and compare it; so only the batches that were asked for are
- * timed, and each is compared. */
+/* The timed part: threads that keep `depth` batches each under way, and the comparison of bytes. With --check, all
+ * threads prepare a round of batches, are timed together as they move it, and compare it; so only the batches that were
+ * asked for are timed, and each is compared. */
 #include "bench_run.h"
 
 #include <pthread.h>
@@ -33,29 +33,29 @@ struct team {
     struct hte_engine *engine;
     struct result     *result;
     double             duration, end;
-    bool               is_over; /* no further round */
+    bool               is_over;    /* no further round */
     double             begin, cpu; /* of what is being timed */
     uint64_t           slices;
     _Atomic uint64_t   progress;
 };
 
 struct thread {
-    pthread_t              id;
-    const struct options  *options;
-    const struct point    *point;
-    struct team           *team;
-    struct hte_engine     *engine;
-    hte_segment_t          segment;
-    unsigned               index;
-    char                  *local;
-    uint64_t               remote, share; /* this thread's part of the buffers */
-    uint64_t               length;        /* of a batch */
-    struct hte_request    *requests;
-    struct flight         *flights;
-    float                 *samples;
-    size_t                 n_samples, next;
-    uint64_t               bytes, batches, failed;
-    bool                   is_verified;
+    pthread_t             id;
+    const struct options *options;
+    const struct point   *point;
+    struct team          *team;
+    struct hte_engine    *engine;
+    hte_segment_t         segment;
+    unsigned              index;
+    char                 *local;
+    uint64_t              remote, share; /* this thread's part of the buffers */
+    uint64_t              length;        /* of a batch */
+    struct hte_request   *requests;
+    struct flight        *flights;
+    float                *samples;
+    size_t                n_samples, next;
+    uint64_t              bytes, batches, failed;
+    bool                  is_verified;
 };
 
 static int opcode_of(const struct thread *t, uint64_t batch)
@@ -71,9 +71,11 @@ static void make_requests(struct thread *t, size_t offset, int opcode)
     uint64_t i, block = t->point->block;
 
     for (i = 0; i < t->point->batch; ++i) {
-        t->requests[i] = (struct hte_request){
-            .opcode = opcode, .target = t->segment, .local = t->local + offset + i * block,
-            .target_offset = t->remote + offset + i * block, .length = block};
+        t->requests[i] = (struct hte_request){.opcode        = opcode,
+                                              .target        = t->segment,
+                                              .local         = t->local + offset + i * block,
+                                              .target_offset = t->remote + offset + i * block,
+                                              .length        = block};
     }
 }
 
@@ -90,7 +92,7 @@ static hte_batch_t submit(struct thread *t, size_t offset, int opcode)
 static void count_failures(struct thread *t, hte_batch_t batch)
 {
     struct hte_status status;
-    uint64_t i;
+    uint64_t          i;
 
     for (i = 0; i < t->point->batch; ++i) {
         must_do(hte_request_status(t->engine, batch, i, &status), "status");
@@ -197,7 +199,7 @@ static uint64_t seed_of(const struct thread *t, uint64_t number)
 /* After the timed part: a sample there and back. */
 static void compare_sample(struct thread *t)
 {
-    double end = now_seconds() + SAMPLE_SECONDS / (double)t->point->threads;
+    double   end = now_seconds() + SAMPLE_SECONDS / (double)t->point->threads;
     uint64_t offset, seed;
 
     for (offset = 0; offset + t->length <= t->share && offset < SAMPLE_BYTES; offset += t->length) {
@@ -213,7 +215,8 @@ static void compare_sample(struct thread *t)
     }
 }
 
-/* Batches of a round lie side by side: at least as many as are under way, if there is room, and not more than take a moment. */
+/* Batches of a round lie side by side: at least as many as are under way, if there is room, and not more than take a
+ * moment. */
 static uint64_t round_size(const struct thread *t)
 {
     uint64_t count = ROUND_BYTES / t->length, room = t->share / t->length;
@@ -258,7 +261,7 @@ static void decide(struct team *team)
 static void run_rounds(struct thread *t)
 {
     uint64_t i, number, count = round_size(t);
-    size_t offset;
+    size_t   offset;
 
     for (number = 0; !t->team->is_over; number += count) {
         offset  = t->next + count * t->length > t->share ? 0 : t->next;
@@ -284,8 +287,8 @@ static void start_freely(struct team *team)
     team->end = team->begin + team->duration;
 }
 
-/* Beside the baseline: over the buffers once, as that does. Else it would find its own in the processor's caches, and they
- * would have driven out these. */
+/* Beside the baseline: over the buffers once, as that does. Else it would find its own in the processor's caches, and
+ * they would have driven out these. */
 static void go_over(struct thread *t)
 {
     size_t offset;
@@ -363,8 +366,8 @@ static void set_up(struct thread *t, unsigned index, const struct options *o, co
 
 static void add_up(struct thread *threads, const struct point *point, struct result *result)
 {
-    float *samples = allocate(point->threads * (size_t)SAMPLES_MAX, sizeof(*samples));
-    size_t count   = 0;
+    float   *samples = allocate(point->threads * (size_t)SAMPLES_MAX, sizeof(*samples));
+    size_t   count   = 0;
     uint64_t i;
 
     result->is_verified = true;
@@ -383,7 +386,7 @@ static void add_up(struct thread *threads, const struct point *point, struct res
 
 static void run_team(struct team *team, struct thread *threads, const struct options *o, const struct point *point)
 {
-    double begin = now_seconds();
+    double   begin = now_seconds();
     uint64_t i;
 
     team->duration = o->duration;
@@ -403,12 +406,12 @@ static void run_team(struct team *team, struct thread *threads, const struct opt
     pthread_barrier_destroy(&team->barrier);
 }
 
-void run_point(const struct options *o, struct hte_engine *engine, char *buffer, hte_segment_t segment,
-               uint64_t remote, const struct point *point, struct result *result)
+void run_point(const struct options *o, struct hte_engine *engine, char *buffer, hte_segment_t segment, uint64_t remote,
+               const struct point *point, struct result *result)
 {
     struct thread *threads = allocate(point->threads, sizeof(*threads));
-    struct team team       = {.engine = engine, .result = result};
-    uint64_t i;
+    struct team    team    = {.engine = engine, .result = result};
+    uint64_t       i;
 
     *result = (struct result){.seconds = 0};
     for (i = 0; i < point->threads; ++i) {

@@ -10,9 +10,9 @@
 
 #include "engine/include/hte.h"
 
-#define SWEEP_MAX   32
-#define OPTIONS_MAX 32
-#define ROUNDS_MAX  99
+#define SWEEP_MAX          32
+#define OPTIONS_MAX        32
+#define ROUNDS_MAX         99
 #define ENGINE_THREADS_MAX 64 /* of the engine's option */
 
 enum operation { OPERATION_READ, OPERATION_WRITE, OPERATION_MIX };
@@ -29,10 +29,10 @@ struct options {
     const char       *metadata, *name, *bind_host, *segment;
     uint64_t          buffer_size; /* per side; 0 while it is not given */
     struct sweep      block, batch, threads;
-    uint64_t          depth;       /* batches under way per thread */
-    double            duration;    /* seconds per point */
+    uint64_t          depth;          /* batches under way per thread */
+    double            duration;       /* seconds per point */
     uint64_t          engine_threads; /* 0: as threads, as far as the engine has so many */
-    uint64_t          rounds;      /* with the baseline */
+    uint64_t          rounds;         /* with the baseline */
     const char       *unit;
     uint64_t          precision;
     bool              check, baseline, json, csv, quiet;
@@ -46,10 +46,10 @@ struct point {
 };
 
 struct result {
-    double   seconds; /* timed; with `check` without what prepares and compares */
-    uint64_t bytes, blocks, batches, slices, failed; /* failed: requests */
-    double   cpu_seconds; /* of the initiator's process */
-    double   ratio, ratio_min, ratio_max; /* to plain UCX; of the median, worst and best round */
+    double   seconds;                                 /* timed; with `check` without what prepares and compares */
+    uint64_t bytes, blocks, batches, slices, failed;  /* failed: requests */
+    double   cpu_seconds;                             /* of the initiator's process */
+    double   ratio, ratio_min, ratio_max;             /* to plain UCX; of the median, worst and best round */
     double   avg_us, p50_us, p99_us, p999_us, max_us; /* of batches, submit to complete */
     bool     is_verified;
 };

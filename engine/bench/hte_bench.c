@@ -26,9 +26,9 @@ struct child {
 
 static void child_start(struct child *child, char *program, char **argv, const char *role, const char *arguments)
 {
-    int to[2], from[2];
+    int  to[2], from[2];
     char ends[48], **args;
-    int i, n = 0;
+    int  i, n = 0;
 
     while (argv[n] != NULL) {
         ++n;
@@ -81,7 +81,7 @@ static bool is_p2p(const struct options *o)
 static const char *default_name(const struct options *o)
 {
     static char name[HTE_NAME_MAX + 1];
-    char host[128] = "";
+    char        host[128] = "";
 
     if (is_p2p(o)) {
         return "127.0.0.1";
@@ -91,13 +91,13 @@ static const char *default_name(const struct options *o)
     return name;
 }
 
-/* Both processes of mode self have the same options, but cannot have the same name. Peer to peer the initiator has the port, if
- * one was given; the target takes any. */
+/* Both processes of mode self have the same options, but cannot have the same name. Peer to peer the initiator has the
+ * port, if one was given; the target takes any. */
 static const char *target_name(const char *name, bool is_p2p)
 {
     const char *end = name[0] == '[' ? strchr(name, ']') : NULL, *colon = strchr(name, ':');
-    size_t length = strlen(name);
-    char *own     = malloc(length + sizeof("-target")); /* for as long as the program runs */
+    size_t      length = strlen(name);
+    char       *own    = malloc(length + sizeof("-target")); /* for as long as the program runs */
 
     if (is_p2p && end != NULL) {
         length = (size_t)(end + 1 - name);
@@ -115,9 +115,9 @@ static const char *target_name(const char *name, bool is_p2p)
 /* argv: program role ends arguments [options...] */
 static void child_main(int argc, char **argv)
 {
-    struct options options;
+    struct options     options;
     unsigned long long threads;
-    int in, out;
+    int                in, out;
 
     if (argc < 4 || sscanf(argv[2], "%d,%d", &in, &out) != 2) {
         return;
@@ -140,7 +140,7 @@ static void child_main(int argc, char **argv)
 static uint64_t find_remote(struct hte_engine *engine, hte_segment_t segment, uint64_t size)
 {
     struct hte_buffer buffer;
-    size_t count = 1;
+    size_t            count = 1;
 
     must_do(hte_segment_buffers(engine, segment, &buffer, &count), "look at the segment");
     if (count < 1 || buffer.length < size) {
@@ -152,10 +152,10 @@ static uint64_t find_remote(struct hte_engine *engine, hte_segment_t segment, ui
 
 static void measure_engine(const struct options *o, char **argv, const struct point *point, struct result *result)
 {
-    char name[HTE_NAME_MAX + 1], *buffer;
+    char               name[HTE_NAME_MAX + 1], *buffer;
     struct hte_engine *engine;
-    struct child target;
-    hte_segment_t segment;
+    struct child       target;
+    hte_segment_t      segment;
 
     if (o->mode == MODE_SELF) {
         child_start(&target, argv[0], argv, "engine-target", "x");
@@ -179,7 +179,7 @@ static void measure_engine(const struct options *o, char **argv, const struct po
 static void measure_plain(const struct options *o, char **argv, const struct point *point, struct result *result)
 {
     struct child target;
-    char threads[24];
+    char         threads[24];
 
     snprintf(threads, sizeof(threads), "%llu", (unsigned long long)point->threads);
     child_start(&target, argv[0], argv, "plain-target", threads);
@@ -206,15 +206,15 @@ static int by_value(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Both in turn, now one first and now the other, so that what else the machine does strikes both; the round with the median
- * throughput stands for all. The ratio is taken in each round. */
+/* Both in turn, now one first and now the other, so that what else the machine does strikes both; the round with the
+ * median throughput stands for all. The ratio is taken in each round. */
 static bool measure_in_turn(const struct options *o, char **argv, const struct point *point, struct result *engine,
                             struct result *plain)
 {
     struct result engines[ROUNDS_MAX], plains[ROUNDS_MAX];
-    double ratios[ROUNDS_MAX];
-    bool is_good = true;
-    uint64_t i;
+    double        ratios[ROUNDS_MAX];
+    bool          is_good = true;
+    uint64_t      i;
 
     for (i = 0; i < o->rounds; ++i) {
         if (i % 2 == 0) {
@@ -241,16 +241,16 @@ static bool measure_in_turn(const struct options *o, char **argv, const struct p
 static bool run_sweep(const struct options *o, char **argv)
 {
     struct result result = {.seconds = 0}, plain = {.seconds = 0};
-    struct point point   = {.block = 0};
-    bool is_good         = true;
-    unsigned t, b, n;
+    struct point  point   = {.block = 0};
+    bool          is_good = true;
+    unsigned      t, b, n;
 
     report_header(o);
     for (t = 0; t < o->threads.count; ++t) {
         for (b = 0; b < o->block.count; ++b) {
             for (n = 0; n < o->batch.count; ++n) {
-                point = (struct point){.threads = o->threads.values[t], .block = o->block.values[b],
-                                       .batch = o->batch.values[n]};
+                point = (struct point){
+                    .threads = o->threads.values[t], .block = o->block.values[b], .batch = o->batch.values[n]};
                 if (o->baseline) {
                     is_good &= measure_in_turn(o, argv, &point, &result, &plain);
                 } else {
@@ -267,8 +267,8 @@ static bool run_sweep(const struct options *o, char **argv)
     return is_good;
 }
 
-/* UCX's library opens its log while it is loaded, on standard output if nothing else is said, and there it would be in the midst
- * of the results: once more from the start, with something said. The target's process inherits it. */
+/* UCX's library opens its log while it is loaded, on standard output if nothing else is said, and there it would be in
+ * the midst of the results: once more from the start, with something said. The target's process inherits it. */
 static void keep_log_out(char **argv)
 {
     if (getenv("UCX_LOG_FILE") == NULL && setenv("UCX_LOG_FILE", "stderr", 0) == 0) {

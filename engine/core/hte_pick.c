@@ -17,7 +17,7 @@ static int nth_rail(uint32_t mask, uint32_t n)
 static int least_predicted(const struct hte_pick *pick, uint32_t mask)
 {
     uint64_t cost, least = UINT64_MAX;
-    int rail, best = -1;
+    int      rail, best  = -1;
 
     for (; mask != 0; mask &= mask - 1) {
         rail = __builtin_ctz(mask);

@@ -20,12 +20,12 @@ enum hte_policy {
 };
 
 struct hte_pick {
-    uint32_t preferred, available; /* available: without the preferred ones */
-    uint32_t paused;
-    int      bad_rail;             /* -1: none */
-    uint32_t turn;                 /* counter of the caller, for round robin */
-    uint32_t random;               /* fresh, uniform */
-    const uint64_t *predicted;     /* ns per rail, for HTE_POLICY_LOAD */
+    uint32_t        preferred, available; /* available: without the preferred ones */
+    uint32_t        paused;
+    int             bad_rail;  /* -1: none */
+    uint32_t        turn;      /* counter of the caller, for round robin */
+    uint32_t        random;    /* fresh, uniform */
+    const uint64_t *predicted; /* ns per rail, for HTE_POLICY_LOAD */
 };
 
 /* The rail, or -1 when both masks are empty. */

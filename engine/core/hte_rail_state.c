@@ -3,9 +3,9 @@
 
 #include <stddef.h>
 
-#define NS_PER_SECOND    1000000000ull
-#define RATE_WINDOW_NS   1000000ull
-#define UNKNOWN_RATE     1000000000ull
+#define NS_PER_SECOND  1000000000ull
+#define RATE_WINDOW_NS 1000000ull
+#define UNKNOWN_RATE   1000000000ull
 
 static uint32_t errors_within(const struct hte_rail_health *health, uint64_t now, uint64_t window)
 {

@@ -45,7 +45,7 @@ enum hte_slice_action {
 };
 
 struct hte_slice_state {
-    uint8_t step;      /* enum hte_slice_step */
+    uint8_t step; /* enum hte_slice_step */
     uint8_t is_write;
     uint8_t fails;     /* so far */
     uint8_t max_fails; /* more than that: give up */

@@ -27,9 +27,9 @@ static void check(int error, const char *what)
 /* Notifications arrive in a list, which is looked at now and then. */
 static void wait_for_notification(struct hte_engine *engine)
 {
-    const struct timespec pause = { .tv_nsec = 10000000 };
+    const struct timespec    pause = {.tv_nsec = 10000000};
     struct hte_notification *arrived;
-    size_t count = 0;
+    size_t                   count = 0;
 
     while (count == 0) {
         nanosleep(&pause, NULL);
@@ -51,12 +51,12 @@ static void offer(struct hte_engine *engine, const char *memory)
 
 static void put(struct hte_engine *engine, const char *name, char *memory, const char *text)
 {
-    struct hte_request request = { .opcode = HTE_WRITE, .local = memory, .length = strlen(text) + 1 };
+    struct hte_request      request = {.opcode = HTE_WRITE, .local = memory, .length = strlen(text) + 1};
     struct hte_batch_status status;
-    struct hte_buffer buffer;
-    hte_segment_t segment;
-    hte_batch_t batch;
-    size_t count = 1;
+    struct hte_buffer       buffer;
+    hte_segment_t           segment;
+    hte_batch_t             batch;
+    size_t                  count = 1;
 
     snprintf(memory, SIZE, "%s", text);
     check(hte_segment_open(engine, name, &segment), name);
@@ -77,9 +77,9 @@ static void put(struct hte_engine *engine, const char *name, char *memory, const
 
 int main(int argc, char **argv)
 {
-    char *memory = calloc(1, SIZE);
-    const struct hte_memory region = { .addr = memory, .length = SIZE };
-    struct hte_engine *engine;
+    char                   *memory = calloc(1, SIZE);
+    const struct hte_memory region = {.addr = memory, .length = SIZE};
+    struct hte_engine      *engine;
 
     if (memory == NULL || (argc != 1 && argc != 3) || (argc == 3 && strlen(argv[2]) >= SIZE)) {
         fprintf(stderr, "usage: hte_put [NAME TEXT]   (TEXT of less than %d bytes)\n", SIZE);

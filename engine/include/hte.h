@@ -45,46 +45,46 @@ struct hte_engine; /* opaque */
 typedef int32_t  hte_segment_t;
 typedef uint64_t hte_batch_t;
 
-#define HTE_SEGMENT_LOCAL ((hte_segment_t)0)    /* the engine's own memory */
+#define HTE_SEGMENT_LOCAL ((hte_segment_t)0) /* the engine's own memory */
 #define HTE_SEGMENT_NONE  ((hte_segment_t)-1)
 #define HTE_BATCH_NONE    (~(hte_batch_t)0)
 
 /* Upper bounds; beyond them HTE_ERR_INVALID_ARGUMENT. */
-#define HTE_NAME_MAX      255   /* bytes of a name or location, without the end */
-#define HTE_BATCH_MAX     (1u << 20) /* requests of one batch */
-#define HTE_NOTIFY_MAX    65536 /* bytes of a notification's text */
+#define HTE_NAME_MAX   255        /* bytes of a name or location, without the end */
+#define HTE_BATCH_MAX  (1u << 20) /* requests of one batch */
+#define HTE_NOTIFY_MAX 65536      /* bytes of a notification's text */
 
 /* ---- errors ---- */
 
 enum hte_error {
-    HTE_OK                       = 0,
-    HTE_ERR_INVALID_ARGUMENT     = -1,  /* null pointer, unknown option, value out of its range */
-    HTE_ERR_TOO_MANY_REQUESTS    = -2,  /* more requests than the batch has room for */
-    HTE_ERR_NOT_REGISTERED       = -3,  /* local address outside of registered memory */
-    HTE_ERR_BATCH_BUSY           = -4,  /* free of a batch that still has unfinished requests */
-    HTE_ERR_DEVICE_NOT_FOUND     = -5,  /* no such device, or none can be used */
-    HTE_ERR_OVERLAP              = -6,  /* memory overlaps memory that is registered already */
-    HTE_ERR_DNS                  = -7,  /* a host name cannot be resolved */
-    HTE_ERR_SOCKET               = -8,  /* cannot bind, connect, send or receive */
-    HTE_ERR_MALFORMED_JSON       = -9,  /* a descriptor, topology or frame is not what it should be */
-    HTE_ERR_HANDSHAKE_REJECTED   = -10, /* the peer refused: secret missing or wrong, version, limit */
-    HTE_ERR_METADATA             = -11, /* the metadata store failed or cannot be reached */
-    HTE_ERR_ENDPOINT             = -12, /* UCX cannot connect, or the connection broke */
-    HTE_ERR_CONTEXT              = -13, /* UCX cannot be initialized with this configuration */
-    HTE_ERR_NUMA                 = -14, /* a location names a NUMA node that does not exist */
-    HTE_ERR_MEMORY               = -16, /* out of memory, or the memory cannot be registered */
-    HTE_ERR_NOT_IMPLEMENTED      = -17, /* or built without it: the detail says which library */
-    HTE_ERR_UNKNOWN_SEGMENT      = -18, /* nobody publishes a segment of this name */
-    HTE_ERR_DEAD_PEER            = -19, /* the process that owned the segment is gone */
-    HTE_ERR_RANGE                = -20, /* remote range is not inside registered buffers */
-    HTE_ERR_ZERO_LENGTH          = -21,
-    HTE_ERR_BAD_HANDLE           = -22, /* never given out, or closed or freed since */
-    HTE_ERR_MEMORY_BUSY          = -23, /* unregister of memory that unfinished requests use */
-    HTE_ERR_PERMISSION           = -24, /* the remote buffer does not allow this operation */
-    HTE_ERR_TIMEOUT              = -25, /* the time given is over; nothing was changed */
-    HTE_ERR_CANCELED             = -26, /* canceled, or the engine is being destroyed */
-    HTE_ERR_LIMIT                = -27, /* an engine-wide limit: segments, batches, notifications */
-    HTE_ERR_EXISTS               = -28  /* another live engine publishes under this name */
+    HTE_OK                     = 0,
+    HTE_ERR_INVALID_ARGUMENT   = -1,  /* null pointer, unknown option, value out of its range */
+    HTE_ERR_TOO_MANY_REQUESTS  = -2,  /* more requests than the batch has room for */
+    HTE_ERR_NOT_REGISTERED     = -3,  /* local address outside of registered memory */
+    HTE_ERR_BATCH_BUSY         = -4,  /* free of a batch that still has unfinished requests */
+    HTE_ERR_DEVICE_NOT_FOUND   = -5,  /* no such device, or none can be used */
+    HTE_ERR_OVERLAP            = -6,  /* memory overlaps memory that is registered already */
+    HTE_ERR_DNS                = -7,  /* a host name cannot be resolved */
+    HTE_ERR_SOCKET             = -8,  /* cannot bind, connect, send or receive */
+    HTE_ERR_MALFORMED_JSON     = -9,  /* a descriptor, topology or frame is not what it should be */
+    HTE_ERR_HANDSHAKE_REJECTED = -10, /* the peer refused: secret missing or wrong, version, limit */
+    HTE_ERR_METADATA           = -11, /* the metadata store failed or cannot be reached */
+    HTE_ERR_ENDPOINT           = -12, /* UCX cannot connect, or the connection broke */
+    HTE_ERR_CONTEXT            = -13, /* UCX cannot be initialized with this configuration */
+    HTE_ERR_NUMA               = -14, /* a location names a NUMA node that does not exist */
+    HTE_ERR_MEMORY             = -16, /* out of memory, or the memory cannot be registered */
+    HTE_ERR_NOT_IMPLEMENTED    = -17, /* or built without it: the detail says which library */
+    HTE_ERR_UNKNOWN_SEGMENT    = -18, /* nobody publishes a segment of this name */
+    HTE_ERR_DEAD_PEER          = -19, /* the process that owned the segment is gone */
+    HTE_ERR_RANGE              = -20, /* remote range is not inside registered buffers */
+    HTE_ERR_ZERO_LENGTH        = -21,
+    HTE_ERR_BAD_HANDLE         = -22, /* never given out, or closed or freed since */
+    HTE_ERR_MEMORY_BUSY        = -23, /* unregister of memory that unfinished requests use */
+    HTE_ERR_PERMISSION         = -24, /* the remote buffer does not allow this operation */
+    HTE_ERR_TIMEOUT            = -25, /* the time given is over; nothing was changed */
+    HTE_ERR_CANCELED           = -26, /* canceled, or the engine is being destroyed */
+    HTE_ERR_LIMIT              = -27, /* an engine-wide limit: segments, batches, notifications */
+    HTE_ERR_EXISTS             = -28  /* another live engine publishes under this name */
 };
 
 /* Name of the error, for instance "address not registered". Static; never NULL; any value. */
@@ -100,12 +100,12 @@ const char *hte_version(void);
 /* ---- engine ---- */
 
 struct hte_option {
-    const char *key;   /* see hte_option_help() */
+    const char *key; /* see hte_option_help() */
     const char *value;
 };
 
 struct hte_config {
-    size_t      size;      /* sizeof(struct hte_config): fields may be added at the end */
+    size_t size; /* sizeof(struct hte_config): fields may be added at the end */
     /* Where segment descriptors are found. NULL or "P2PHANDSHAKE": each process answers for itself
      * and its segment's name is "host:port". "http://", "https://", "redis://", "etcd://" followed by
      * host:port: a store that all processes share. */
@@ -116,11 +116,11 @@ struct hte_config {
     const char *name;
     /* Address that the handshake server binds to; NULL: the one that the name resolves to, or
      * that of the default route. "0.0.0.0" only if it is written here. */
-    const char *bind_host;
-    uint16_t    port;      /* of the handshake server; 0: as in the name, or chosen */
-    uint16_t    reserved[3];
+    const char              *bind_host;
+    uint16_t                 port; /* of the handshake server; 0: as in the name, or chosen */
+    uint16_t                 reserved[3];
     const struct hte_option *options; /* n_options of them */
-    size_t      n_options;
+    size_t                   n_options;
 };
 
 /*
@@ -128,29 +128,30 @@ struct hte_config {
  * segment (empty). NULL config: all defaults, peer to peer.
  * Each option has a default; environment variables HTE_<KEY IN CAPITALS> come before the default and
  * after `options`. Keys that begin with "UCX_" are handed to UCX for this engine's contexts only and come before
- * the environment's value; everything else about UCX is as its environment says. What a transport reads once per process holds for
- * all engines of the process: the options of ha_rc (UCX_HA_RC_...) are those of the first that opens it.
- * BLOCKS: for UCX to open devices; with a store for up to three exchanges with it, each at most option handshake_timeout_ms (5000), of
- * etcd so long per endpoint that does not answer. (Resolving a name is the system's and comes on top, here and below.)
- * INVALID_ARGUMENT (names option and value), CONTEXT, DEVICE_NOT_FOUND, MALFORMED_JSON (topology
- * file), DNS, SOCKET, METADATA, EXISTS, MEMORY, NOT_IMPLEMENTED.
+ * the environment's value; everything else about UCX is as its environment says. What a transport reads once per
+ * process holds for all engines of the process: the options of ha_rc (UCX_HA_RC_...) are those of the first that opens
+ * it. BLOCKS: for UCX to open devices; with a store for up to three exchanges with it, each at most option
+ * handshake_timeout_ms (5000), of etcd so long per endpoint that does not answer. (Resolving a name is the system's and
+ * comes on top, here and below.) INVALID_ARGUMENT (names option and value), CONTEXT, DEVICE_NOT_FOUND, MALFORMED_JSON
+ * (topology file), DNS, SOCKET, METADATA, EXISTS, MEMORY, NOT_IMPLEMENTED.
  */
 int hte_create(const struct hte_config *config, struct hte_engine **engine);
 
 /*
- * End everything: refuse new calls (CANCELED, should one begin meanwhile), send the notifications of batches that completed, cancel what is queued, wait for
- * what is under way, unpublish, unregister, stop the threads. Waiters return HTE_ERR_CANCELED. BLOCKS: until operations under way have ended; after
- * option shutdown_timeout_ms (5000) their connections are broken off; and until the calls of other threads that are inside libhte have
- * returned: soon, and those that ask a metadata store within their bound. So it always returns. No other call on
- * this engine may begin after it has returned; not from a callback. NULL is nothing.
+ * End everything: refuse new calls (CANCELED, should one begin meanwhile), send the notifications of batches that
+ * completed, cancel what is queued, wait for what is under way, unpublish, unregister, stop the threads. Waiters return
+ * HTE_ERR_CANCELED. BLOCKS: until operations under way have ended; after option shutdown_timeout_ms (5000) their
+ * connections are broken off; and until the calls of other threads that are inside libhte have returned: soon, and
+ * those that ask a metadata store within their bound. So it always returns. No other call on this engine may begin
+ * after it has returned; not from a callback. NULL is nothing.
  */
 void hte_destroy(struct hte_engine *engine);
 
 /*
- * hte_destroy() but for its last step, which makes the handle invalid: calls that begin after it are refused (CANCELED) as those
- * that begin during it are. For programs whose threads cannot know that another one ends the engine: shut it down, see
- * that every thread has heard of it, then hte_destroy(), which is short. From one thread, not from a callback; a second time, and NULL, are
- * nothing. BLOCKS: as hte_destroy().
+ * hte_destroy() but for its last step, which makes the handle invalid: calls that begin after it are refused (CANCELED)
+ * as those that begin during it are. For programs whose threads cannot know that another one ends the engine: shut it
+ * down, see that every thread has heard of it, then hte_destroy(), which is short. From one thread, not from a
+ * callback; a second time, and NULL, are nothing. BLOCKS: as hte_destroy().
  */
 void hte_shutdown(struct hte_engine *engine);
 
@@ -178,9 +179,10 @@ enum hte_permission {
 struct hte_memory {
     void       *addr;
     size_t      length;
-    const char *location;   /* "cpu:N" (N in decimal, no leading zeros), "cuda:N", or "*" (also NULL): the NUMA node of the first page, where the system
-                             * tells (the page must have been touched, or be pinned by UCX), else no preference */
-    int         permission; /* enum hte_permission */
+    const char *location; /* "cpu:N" (N in decimal, no leading zeros), "cuda:N", or "*" (also NULL): the NUMA node of
+                           * the first page, where the system tells (the page must have been touched, or be pinned by
+                           * UCX), else no preference */
+    int permission;       /* enum hte_permission */
 };
 
 /*
@@ -188,9 +190,9 @@ struct hte_memory {
  * opened the segment before see it by themselves when a request misses it, or after hte_segment_sync().
  * The memory stays the caller's: it must stay mapped until it is unregistered. Large memory (option pretouch_size)
  * is touched by several threads first; its contents do not change.
- * The permission is a rule that libhte's peers obey, not one that the hardware enforces: UCX 1.13 registers everything for remote access,
- * later ones may do as told. Of HTE_PERM_LOCAL memory no key is made.
- * BLOCKS: to pin the memory; with a store, to publish: three exchanges at most, as in hte_create(), one of them to wait for another one's.
+ * The permission is a rule that libhte's peers obey, not one that the hardware enforces: UCX 1.13 registers everything
+ * for remote access, later ones may do as told. Of HTE_PERM_LOCAL memory no key is made. BLOCKS: to pin the memory;
+ * with a store, to publish: three exchanges at most, as in hte_create(), one of them to wait for another one's.
  * ZERO_LENGTH, OVERLAP, INVALID_ARGUMENT, NUMA, MEMORY, NOT_IMPLEMENTED (cuda), METADATA. On an error nothing is
  * registered.
  */
@@ -203,8 +205,8 @@ int hte_memory_register_batch(struct hte_engine *engine, const struct hte_memory
  * The reverse; addr is the start of what was registered. After it the memory may be freed: no operation of this
  * engine uses it any more. Peers' operations that are under way may still arrive, or fail at the peer: agree
  * with them first. BLOCKS: to unpin, and to publish as above.
- * NOT_REGISTERED; MEMORY_BUSY while unfinished requests of this engine use it: wait for them or cancel. When it cannot be
- * published (METADATA) it is unregistered all the same.
+ * NOT_REGISTERED; MEMORY_BUSY while unfinished requests of this engine use it: wait for them or cancel. When it cannot
+ * be published (METADATA) it is unregistered all the same.
  */
 int hte_memory_unregister(struct hte_engine *engine, void *addr);
 
@@ -217,8 +219,8 @@ int hte_memory_unregister_batch(struct hte_engine *engine, void *const *addrs, s
  * Open the segment that a peer publishes. Opening one that is open gives the same handle and counts.
  * The engine's own name gives HTE_SEGMENT_LOCAL. Connections are made by the first request, or hte_segment_warm().
  * BLOCKS: to fetch the descriptor, at most option handshake_timeout_ms (5000), unless it is open already.
- * INVALID_ARGUMENT (peer to peer: a name without port), UNKNOWN_SEGMENT, DNS, SOCKET, TIMEOUT (the peer or store is silent), METADATA,
- * MALFORMED_JSON, HANDSHAKE_REJECTED, DEAD_PEER, LIMIT, CANCELED.
+ * INVALID_ARGUMENT (peer to peer: a name without port), UNKNOWN_SEGMENT, DNS, SOCKET, TIMEOUT (the peer or store is
+ * silent), METADATA, MALFORMED_JSON, HANDSHAKE_REJECTED, DEAD_PEER, LIMIT, CANCELED.
  */
 int hte_segment_open(struct hte_engine *engine, const char *name, hte_segment_t *segment);
 
@@ -229,8 +231,9 @@ int hte_segment_open(struct hte_engine *engine, const char *name, hte_segment_t 
 int hte_segment_close(struct hte_engine *engine, hte_segment_t segment);
 
 /* Fetch the descriptor anew; HTE_SEGMENT_NONE: of every open segment. Errors and BLOCKS as hte_segment_open().
- * When the peer was restarted, new requests go to the new process. (The engine does it by itself, in the background, whenever a
- * connection to the segment breaks or cannot be made; what was under way to the old process then ends with DEAD_PEER.) */
+ * When the peer was restarted, new requests go to the new process. (The engine does it by itself, in the background,
+ * whenever a connection to the segment breaks or cannot be made; what was under way to the old process then ends with
+ * DEAD_PEER.) */
 int hte_segment_sync(struct hte_engine *engine, hte_segment_t segment);
 
 /* Connect every worker thread now instead of with the first request. BLOCKS: until connected, at most
@@ -238,14 +241,15 @@ int hte_segment_sync(struct hte_engine *engine, hte_segment_t segment);
 int hte_segment_warm(struct hte_engine *engine, hte_segment_t segment, int timeout_ms);
 
 struct hte_buffer {
-    uint64_t addr;   /* in the peer's address space */
+    uint64_t addr; /* in the peer's address space */
     uint64_t length;
     int      permission;
     char     location[64];
 };
 
 /* Buffers of a segment as of the last fetch, in order of address: at most *count of them are written to `buffers`
- * (NULL: none), and *count is set to how many there are. HTE_SEGMENT_LOCAL: what is registered now, HTE_PERM_LOCAL too. BAD_HANDLE. */
+ * (NULL: none), and *count is set to how many there are. HTE_SEGMENT_LOCAL: what is registered now, HTE_PERM_LOCAL too.
+ * BAD_HANDLE. */
 int hte_segment_buffers(struct hte_engine *engine, hte_segment_t segment, struct hte_buffer *buffers, size_t *count);
 
 /* ---- requests and batches ---- */
@@ -256,7 +260,7 @@ enum hte_opcode {
 };
 
 struct hte_request {
-    int32_t       opcode;        /* enum hte_opcode */
+    int32_t       opcode; /* enum hte_opcode */
     hte_segment_t target;
     void         *local;         /* inside memory registered with this engine */
     uint64_t      target_offset; /* virtual address in the target's process */
@@ -264,10 +268,11 @@ struct hte_request {
 };
 
 enum hte_status_code {
-    HTE_WAITING   = 0, /* accepted, nothing of it has started */
-    HTE_PENDING   = 1, /* under way */
-    HTE_INVALID   = 2, /* UCX failed, and by its present descriptor the target unregistered the range, or forbids the operation, since:
-                        * RANGE or PERMISSION. Not noticed with retry_count 0, nor over transports that do not check keys (tcp). */
+    HTE_WAITING = 0, /* accepted, nothing of it has started */
+    HTE_PENDING = 1, /* under way */
+    HTE_INVALID = 2, /* UCX failed, and by its present descriptor the target unregistered the range, or forbids the
+                      * operation, since: RANGE or PERMISSION. Not noticed with retry_count 0, nor over transports that
+                      * do not check keys (tcp). */
     HTE_CANCELED  = 3,
     HTE_COMPLETED = 4,
     HTE_TIMEOUT   = 5, /* a slice took longer than option slice_timeout_ms */
@@ -276,10 +281,10 @@ enum hte_status_code {
 
 /*
  * COMPLETED means, for a READ, that the bytes are in local memory; for a WRITE, that they are in the TARGET's
- * memory: a READ of them by anybody, or a look by the target's CPU after it was told, sees them. With every status from INVALID on
- * the local memory is no longer in use. With a status other than COMPLETED any part of the destination may have
- * been written. Requests are not ordered among each other, not even in one batch.
- * With target HTE_SEGMENT_LOCAL the two ranges of a request may overlap, as with memmove(3).
+ * memory: a READ of them by anybody, or a look by the target's CPU after it was told, sees them. With every status from
+ * INVALID on the local memory is no longer in use. With a status other than COMPLETED any part of the destination may
+ * have been written. Requests are not ordered among each other, not even in one batch. With target HTE_SEGMENT_LOCAL
+ * the two ranges of a request may overlap, as with memmove(3).
  */
 struct hte_status {
     int32_t  code;        /* enum hte_status_code; those from HTE_INVALID on are final */
@@ -288,7 +293,7 @@ struct hte_status {
 };
 
 struct hte_batch_status {
-    int32_t  code;        /* COMPLETED when all are; WAITING, PENDING when one is not final; else the worst:
+    int32_t code;         /* COMPLETED when all are; WAITING, PENDING when one is not final; else the worst:
                            * FAILED, TIMEOUT, INVALID, CANCELED in this order. An empty batch is COMPLETED. */
     int32_t  error;       /* of the request that failed first, or HTE_OK */
     uint64_t transferred; /* bytes, all requests */
@@ -315,8 +320,9 @@ int hte_batch_alloc(struct hte_engine *engine, size_t capacity, hte_batch_t *bat
 int hte_batch_submit(struct hte_engine *engine, hte_batch_t batch, const struct hte_request *requests, size_t count);
 
 /* The same, and when all of these requests have COMPLETED their targets get one notification each
- * with this text; when one does not, none is sent. They are sent in the background, in order per target; a target that does not take
- * one is tried 5 times in all, then it is dropped: hte_counters() tells. One whose answer was lost may arrive twice. One such submission per batch; INVALID_ARGUMENT for a second. */
+ * with this text; when one does not, none is sent. They are sent in the background, in order per target; a target that
+ * does not take one is tried 5 times in all, then it is dropped: hte_counters() tells. One whose answer was lost may
+ * arrive twice. One such submission per batch; INVALID_ARGUMENT for a second. */
 int hte_batch_submit_notify(struct hte_engine *engine, hte_batch_t batch, const struct hte_request *requests,
                             size_t count, const char *notify_name, const char *notify_text);
 
@@ -328,8 +334,8 @@ int hte_batch_status(struct hte_engine *engine, hte_batch_t batch, struct hte_ba
 
 /*
  * Sleep until all submitted requests have a final status. timeout_ms: -1 for ever, 0 only looks.
- * HTE_OK when all are final (look at status->code) and their callback has returned; TIMEOUT when not yet; CANCELED by hte_destroy(). status may be NULL;
- * it is set with HTE_OK and TIMEOUT. BLOCKS. Not from a callback.
+ * HTE_OK when all are final (look at status->code) and their callback has returned; TIMEOUT when not yet; CANCELED by
+ * hte_destroy(). status may be NULL; it is set with HTE_OK and TIMEOUT. BLOCKS. Not from a callback.
  */
 int hte_batch_wait(struct hte_engine *engine, hte_batch_t batch, int timeout_ms, struct hte_batch_status *status);
 
@@ -338,24 +344,26 @@ int hte_batch_wait(struct hte_engine *engine, hte_batch_t batch, int timeout_ms,
 int hte_batch_cancel(struct hte_engine *engine, hte_batch_t batch);
 
 /* End of the handle. BATCH_BUSY until all submitted requests are final; every request becomes final in the
- * end, after hte_batch_cancel() soon. BLOCKS: while its callback is running in another thread, so that what the callback uses
- * may be freed afterwards; except from inside a callback, which would wait for itself. BAD_HANDLE. */
+ * end, after hte_batch_cancel() soon. BLOCKS: while its callback is running in another thread, so that what the
+ * callback uses may be freed afterwards; except from inside a callback, which would wait for itself. BAD_HANDLE. */
 int hte_batch_free(struct hte_engine *engine, hte_batch_t batch);
 
 /* INVALID_ARGUMENT when requests were submitted already. */
 int hte_batch_set_priority(struct hte_engine *engine, hte_batch_t batch, int priority);
 
 /*
- * Completion without waiting. The callback runs in a worker thread each time the last unfinished request of the batch becomes
- * final (once per submission, unless submissions overlap). It must be short and may call every function that neither blocks nor
- * destroys, hte_batch_free() included. It comes before the eventfd, and before hte_batch_wait() returns; who
- * polls the status may see the batch complete before the callback has run. Set before the first submit, or INVALID_ARGUMENT. NULL removes it.
+ * Completion without waiting. The callback runs in a worker thread each time the last unfinished request of the batch
+ * becomes final (once per submission, unless submissions overlap). It must be short and may call every function that
+ * neither blocks nor destroys, hte_batch_free() included. It comes before the eventfd, and before hte_batch_wait()
+ * returns; who polls the status may see the batch complete before the callback has run. Set before the first submit, or
+ * INVALID_ARGUMENT. NULL removes it.
  */
 typedef void (*hte_batch_callback_t)(struct hte_engine *engine, hte_batch_t batch, void *arg);
 int hte_batch_set_callback(struct hte_engine *engine, hte_batch_t batch, hte_batch_callback_t callback, void *arg);
 
-/* The same as an addition of 1 to an eventfd(2) of the caller's. The batch keeps a duplicate of the descriptor until its end, so the
- * caller may close his at any time. -1 removes it. Several batches may share one. LIMIT: no descriptor is left. */
+/* The same as an addition of 1 to an eventfd(2) of the caller's. The batch keeps a duplicate of the descriptor until
+ * its end, so the caller may close his at any time. -1 removes it. Several batches may share one. LIMIT: no descriptor
+ * is left. */
 int hte_batch_set_eventfd(struct hte_engine *engine, hte_batch_t batch, int eventfd);
 
 /* ---- notifications: short texts from engine to engine, beside the data ---- */
@@ -371,9 +379,9 @@ struct hte_notification {
  * HANDSHAKE_REJECTED, LIMIT (the receiver's list is full). */
 int hte_notify_send(struct hte_engine *engine, hte_segment_t target, const char *name, const char *text);
 
-/* Take all that have arrived, oldest first. The array is the caller's: hte_notify_free(). Nothing arrived: HTE_OK, *count 0.
- * At most option notify_max (65536) are kept. MEMORY. */
-int hte_notify_drain(struct hte_engine *engine, struct hte_notification **notifications, size_t *count);
+/* Take all that have arrived, oldest first. The array is the caller's: hte_notify_free(). Nothing arrived: HTE_OK,
+ * *count 0. At most option notify_max (65536) are kept. MEMORY. */
+int  hte_notify_drain(struct hte_engine *engine, struct hte_notification **notifications, size_t *count);
 void hte_notify_free(struct hte_notification *notifications, size_t count);
 
 /* ---- what goes on ---- */
@@ -384,13 +392,13 @@ enum hte_device_state {
 };
 
 struct hte_nic_load {
-    char     device[64];      /* as in option devices; "ucx": whatever UCX chose */
-    uint64_t inflight;        /* bytes posted and not completed */
-    uint64_t bandwidth;       /* bytes per second: moving average, weight 1/8 per completed window; 0: not known */
-    uint64_t transferred;     /* bytes completed since creation */
-    uint64_t errors;          /* slices that failed on it, since creation */
-    uint64_t pauses;          /* times it was paused */
-    int32_t  state;           /* enum hte_device_state */
+    char     device[64];  /* as in option devices; "ucx": whatever UCX chose */
+    uint64_t inflight;    /* bytes posted and not completed */
+    uint64_t bandwidth;   /* bytes per second: moving average, weight 1/8 per completed window; 0: not known */
+    uint64_t transferred; /* bytes completed since creation */
+    uint64_t errors;      /* slices that failed on it, since creation */
+    uint64_t pauses;      /* times it was paused */
+    int32_t  state;       /* enum hte_device_state */
     int32_t  pause_left_ms;
 };
 
@@ -399,13 +407,13 @@ int hte_nic_load(struct hte_engine *engine, struct hte_nic_load *loads, size_t *
 
 struct hte_link {
     hte_segment_t segment;
-    char     local_device[64];
-    char     remote_device[64];
-    char     peer[HTE_NAME_MAX + 1];
-    uint32_t worker;          /* thread that owns the connection */
-    int32_t  connected;       /* 1: endpoint exists; 0: broken, waiting for its next use */
-    uint64_t transferred;     /* bytes completed on it */
-    uint64_t reconnects;
+    char          local_device[64];
+    char          remote_device[64];
+    char          peer[HTE_NAME_MAX + 1];
+    uint32_t      worker;      /* thread that owns the connection */
+    int32_t       connected;   /* 1: endpoint exists; 0: broken, waiting for its next use */
+    uint64_t      transferred; /* bytes completed on it */
+    uint64_t      reconnects;
 };
 
 /* Connections that exist; counts as above. */
@@ -418,10 +426,10 @@ int hte_links(struct hte_engine *engine, struct hte_link *links, size_t *count);
 int hte_topology_export(struct hte_engine *engine, char **json);
 
 struct hte_counters {
-    size_t   size;            /* sizeof(struct hte_counters), set by the caller */
-    uint64_t requests;        /* submitted */
-    uint64_t requests_ended;  /* became final */
-    uint64_t slices_posted;   /* retries included */
+    size_t   size;           /* sizeof(struct hte_counters), set by the caller */
+    uint64_t requests;       /* submitted */
+    uint64_t requests_ended; /* became final */
+    uint64_t slices_posted;  /* retries included */
     uint64_t slices_retried;
     uint64_t flushes;         /* that made WRITEs final */
     uint64_t ep_errors;       /* connections that broke */
@@ -429,7 +437,8 @@ struct hte_counters {
     uint64_t memory_regions;  /* registered now */
     uint64_t notices_sent;    /* notifications of hte_batch_submit_notify() that arrived, per target */
     uint64_t notices_dropped; /* given up, or left when the engine ended */
-    uint64_t posts;           /* operations given to UCX for slices_posted: with one device, one may be several slices */
+    /* operations given to UCX for slices_posted: with one device, one may be several slices */
+    uint64_t posts;
 };
 int hte_counters(struct hte_engine *engine, struct hte_counters *counters);
 

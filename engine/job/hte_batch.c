@@ -55,7 +55,7 @@ static int add(struct hte_batches *batches, struct hte_batch *batch)
 int hte_batches_alloc(struct hte_batches *batches, size_t capacity, hte_batch_t *id)
 {
     struct hte_batch *batch;
-    int error;
+    int               error;
 
     batch = malloc(sizeof(*batch) + capacity * sizeof(batch->tasks[0]));
     if (batch == NULL) {
@@ -84,7 +84,7 @@ int hte_batches_alloc(struct hte_batches *batches, size_t capacity, hte_batch_t 
 bool hte_batches_remove(struct hte_batches *batches, struct hte_batch *batch)
 {
     hte_batch_t id = batch->id;
-    bool is_there;
+    bool        is_there;
 
     pthread_mutex_lock(&batches->lock);
     is_there = hte_table_find(&batches->table, (uint32_t)id, (uint32_t)(id >> 32)) == batch;
@@ -143,7 +143,7 @@ void hte_batch_put(struct hte_batch *batch)
 
 struct hte_batch **hte_batches_all(struct hte_batches *batches, size_t *count)
 {
-    uint32_t i, room = atomic_load(&batches->open);
+    uint32_t           i, room = atomic_load(&batches->open);
     struct hte_batch **all;
 
     *count = 0;
@@ -203,7 +203,7 @@ static void call_back(struct hte_batch *batch)
 static void wake_waiters(struct hte_batch *batch)
 {
     uint64_t one = 1;
-    ssize_t written;
+    ssize_t  written;
 
     pthread_mutex_lock(&batch->lock);
     pthread_cond_broadcast(&batch->ended);
@@ -225,7 +225,7 @@ static void merge_worst(_Atomic int32_t *worst, int32_t code)
 static void task_final(struct hte_task *task, int code, int error)
 {
     struct hte_batch *batch = task->batch;
-    int32_t none            = HTE_OK;
+    int32_t           none  = HTE_OK;
 
     batch->batches->release(batch->batches->engine, task, code == HTE_COMPLETED);
     atomic_store_explicit(&task->error, error, memory_order_relaxed);

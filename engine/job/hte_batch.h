@@ -30,28 +30,29 @@ struct hte_view;
 struct hte_task;
 
 struct hte_piece {
-    struct hte_link_ring   link; /* in the queue, or in its thread's list */
-    struct hte_task       *task;
-    uint64_t               offset;    /* in the request, of the next slice */
-    uint64_t               local_end; /* border of the local region that the next slice begins in; 0: to be looked up */
+    struct hte_link_ring link; /* in the queue, or in its thread's list */
+    struct hte_task     *task;
+    uint64_t             offset; /* in the request, of the next slice */
+    /* border of the local region that the next slice begins in; 0: to be looked up */
+    uint64_t               local_end;
     uint32_t               preferred, available; /* rails near that region */
-    uint32_t               buffer;    /* of the view, that the next slice begins in */
+    uint32_t               buffer;               /* of the view, that the next slice begins in */
     struct hte_piece_state state;
 };
 
 struct hte_task {
     struct hte_batch   *batch;
-    struct hte_segment *segment;   /* reference; NULL: HTE_SEGMENT_LOCAL */
-    struct hte_view    *view;      /* reference; NULL likewise */
-    struct hte_notice  *notice;    /* or NULL */
+    struct hte_segment *segment; /* reference; NULL: HTE_SEGMENT_LOCAL */
+    struct hte_view    *view;    /* reference; NULL likewise */
+    struct hte_notice  *notice;  /* or NULL */
     char               *local;
     uint64_t            remote, length;
     uint8_t             is_write;
     _Atomic bool        is_canceled;
-    _Atomic int32_t     code;      /* enum hte_status_code; final ones are stored last */
+    _Atomic int32_t     code; /* enum hte_status_code; final ones are stored last */
     _Atomic int32_t     error;
-    _Atomic int32_t     worst;     /* of its final pieces: code | -error << 8 */
-    _Atomic uint32_t    pieces;    /* not final */
+    _Atomic int32_t     worst;  /* of its final pieces: code | -error << 8 */
+    _Atomic uint32_t    pieces; /* not final */
     _Atomic uint64_t    transferred;
     struct hte_piece    first;
 };
@@ -65,26 +66,26 @@ struct hte_batch {
     struct hte_batches  *batches;
     hte_batch_t          id;
     uint32_t             slot;
-    _Atomic uint32_t     refs;       /* table, callers inside a call, unfinished requests */
+    _Atomic uint32_t     refs; /* table, callers inside a call, unfinished requests */
     uint32_t             capacity;
     uint8_t              priority;
     hte_batch_callback_t callback;
     void                *callback_arg;
-    int                  eventfd;    /* our duplicate, so that the caller's may be closed at any time; -1: none */
+    int                  eventfd; /* our duplicate, so that the caller's may be closed at any time; -1: none */
 
-    pthread_mutex_t      submit_lock; /* guards blocks, has_notice and the growth of submitted; held while fetching */
-    pthread_mutex_t      lock;       /* waiters sleep on it; held for moments only */
-    pthread_cond_t       ended;      /* CLOCK_MONOTONIC */
-    struct hte_block    *blocks;
-    bool                 has_notice;
-    _Atomic uint32_t     submitted;
-    _Atomic bool         has_begun;  /* one of its requests has */
-    _Atomic uint32_t     unfinished; /* requests that are not final */
-    _Atomic uint32_t     untold;     /* the same, and those whose callback is still to come or under way */
-    _Atomic int32_t      worst;      /* code of final requests */
-    _Atomic int32_t      first_error;
-    _Atomic uint64_t     transferred;
-    struct hte_task      tasks[];    /* capacity of them */
+    pthread_mutex_t   submit_lock; /* guards blocks, has_notice and the growth of submitted; held while fetching */
+    pthread_mutex_t   lock;        /* waiters sleep on it; held for moments only */
+    pthread_cond_t    ended;       /* CLOCK_MONOTONIC */
+    struct hte_block *blocks;
+    bool              has_notice;
+    _Atomic uint32_t  submitted;
+    _Atomic bool      has_begun;  /* one of its requests has */
+    _Atomic uint32_t  unfinished; /* requests that are not final */
+    _Atomic uint32_t  untold;     /* the same, and those whose callback is still to come or under way */
+    _Atomic int32_t   worst;      /* code of final requests */
+    _Atomic int32_t   first_error;
+    _Atomic uint64_t  transferred;
+    struct hte_task   tasks[]; /* capacity of them */
 };
 
 /* Gives back what a request that is final held besides the batch's memory. */
@@ -94,13 +95,13 @@ struct hte_batches {
     pthread_mutex_t    lock;
     struct hte_table   table;
     struct hte_slot   *slots;
-    struct hte_engine *engine;  /* for the two kinds of callbacks */
+    struct hte_engine *engine; /* for the two kinds of callbacks */
     hte_task_release   release;
     _Atomic uint32_t   open;
     _Atomic uint64_t   requests, requests_ended;
 };
 
-int hte_batches_init(struct hte_batches *batches, uint32_t count, struct hte_engine *engine, hte_task_release release);
+int  hte_batches_init(struct hte_batches *batches, uint32_t count, struct hte_engine *engine, hte_task_release release);
 void hte_batches_cleanup(struct hte_batches *batches); /* none may be open */
 
 int hte_batches_alloc(struct hte_batches *batches, size_t capacity, hte_batch_t *id);
@@ -109,11 +110,11 @@ bool hte_batches_remove(struct hte_batches *batches, struct hte_batch *batch);
 
 /* A reference for the caller, or NULL with the error set. */
 struct hte_batch *hte_batches_get(struct hte_batches *batches, hte_batch_t id);
-void hte_batch_ref(struct hte_batch *batch, uint32_t count);
-void hte_batch_put(struct hte_batch *batch);
+void              hte_batch_ref(struct hte_batch *batch, uint32_t count);
+void              hte_batch_put(struct hte_batch *batch);
 /* References to all open ones, an array of the caller's. */
 struct hte_batch **hte_batches_all(struct hte_batches *batches, size_t *count);
-void hte_batch_cancel_tasks(struct hte_batch *batch);
+void               hte_batch_cancel_tasks(struct hte_batch *batch);
 /* Whether the calling thread is inside a batch's callback: there nobody may wait for a callback. */
 bool hte_batch_in_callback(void);
 

@@ -24,7 +24,7 @@ static bool is_word(const char *name)
 static bool exists(const char *name)
 {
     const char *colon = strchr(name, ':');
-    char path[320];
+    char        path[320];
 
     if (strchr(name, '/') != NULL || name[0] == '.' || name[0] == '\0') {
         return false;
@@ -46,7 +46,7 @@ struct list {
 static void append(struct list *list, const char *name)
 {
     const char *comma = list->length > 0 ? ", " : "";
-    size_t room       = sizeof(list->text) - list->length;
+    size_t      room  = sizeof(list->text) - list->length;
 
     if (exists(name) && strlen(comma) + strlen(name) < room) {
         list->length += (size_t)snprintf(list->text + list->length, room, "%s%s", comma, name);
@@ -55,9 +55,9 @@ static void append(struct list *list, const char *name)
 
 static void append_ports(struct list *list, const char *device)
 {
-    char path[320], name[280];
+    char           path[320], name[280];
     struct dirent *entry;
-    DIR *dir;
+    DIR           *dir;
 
     snprintf(path, sizeof(path), RDMA "/%.200s/ports", device);
     dir = opendir(path);
@@ -72,7 +72,7 @@ static void append_ports(struct list *list, const char *device)
 
 static void append_all(struct list *list, const char *folder, void (*append_one)(struct list *list, const char *name))
 {
-    DIR *dir = opendir(folder);
+    DIR           *dir = opendir(folder);
     struct dirent *entry;
 
     while (dir != NULL && (entry = readdir(dir)) != NULL) {
@@ -89,8 +89,8 @@ static void append_all(struct list *list, const char *folder, void (*append_one)
 static int check(const char *names)
 {
     struct list list = {.text = "", .length = 0};
-    char name[256];
-    size_t length;
+    char        name[256];
+    size_t      length;
 
     for (;; names += length + 1) {
         length = strcspn(names, "+");
@@ -125,7 +125,7 @@ static int add(struct hte_devices *devices, const char *name)
 static int add_listed(struct hte_devices *devices, const char *list)
 {
     char *copy = strdup(list), *rest = copy, *item;
-    int error = copy == NULL ? hte_fail(HTE_ERR_MEMORY, "no memory for the list of devices") : HTE_OK;
+    int   error = copy == NULL ? hte_fail(HTE_ERR_MEMORY, "no memory for the list of devices") : HTE_OK;
 
     while (error == HTE_OK && (item = strsep(&rest, ",")) != NULL) {
         if (item[0] == '\0') {
@@ -141,8 +141,8 @@ static int add_listed(struct hte_devices *devices, const char *list)
 
 static int port_is_active(const char *device, const char *port)
 {
-    char path[512];
-    int state = 0;
+    char  path[512];
+    int   state = 0;
     FILE *file;
 
     snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/%s/state", device, port);
@@ -158,10 +158,10 @@ static int port_is_active(const char *device, const char *port)
 
 static int add_active_ports(struct hte_devices *devices, const char *device)
 {
-    char path[320], name[300];
+    char           path[320], name[300];
     struct dirent *entry;
-    DIR *dir;
-    int error = HTE_OK;
+    DIR           *dir;
+    int            error = HTE_OK;
 
     snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports", device);
     dir = opendir(path);
@@ -179,9 +179,9 @@ static int add_active_ports(struct hte_devices *devices, const char *device)
 
 static int add_rdma(struct hte_devices *devices)
 {
-    DIR *dir = opendir("/sys/class/infiniband");
+    DIR           *dir = opendir("/sys/class/infiniband");
     struct dirent *entry;
-    int error = HTE_OK;
+    int            error = HTE_OK;
 
     while (dir != NULL && error == HTE_OK && (entry = readdir(dir)) != NULL) {
         if (entry->d_name[0] != '.') {

@@ -29,11 +29,11 @@ static void *touch(void *arg)
 
 void hte_pretouch(void *addr, uint64_t length, uint64_t min_length)
 {
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    uint64_t from = (uint64_t)addr & ~(page - 1), to = ((uint64_t)addr + length + page - 1) & ~(page - 1), part;
-    long cpus     = sysconf(_SC_NPROCESSORS_ONLN);
+    uint64_t     page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t     from = (uint64_t)addr & ~(page - 1), to = ((uint64_t)addr + length + page - 1) & ~(page - 1), part;
+    long         cpus = sysconf(_SC_NPROCESSORS_ONLN);
     struct share shares[THREADS_MAX];
-    unsigned i, count, started = 0;
+    unsigned     i, count, started = 0;
 
     if (min_length == 0 || length < min_length) {
         return;

@@ -48,7 +48,7 @@ static size_t lower_bound(const struct hte_regions *regions, uint64_t addr)
 
 int hte_regions_add(struct hte_regions *regions, struct hte_region *region)
 {
-    size_t at = lower_bound(regions, region->addr), room;
+    size_t              at = lower_bound(regions, region->addr), room;
     struct hte_region **list;
 
     if (at < regions->count && regions->list[at]->addr < region->addr + region->length) {
@@ -104,7 +104,7 @@ static void pin_range(struct hte_regions *regions, uint64_t addr, uint64_t lengt
 
 bool hte_regions_pin(struct hte_regions *regions, uint64_t addr, uint64_t length)
 {
-    size_t at    = lower_bound(regions, addr);
+    size_t   at  = lower_bound(regions, addr);
     uint64_t end = addr;
 
     if (length == 0 || addr + length < addr) {

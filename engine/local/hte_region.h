@@ -16,17 +16,17 @@
 
 /* What a rail's UCX has of a region. */
 struct hte_mapping {
-    void  *memh;        /* ucp_mem_h; NULL: it has nothing */
-    void  *rkey;        /* packed, of UCX; NULL: LOCAL, nobody gets a key */
+    void  *memh; /* ucp_mem_h; NULL: it has nothing */
+    void  *rkey; /* packed, of UCX; NULL: LOCAL, nobody gets a key */
     size_t rkey_length;
 };
 
 struct hte_region {
-    uint64_t         addr, length;
-    int              permission; /* enum hte_permission */
-    char             location[64];
-    uint32_t         preferred, available; /* rails near it */
-    _Atomic uint32_t pins;       /* unfinished requests that use it; raised only under the regions' lock */
+    uint64_t           addr, length;
+    int                permission; /* enum hte_permission */
+    char               location[64];
+    uint32_t           preferred, available; /* rails near it */
+    _Atomic uint32_t   pins;                 /* unfinished requests that use it; raised only under the regions' lock */
     struct hte_mapping mapping[HTE_RAILS_MAX];
 };
 
@@ -44,7 +44,7 @@ void hte_regions_cleanup(struct hte_regions *regions);
 struct hte_region *hte_region_create(const struct hte_memory *memory);
 
 /* With the lock held for writing. */
-int hte_regions_add(struct hte_regions *regions, struct hte_region *region);
+int  hte_regions_add(struct hte_regions *regions, struct hte_region *region);
 void hte_regions_remove(struct hte_regions *regions, struct hte_region *region);
 /* With the lock held. The region that contains addr, or NULL. */
 struct hte_region *hte_regions_find(const struct hte_regions *regions, uint64_t addr);

@@ -21,9 +21,10 @@ struct row {
     uint64_t    min, max;
 };
 
-#define NUMBER(key_, offset_, value_, min_, max_, help_) \
-    {.key = key_, .offset = offset_, .value = value_, .kind = KIND_NUMBER, .min = min_, .max = max_, \
-     .help = help_}
+#define NUMBER(key_, offset_, value_, min_, max_, help_)                                                              \
+    {                                                                                                                 \
+        .key = key_, .offset = offset_, .value = value_, .kind = KIND_NUMBER, .min = min_, .max = max_, .help = help_ \
+    }
 #define AT(name) offsetof(struct hte_settings, name)
 
 static const struct row rows[] = {
@@ -43,14 +44,23 @@ static const struct row rows[] = {
            "a slice posted for so long ends its connection and gives its request TIMEOUT; 0 = off"),
     NUMBER("poll_us", AT(poll_us), "20", 0, 1000000,
            "a worker thread polls for so long without success before it sleeps"),
-    {.key = "policy", .offset = AT(policy), .value = "load", .kind = KIND_POLICY,
-     .help = "choice among devices: random, round_robin or load (least predicted time)"},
-    {.key = "devices", .offset = AT(devices), .value = "", .kind = KIND_TEXT,
-     .help = "UCX devices that the engine chooses among slice by slice, as in mlx5_0:1,mlx5_1:1; devices joined by + "
-             "are one choice; one that this machine has not is an error; rdma: all active RDMA ports; empty: one "
-             "choice, whatever UCX takes (right for ha_rc)"},
-    {.key = "topology_file", .offset = AT(topology_file), .value = "", .kind = KIND_TEXT,
-     .help = "JSON with preferred and available devices per location; empty: by NUMA node from sysfs"},
+    {.key    = "policy",
+     .offset = AT(policy),
+     .value  = "load",
+     .kind   = KIND_POLICY,
+     .help   = "choice among devices: random, round_robin or load (least predicted time)"},
+    {.key    = "devices",
+     .offset = AT(devices),
+     .value  = "",
+     .kind   = KIND_TEXT,
+     .help   = "UCX devices that the engine chooses among slice by slice, as in mlx5_0:1,mlx5_1:1; devices joined by + "
+               "are one choice; one that this machine has not is an error; rdma: all active RDMA ports; empty: one "
+               "choice, whatever UCX takes (right for ha_rc)"},
+    {.key    = "topology_file",
+     .offset = AT(topology_file),
+     .value  = "",
+     .kind   = KIND_TEXT,
+     .help   = "JSON with preferred and available devices per location; empty: by NUMA node from sysfs"},
     NUMBER("rail_errors", AT(rail_errors), "5", 1, HTE_RAIL_ERRORS_MAX,
            "errors within rail_window_ms that pause a device"),
     NUMBER("rail_window_ms", AT(rail_window_ms), "5000", 1, 3600000, "see rail_errors"),
@@ -74,10 +84,16 @@ static const struct row rows[] = {
     NUMBER("notify_max", AT(notify_max), "65536", 1, 1u << 24, "notifications kept until they are drained"),
     NUMBER("segments_max", AT(segments_max), "4096", 1, 65534, "segments open at a time"),
     NUMBER("batches_max", AT(batches_max), "65536", 1, 1u << 24, "batches allocated at a time"),
-    {.key = "cluster", .offset = AT(cluster), .value = "", .kind = KIND_TEXT,
-     .help = "part of the keys in a metadata store, to keep clusters apart"},
-    {.key = "secret", .offset = AT(secret), .value = "", .kind = KIND_TEXT,
-     .help = "shared secret of the cluster, at least 16 characters; empty: none is asked"},
+    {.key    = "cluster",
+     .offset = AT(cluster),
+     .value  = "",
+     .kind   = KIND_TEXT,
+     .help   = "part of the keys in a metadata store, to keep clusters apart"},
+    {.key    = "secret",
+     .offset = AT(secret),
+     .value  = "",
+     .kind   = KIND_TEXT,
+     .help   = "shared secret of the cluster, at least 16 characters; empty: none is asked"},
 };
 
 #define NUM_ROWS (sizeof(rows) / sizeof(rows[0]))
@@ -94,9 +110,9 @@ int hte_option_help(unsigned index, struct hte_option_help *help)
 static int parse_number(const struct row *row, const char *value, uint64_t *number)
 {
     static const char units[] = "KMGT";
-    const char *unit;
-    char *end;
-    uint64_t shift = 0;
+    const char       *unit;
+    char             *end;
+    uint64_t          shift = 0;
 
     errno   = 0;
     *number = strtoull(value, &end, 10);
@@ -159,9 +175,9 @@ static int set_row(struct hte_settings *settings, const struct row *row, const c
 
 static int set_from_environment(struct hte_settings *settings, const struct row *row)
 {
-    char name[64];
+    char        name[64];
     const char *value;
-    size_t i;
+    size_t      i;
 
     snprintf(name, sizeof(name), "HTE_%s", row->key);
     for (i = 0; name[i] != '\0'; ++i) {
@@ -192,7 +208,7 @@ static int set_option(struct hte_settings *settings, const struct hte_option *op
 static int set_all(struct hte_settings *settings, const struct hte_config *config)
 {
     size_t i;
-    int error = HTE_OK;
+    int    error = HTE_OK;
 
     for (i = 0; i < NUM_ROWS && error == HTE_OK; ++i) {
         error = set_row(settings, &rows[i], rows[i].value);

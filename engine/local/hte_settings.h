@@ -7,25 +7,25 @@
 #include "engine/include/hte.h"
 
 struct hte_settings {
-    uint64_t threads;
-    uint64_t slice_size, run_size, fragment_size, split_size;
-    uint64_t window;
-    uint64_t retry_count;
-    uint64_t slice_timeout_ms;
-    uint64_t poll_us;
-    uint64_t policy; /* enum hte_policy */
-    uint64_t rail_errors, rail_window_ms, rail_pause_ms, rail_pause_max_ms;
-    uint64_t pretouch_size;
-    uint64_t handshake_timeout_ms, handshake_max, connect_timeout_ms, shutdown_timeout_ms;
-    uint64_t keepalive_ms;
-    uint64_t notify_max, segments_max, batches_max;
-    char    *devices, *topology_file, *cluster, *secret; /* "" = not set */
+    uint64_t                 threads;
+    uint64_t                 slice_size, run_size, fragment_size, split_size;
+    uint64_t                 window;
+    uint64_t                 retry_count;
+    uint64_t                 slice_timeout_ms;
+    uint64_t                 poll_us;
+    uint64_t                 policy; /* enum hte_policy */
+    uint64_t                 rail_errors, rail_window_ms, rail_pause_ms, rail_pause_max_ms;
+    uint64_t                 pretouch_size;
+    uint64_t                 handshake_timeout_ms, handshake_max, connect_timeout_ms, shutdown_timeout_ms;
+    uint64_t                 keepalive_ms;
+    uint64_t                 notify_max, segments_max, batches_max;
+    char                    *devices, *topology_file, *cluster, *secret; /* "" = not set */
     const struct hte_option *ucx; /* of the caller's array, keys with "UCX_"; valid during hte_create() */
-    size_t   n_options;
+    size_t                   n_options;
 };
 
 /* Defaults, then environment, then config->options. */
-int hte_settings_init(struct hte_settings *settings, const struct hte_config *config);
+int  hte_settings_init(struct hte_settings *settings, const struct hte_config *config);
 void hte_settings_cleanup(struct hte_settings *settings);
 
 #endif

@@ -17,7 +17,7 @@
 static int read_number(const char *path, int otherwise)
 {
     FILE *file = fopen(path, "re");
-    int number;
+    int   number;
 
     if (file == NULL) {
         return otherwise;
@@ -33,8 +33,8 @@ static int read_number(const char *path, int otherwise)
 static int node_of(const char *rail)
 {
     size_t length = strcspn(rail, ":+");
-    char path[256];
-    int node;
+    char   path[256];
+    int    node;
 
     snprintf(path, sizeof(path), "/sys/class/infiniband/%.*s/device/numa_node", (int)length, rail);
     node = read_number(path, -1);
@@ -57,8 +57,8 @@ static bool has_node(int node)
 static void discover(struct hte_topology *topology, const struct hte_devices *devices)
 {
     struct hte_location *location;
-    unsigned i;
-    int node;
+    unsigned             i;
+    int                  node;
 
     for (node = 0; node < HTE_LOCATIONS_MAX; ++node) {
         if (!has_node(node)) {
@@ -93,8 +93,8 @@ static int rail_of(const struct hte_devices *devices, const char *name)
 static int parse_list(const struct hte_devices *devices, const char *location, json_t *list, uint32_t *mask)
 {
     const char *name;
-    size_t i;
-    int rail;
+    size_t      i;
+    int         rail;
 
     if (!json_is_array(list)) {
         return hte_fail(HTE_ERR_MALFORMED_JSON, "topology: '%s' is not [[preferred...],[available...]]", location);
@@ -118,7 +118,7 @@ static int parse_location(struct hte_topology *topology, const struct hte_device
                           json_t *value)
 {
     struct hte_location *location = &topology->location[topology->count];
-    int error;
+    int                  error;
 
     if (topology->count == HTE_LOCATIONS_MAX || strlen(name) >= sizeof(location->name)) {
         return hte_fail(HTE_ERR_MALFORMED_JSON, "topology: more than %d locations, or '%.70s' is too long",
@@ -140,10 +140,10 @@ static int parse_location(struct hte_topology *topology, const struct hte_device
 
 static int load_json(const char *path, json_t **root)
 {
-    const char *text;
+    const char  *text;
     json_error_t error;
-    int line;
-    FILE *file = fopen(path, "re"); /* Jansson would not tell why it cannot be opened */
+    int          line;
+    FILE        *file = fopen(path, "re"); /* Jansson would not tell why it cannot be opened */
 
     if (file == NULL) {
         return hte_fail(HTE_ERR_MALFORMED_JSON, "topology file %s cannot be read: %s", path, strerror(errno));
@@ -161,14 +161,15 @@ static int load_json(const char *path, json_t **root)
 
 static int load(struct hte_topology *topology, const struct hte_devices *devices, const char *path)
 {
-    json_t *root = NULL, *value;
+    json_t     *root = NULL, *value;
     const char *name;
-    int error = load_json(path, &root);
+    int         error = load_json(path, &root);
 
     if (error != HTE_OK) {
         return error;
     }
-    json_object_foreach(root, name, value) {
+    json_object_foreach(root, name, value)
+    {
         if (error == HTE_OK) {
             error = parse_location(topology, devices, name, value);
         }
@@ -208,7 +209,7 @@ void hte_topology_masks(const struct hte_topology *topology, const char *locatio
 void hte_location_find(const void *addr, char *location, size_t size)
 {
     void *page = (void *)((uintptr_t)addr & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1));
-    int node   = -1;
+    int   node = -1;
 
     if (syscall(SYS_move_pages, 0, 1ul, &page, NULL, &node, 0) == 0 && node >= 0) {
         snprintf(location, size, "cpu:%d", node);
@@ -220,7 +221,7 @@ void hte_location_find(const void *addr, char *location, size_t size)
 int hte_location_check(const char *location)
 {
     const char *node = location + 4;
-    size_t digits;
+    size_t      digits;
 
     if (strcmp(location, "*") == 0) {
         return HTE_OK;
@@ -254,9 +255,9 @@ static json_t *list_of(const struct hte_devices *devices, uint32_t mask)
 char *hte_topology_text(const struct hte_topology *topology, const struct hte_devices *devices)
 {
     const struct hte_location *location;
-    json_t *root = json_object(), *lists;
-    unsigned i;
-    char *text;
+    json_t                    *root = json_object(), *lists;
+    unsigned                   i;
+    char                      *text;
 
     for (i = 0; i < topology->count; ++i) {
         location = &topology->location[i];

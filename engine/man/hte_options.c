@@ -17,7 +17,7 @@ static void print_roff(const char *text)
 int main(void)
 {
     struct hte_option_help option;
-    unsigned i;
+    unsigned               i;
 
     for (i = 0; hte_option_help(i, &option) == HTE_OK; i++) {
         printf(".TP\n.B ");

@@ -8,8 +8,8 @@ static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuv
 void hte_base64_encode(const void *bytes, size_t length, char *text)
 {
     const uint8_t *in = bytes;
-    uint32_t group;
-    size_t i;
+    uint32_t       group;
+    size_t         i;
 
     for (i = 0; i + 2 < length; i += 3) {
         group   = (uint32_t)in[i] << 16 | (uint32_t)in[i + 1] << 8 | in[i + 2];
@@ -48,7 +48,7 @@ static bool decode_group(const char *text, unsigned pad, uint8_t *out)
 {
     uint32_t group = 0;
     unsigned i;
-    int value;
+    int      value;
 
     for (i = 0; i < 4; i++) {
         value = i < 4 - pad ? value_of(text[i]) : 0;
@@ -73,7 +73,7 @@ static bool decode_group(const char *text, unsigned pad, uint8_t *out)
 bool hte_base64_decode(const char *text, size_t length, void *bytes, size_t *bytes_length)
 {
     uint8_t *out = bytes;
-    size_t i, written = 0;
+    size_t   i, written = 0;
     unsigned pad = 0;
 
     if (length % 4 != 0) {

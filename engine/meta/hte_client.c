@@ -15,22 +15,22 @@
 
 struct client {
     const struct hte_client_options *options;
-    int                     fd;
-    int64_t                 deadline;
-    struct hte_session      session;
-    struct hte_frame_reader reader;
+    int                              fd;
+    int64_t                          deadline;
+    struct hte_session               session;
+    struct hte_frame_reader          reader;
 };
 
 static int send_all(struct client *client, const void *bytes, size_t length, struct hte_why *why)
 {
     const uint8_t *out = bytes;
-    ssize_t sent;
-    int ret;
+    ssize_t        sent;
+    int            ret;
 
     while (length > 0) {
         sent = send(client->fd, out, length, MSG_NOSIGNAL);
         if (sent > 0) {
-            out    += sent;
+            out += sent;
             length -= (size_t)sent;
         } else if (sent < 0 && errno != EAGAIN && errno != EINTR) {
             return hte_why_set(why, HTE_ERR_SOCKET, "send: %s", strerror(errno));
@@ -46,9 +46,9 @@ static int send_all(struct client *client, const void *bytes, size_t length, str
 
 static int send_frame(struct client *client, const char *body, struct hte_why *why)
 {
-    size_t seal = hte_session_seal_length(&client->session), length = strlen(body);
+    size_t  seal = hte_session_seal_length(&client->session), length = strlen(body);
     uint8_t head[HTE_FRAME_HEADER_LEN + HTE_HMAC_LEN];
-    int ret;
+    int     ret;
 
     if (length > client->options->max_frame) {
         return hte_why_set(why, HTE_ERR_LIMIT, "a message of %zu bytes does not fit into a frame of %zu", length,
@@ -66,9 +66,9 @@ static int send_frame(struct client *client, const char *body, struct hte_why *w
 static int receive_frame(struct client *client, struct hte_why *why)
 {
     uint8_t chunk[16384];
-    size_t used;
+    size_t  used;
     ssize_t got;
-    int ret;
+    int     ret;
 
     hte_frame_next(&client->reader);
     for (;;) {
@@ -97,7 +97,7 @@ static int receive_frame(struct client *client, struct hte_why *why)
 static int open_session(struct client *client, struct hte_why *why)
 {
     char answer[HTE_SESSION_FRAME_MAX];
-    int ret = hte_session_step(&client->session, "", 0, answer, why);
+    int  ret = hte_session_step(&client->session, "", 0, answer, why);
 
     while (ret == 0) {
         if (answer[0] != '\0') {
@@ -117,12 +117,12 @@ static int open_session(struct client *client, struct hte_why *why)
 
 static int receive_reply(struct client *client, struct hte_reply *reply, struct hte_why *why)
 {
-    size_t seal = hte_session_seal_length(&client->session);
+    size_t         seal = hte_session_seal_length(&client->session);
     const uint8_t *body;
-    int ret;
+    int            ret;
 
     client->reader.max = client->options->max_frame + seal;
-    ret = receive_frame(client, why);
+    ret                = receive_frame(client, why);
     if (ret != 0) {
         return ret;
     }
@@ -150,18 +150,18 @@ static int converse(struct client *client, const char *request, struct hte_reply
 static int call(const struct hte_client_options *options, const char *host, uint16_t port, const char *request,
                 struct hte_reply *reply, struct hte_why *why)
 {
-    struct client client = { .options = options };
-    uint8_t nonce[HTE_SESSION_NONCE_LEN];
-    int64_t now;
-    int ret;
+    struct client client = {.options = options};
+    uint8_t       nonce[HTE_SESSION_NONCE_LEN];
+    int64_t       now, patience;
+    int           ret;
 
     if (getrandom(nonce, sizeof(nonce), 0) != (ssize_t)sizeof(nonce)) {
         return hte_why_set(why, HTE_ERR_SOCKET, "getrandom: %s", strerror(errno));
     }
     now             = hte_net_now();
     client.deadline = now + options->call_ms;
-    ret             = hte_net_connect(host, port, now + (options->connect_ms < options->call_ms ? options->connect_ms :
-                                                         options->call_ms), options->stop, &client.fd, why);
+    patience        = options->connect_ms < options->call_ms ? options->connect_ms : options->call_ms;
+    ret             = hte_net_connect(host, port, now + patience, options->stop, &client.fd, why);
     if (ret != 0) {
         return ret;
     }
@@ -174,13 +174,13 @@ static int call(const struct hte_client_options *options, const char *host, uint
     return ret;
 }
 
-int hte_client_call(const struct hte_client_options *options, const char *host, uint16_t port,
-                    enum hte_ask_type type, const char *payload, struct hte_reply *reply, struct hte_why *why)
+int hte_client_call(const struct hte_client_options *options, const char *host, uint16_t port, enum hte_ask_type type,
+                    const char *payload, struct hte_reply *reply, struct hte_why *why)
 {
-    char *request = hte_ask_write(type, options->from, payload);
-    char address[HTE_ADDRESS_TEXT_MAX];
-    struct hte_why cause = { .text = "" };
-    int ret;
+    char          *request = hte_ask_write(type, options->from, payload);
+    char           address[HTE_ADDRESS_TEXT_MAX];
+    struct hte_why cause = {.text = ""};
+    int            ret;
 
     if (request == NULL) {
         return hte_why_set(why, HTE_ERR_INVALID_ARGUMENT, "the message is not UTF-8, or there is no memory");

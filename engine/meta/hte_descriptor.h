@@ -20,11 +20,11 @@
 #define HTE_GID_MAX       63
 #define HTE_WORKERS_MAX   256
 #define HTE_DEVICES_MAX   256
-#define HTE_PRIORITY_MAX  256      /* locations in the matrix */
+#define HTE_PRIORITY_MAX  256 /* locations in the matrix */
 #define HTE_BUFFERS_MAX   65536
-#define HTE_KEYS_MAX      16       /* per buffer */
-#define HTE_ADDRESS_MAX   65536    /* bytes of one worker address */
-#define HTE_KEY_BYTES_MAX 16384    /* bytes of one packed rkey */
+#define HTE_KEYS_MAX      16    /* per buffer */
+#define HTE_ADDRESS_MAX   65536 /* bytes of one worker address */
+#define HTE_KEY_BYTES_MAX 16384 /* bytes of one packed rkey */
 #define HTE_LENGTH_MAX    (1ull << 62)
 
 struct hte_blob { /* opaque bytes, base64 in JSON */
@@ -44,18 +44,18 @@ struct hte_desc_device {
 };
 
 struct hte_desc_priority {
-    char    *location;
-    uint32_t num_preferred, num_available;
+    char     *location;
+    uint32_t  num_preferred, num_available;
     uint32_t *preferred, *available; /* indices of devices */
 };
 
 struct hte_desc_buffer {
-    char               *location; /* "cpu:0", "cuda:1", "*" */
-    uint64_t            addr;     /* in the address space of its owner; written as "0x..." */
-    uint64_t            length;   /* bytes, never 0; addr + length does not wrap */
+    char               *location;   /* "cpu:0", "cuda:1", "*" */
+    uint64_t            addr;       /* in the address space of its owner; written as "0x..." */
+    uint64_t            length;     /* bytes, never 0; addr + length does not wrap */
     enum hte_permission permission; /* "rw", "ro", "local" in JSON */
     uint32_t            num_keys;
-    struct hte_blob    *keys;     /* packed rkeys, one per context */
+    struct hte_blob    *keys; /* packed rkeys, one per context */
 };
 
 struct hte_descriptor {
@@ -77,8 +77,7 @@ int hte_descriptor_to_json(const struct hte_descriptor *descriptor, char **text,
 /* `text` needs no zero byte. On success *descriptor and all that it points to is the caller's, until
  * hte_descriptor_destroy(). HTE_ERR_MALFORMED_JSON names the field ("buffers[3].length: ..."). Fields that are not
  * known are passed over. */
-int hte_descriptor_from_json(const char *text, size_t length, struct hte_descriptor **descriptor,
-                             struct hte_why *why);
+int  hte_descriptor_from_json(const char *text, size_t length, struct hte_descriptor **descriptor, struct hte_why *why);
 void hte_descriptor_destroy(struct hte_descriptor *descriptor);
 
 #endif

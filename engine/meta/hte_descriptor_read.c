@@ -23,13 +23,13 @@ static int copy_text(const char *text, char **copy, struct hte_why *why)
 static int read_text(const struct hte_json_at *at, const char *field, size_t max, char **copy, struct hte_why *why)
 {
     const char *text;
-    int ret = hte_json_text(at, field, max, &text, why);
+    int         ret = hte_json_text(at, field, max, &text, why);
 
     return ret != 0 ? ret : copy_text(text, copy, why);
 }
 
-static int read_blob(const struct hte_json_at *at, const char *field, json_t *string, size_t max,
-                     struct hte_blob *blob, struct hte_why *why)
+static int read_blob(const struct hte_json_at *at, const char *field, json_t *string, size_t max, struct hte_blob *blob,
+                     struct hte_why *why)
 {
     size_t length = json_string_length(string);
 
@@ -55,7 +55,7 @@ static int start_list(const struct hte_json_at *top, const char *field, size_t m
                       void *entries, struct hte_why *why)
 {
     void *room;
-    int ret = hte_json_list(top, field, max, list, why);
+    int   ret = hte_json_list(top, field, max, list, why);
 
     if (ret != 0 || json_array_size(*list) == 0) {
         return ret;
@@ -82,7 +82,7 @@ static int start_entry(json_t *list, const char *name, size_t index, struct hte_
 static int read_worker(const struct hte_json_at *at, struct hte_desc_worker *worker, struct hte_why *why)
 {
     uint64_t context;
-    int ret = hte_json_uint(at, "context", HTE_KEYS_MAX - 1, &context, why);
+    int      ret = hte_json_uint(at, "context", HTE_KEYS_MAX - 1, &context, why);
 
     if (ret != 0) {
         return ret;
@@ -94,8 +94,8 @@ static int read_worker(const struct hte_json_at *at, struct hte_desc_worker *wor
 static int read_workers(const struct hte_json_at *top, struct hte_descriptor *descriptor, struct hte_why *why)
 {
     struct hte_json_at at;
-    json_t *list;
-    size_t i;
+    json_t            *list;
+    size_t             i;
     int ret = start_list(top, "workers", HTE_WORKERS_MAX, sizeof(*descriptor->workers), &list, &descriptor->workers,
                          why);
 
@@ -111,8 +111,8 @@ static int read_workers(const struct hte_json_at *top, struct hte_descriptor *de
 static int read_device(const struct hte_json_at *at, struct hte_desc_device *device, struct hte_why *why)
 {
     const char *gid;
-    uint64_t lid = 0;
-    int ret = read_text(at, "name", HTE_NAME_MAX, &device->name, why);
+    uint64_t    lid = 0;
+    int         ret = read_text(at, "name", HTE_NAME_MAX, &device->name, why);
 
     if (ret == 0 && json_object_get(at->object, "lid") != NULL) {
         ret = hte_json_uint(at, "lid", UINT16_MAX, &lid, why);
@@ -130,8 +130,8 @@ static int read_device(const struct hte_json_at *at, struct hte_desc_device *dev
 static int read_devices(const struct hte_json_at *top, struct hte_descriptor *descriptor, struct hte_why *why)
 {
     struct hte_json_at at;
-    json_t *list;
-    size_t i;
+    json_t            *list;
+    size_t             i;
     int ret = start_list(top, "devices", HTE_DEVICES_MAX, sizeof(*descriptor->devices), &list, &descriptor->devices,
                          why);
 
@@ -149,8 +149,8 @@ static int read_choices(const struct hte_descriptor *descriptor, const char *loc
                         uint32_t *num_choices, uint32_t **choices, struct hte_why *why)
 {
     const char *name;
-    uint32_t device;
-    size_t i;
+    uint32_t    device;
+    size_t      i;
 
     if (!json_is_array(names) || json_array_size(names) > HTE_DEVICES_MAX) {
         return hte_why_set(why, HTE_ERR_MALFORMED_JSON,
@@ -187,7 +187,7 @@ static bool is_location(const char *text)
 static int read_priority(const char *location, json_t *lists, struct hte_descriptor *descriptor, struct hte_why *why)
 {
     struct hte_desc_priority *priority = &descriptor->priorities[descriptor->num_priorities++];
-    int ret;
+    int                       ret;
 
     if (!is_location(location) || json_array_size(lists) != 2) {
         return hte_why_set(why, HTE_ERR_MALFORMED_JSON, "priority_matrix.%.*s: [[preferred], [available]] is expected",
@@ -207,10 +207,10 @@ static int read_priority(const char *location, json_t *lists, struct hte_descrip
 
 static int read_priorities(const struct hte_json_at *top, struct hte_descriptor *descriptor, struct hte_why *why)
 {
-    json_t *matrix = json_object_get(top->object, "priority_matrix");
-    json_t *lists;
+    json_t     *matrix = json_object_get(top->object, "priority_matrix");
+    json_t     *lists;
     const char *location;
-    int ret;
+    int         ret;
 
     if (matrix == NULL) {
         return 0;
@@ -223,7 +223,8 @@ static int read_priorities(const struct hte_json_at *top, struct hte_descriptor 
     if (descriptor->priorities == NULL) {
         return no_memory(why);
     }
-    json_object_foreach(matrix, location, lists) {
+    json_object_foreach(matrix, location, lists)
+    {
         ret = read_priority(location, lists, descriptor, why);
         if (ret != 0) {
             return ret;
@@ -236,8 +237,8 @@ static int read_priorities(const struct hte_json_at *top, struct hte_descriptor 
 static int read_addr(const struct hte_json_at *at, uint64_t *addr, struct hte_why *why)
 {
     const char *text;
-    char *end;
-    int ret = hte_json_text(at, "addr", 18, &text, why);
+    char       *end;
+    int         ret = hte_json_text(at, "addr", 18, &text, why);
 
     if (ret != 0) {
         return ret;
@@ -252,10 +253,10 @@ static int read_addr(const struct hte_json_at *at, uint64_t *addr, struct hte_wh
 
 static int read_permission(const struct hte_json_at *at, enum hte_permission *permission, struct hte_why *why)
 {
-    static const char *const names[] = { "rw", "ro", "local" }; /* by value */
-    const char *text;
-    size_t i;
-    int ret = hte_json_text(at, "permission", 16, &text, why);
+    static const char *const names[] = {"rw", "ro", "local"}; /* by value */
+    const char              *text;
+    size_t                   i;
+    int                      ret = hte_json_text(at, "permission", 16, &text, why);
 
     for (i = 0; ret == 0 && i < sizeof(names) / sizeof(names[0]); i++) {
         if (strcmp(text, names[i]) == 0) {
@@ -269,12 +270,11 @@ static int read_permission(const struct hte_json_at *at, enum hte_permission *pe
 static int read_keys(const struct hte_json_at *at, struct hte_desc_buffer *buffer, struct hte_why *why)
 {
     json_t *list;
-    size_t i;
-    int ret = start_list(at, "keys", HTE_KEYS_MAX, sizeof(*buffer->keys), &list, &buffer->keys, why);
+    size_t  i;
+    int     ret = start_list(at, "keys", HTE_KEYS_MAX, sizeof(*buffer->keys), &list, &buffer->keys, why);
 
     for (i = 0; ret == 0 && i < json_array_size(list); i++) {
-        ret = read_blob(at, "keys", json_array_get(list, i), HTE_KEY_BYTES_MAX, &buffer->keys[buffer->num_keys++],
-                        why);
+        ret = read_blob(at, "keys", json_array_get(list, i), HTE_KEY_BYTES_MAX, &buffer->keys[buffer->num_keys++], why);
     }
     return ret;
 }
@@ -308,8 +308,8 @@ static int read_buffer(const struct hte_json_at *at, struct hte_desc_buffer *buf
 static int read_buffers(const struct hte_json_at *top, struct hte_descriptor *descriptor, struct hte_why *why)
 {
     struct hte_json_at at;
-    json_t *list;
-    size_t i;
+    json_t            *list;
+    size_t             i;
     int ret = start_list(top, "buffers", HTE_BUFFERS_MAX, sizeof(*descriptor->buffers), &list, &descriptor->buffers,
                          why);
 
@@ -325,7 +325,7 @@ static int read_buffers(const struct hte_json_at *top, struct hte_descriptor *de
 static int read_head(const struct hte_json_at *top, struct hte_descriptor *descriptor, struct hte_why *why)
 {
     uint64_t format;
-    int ret = hte_json_uint(top, "format", UINT32_MAX, &format, why);
+    int      ret = hte_json_uint(top, "format", UINT32_MAX, &format, why);
 
     if (ret == 0 && format != HTE_DESCRIPTOR_VERSION) {
         return hte_json_complain(top, "format", why, "%llu is not understood here, only %d is",
@@ -365,12 +365,11 @@ static int read_all(const struct hte_json_at *top, struct hte_descriptor *descri
     return ret;
 }
 
-int hte_descriptor_from_json(const char *text, size_t length, struct hte_descriptor **descriptor,
-                             struct hte_why *why)
+int hte_descriptor_from_json(const char *text, size_t length, struct hte_descriptor **descriptor, struct hte_why *why)
 {
-    struct hte_json_at top = { .list = NULL };
+    struct hte_json_at     top = {.list = NULL};
     struct hte_descriptor *found;
-    int ret = hte_json_parse(text, length, &top.object, why);
+    int                    ret = hte_json_parse(text, length, &top.object, why);
 
     if (ret != 0) {
         return ret;

@@ -21,7 +21,7 @@
 
 static json_t *blob_to_json(const struct hte_blob *blob)
 {
-    char *text = malloc(hte_base64_length(blob->length) + 1);
+    char   *text = malloc(hte_base64_length(blob->length) + 1);
     json_t *json;
 
     if (text == NULL) {
@@ -35,7 +35,7 @@ static json_t *blob_to_json(const struct hte_blob *blob)
 
 static json_t *workers_to_json(const struct hte_descriptor *descriptor)
 {
-    json_t *list = json_array();
+    json_t  *list = json_array();
     uint32_t i;
 
     for (i = 0; i < descriptor->num_workers; i++) {
@@ -47,9 +47,9 @@ static json_t *workers_to_json(const struct hte_descriptor *descriptor)
 
 static json_t *devices_to_json(const struct hte_descriptor *descriptor)
 {
-    json_t *list = json_array();
+    json_t                       *list = json_array();
     const struct hte_desc_device *device;
-    uint32_t i;
+    uint32_t                      i;
 
     for (i = 0; i < descriptor->num_devices; i++) {
         device = &descriptor->devices[i];
@@ -61,21 +61,22 @@ static json_t *devices_to_json(const struct hte_descriptor *descriptor)
 
 static json_t *choices_to_json(const struct hte_descriptor *descriptor, uint32_t num_choices, const uint32_t *choices)
 {
-    json_t *list = json_array();
+    json_t  *list = json_array();
     uint32_t i;
 
     for (i = 0; i < num_choices; i++) {
-        json_array_append_new(list, choices[i] < descriptor->num_devices ?
-                                        json_string(descriptor->devices[choices[i]].name) : json_null());
+        json_array_append_new(list, choices[i] < descriptor->num_devices
+                                        ? json_string(descriptor->devices[choices[i]].name)
+                                        : json_null());
     }
     return list;
 }
 
 static json_t *priorities_to_json(const struct hte_descriptor *descriptor)
 {
-    json_t *matrix = json_object();
+    json_t                         *matrix = json_object();
     const struct hte_desc_priority *row;
-    uint32_t i;
+    uint32_t                        i;
 
     for (i = 0; i < descriptor->num_priorities; i++) {
         row = &descriptor->priorities[i];
@@ -88,10 +89,10 @@ static json_t *priorities_to_json(const struct hte_descriptor *descriptor)
 
 static json_t *buffer_to_json(const struct hte_desc_buffer *buffer)
 {
-    static const char *const permissions[] = { "rw", "ro", "local" };
-    json_t *keys = json_array();
-    char addr[32];
-    uint32_t i;
+    static const char *const permissions[] = {"rw", "ro", "local"};
+    json_t                  *keys          = json_array();
+    char                     addr[32];
+    uint32_t                 i;
 
     for (i = 0; i < buffer->num_keys; i++) {
         json_array_append_new(keys, blob_to_json(&buffer->keys[i]));
@@ -104,7 +105,7 @@ static json_t *buffer_to_json(const struct hte_desc_buffer *buffer)
 
 static json_t *buffers_to_json(const struct hte_descriptor *descriptor)
 {
-    json_t *list = json_array();
+    json_t  *list = json_array();
     uint32_t i;
 
     for (i = 0; i < descriptor->num_buffers; i++) {
@@ -117,17 +118,17 @@ static json_t *descriptor_to_json(const struct hte_descriptor *descriptor)
 {
     return json_pack("{s:i, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "format", HTE_DESCRIPTOR_VERSION, "name",
                      descriptor->name, "protocol", descriptor->protocol, "version", (json_int_t)descriptor->version,
-                     "timestamp", (json_int_t)descriptor->timestamp, "workers", workers_to_json(descriptor),
-                     "devices", devices_to_json(descriptor), "priority_matrix", priorities_to_json(descriptor),
-                     "buffers", buffers_to_json(descriptor));
+                     "timestamp", (json_int_t)descriptor->timestamp, "workers", workers_to_json(descriptor), "devices",
+                     devices_to_json(descriptor), "priority_matrix", priorities_to_json(descriptor), "buffers",
+                     buffers_to_json(descriptor));
 }
 
 /* An entry that could not be made is missing in its list: counts tell. */
 static int check_written(const struct hte_descriptor *wanted, const char *text, struct hte_why *why)
 {
-    struct hte_descriptor *again = NULL;
-    struct hte_why problem = { .text = "" };
-    int ret = hte_descriptor_from_json(text, strlen(text), &again, &problem);
+    struct hte_descriptor *again   = NULL;
+    struct hte_why         problem = {.text = ""};
+    int                    ret     = hte_descriptor_from_json(text, strlen(text), &again, &problem);
 
     if (ret == 0 && (again->num_workers != wanted->num_workers || again->num_devices != wanted->num_devices ||
                      again->num_priorities != wanted->num_priorities || again->num_buffers != wanted->num_buffers)) {
@@ -145,8 +146,8 @@ static int check_written(const struct hte_descriptor *wanted, const char *text, 
 int hte_descriptor_to_json(const struct hte_descriptor *descriptor, char **text, struct hte_why *why)
 {
     json_t *json;
-    char *written;
-    int ret;
+    char   *written;
+    int     ret;
 
     if (descriptor->name == NULL || descriptor->protocol == NULL) {
         return hte_why_set(why, HTE_ERR_INVALID_ARGUMENT, "descriptor: name and protocol must be set");

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const uint8_t magic[4] = { 'H', 'T', 'E', 1 };
+static const uint8_t magic[4] = {'H', 'T', 'E', 1};
 
 void hte_frame_header(uint8_t *header, size_t length)
 {
@@ -60,7 +60,7 @@ static int take_header(struct hte_frame_reader *reader, uint8_t byte, struct hte
 /* Room for `need` bytes and a zero byte: doubles, up to the frame's length. */
 static int make_room(struct hte_frame_reader *reader, size_t need, struct hte_why *why)
 {
-    size_t room = reader->room != 0 ? reader->room : 512;
+    size_t   room = reader->room != 0 ? reader->room : 512;
     uint8_t *body;
 
     while (room < need) {
@@ -84,7 +84,7 @@ static int take_body(struct hte_frame_reader *reader, const uint8_t *bytes, size
 {
     size_t have = reader->have - HTE_FRAME_HEADER_LEN;
     size_t part = reader->length - have < size ? reader->length - have : size;
-    int ret     = make_room(reader, have + part, why);
+    int    ret  = make_room(reader, have + part, why);
 
     if (ret != 0) {
         return ret;
@@ -98,12 +98,11 @@ static int take_body(struct hte_frame_reader *reader, const uint8_t *bytes, size
     return have + part == reader->length ? 1 : 0;
 }
 
-int hte_frame_feed(struct hte_frame_reader *reader, const void *bytes, size_t size, size_t *used,
-                   struct hte_why *why)
+int hte_frame_feed(struct hte_frame_reader *reader, const void *bytes, size_t size, size_t *used, struct hte_why *why)
 {
-    const uint8_t *in = bytes;
-    size_t taken = 0;
-    int ret;
+    const uint8_t *in    = bytes;
+    size_t         taken = 0;
+    int            ret;
 
     *used = 0;
     while (reader->have < HTE_FRAME_HEADER_LEN) {

@@ -17,12 +17,11 @@ bool hte_hmac_is_built(void)
 bool hte_hmac(const void *key, size_t key_length, const struct hte_bytes *pieces, int num_pieces,
               uint8_t mac[HTE_HMAC_LEN])
 {
-    EVP_PKEY *pkey      = EVP_PKEY_new_raw_private_key(EVP_PKEY_HMAC, NULL, key, key_length);
+    EVP_PKEY   *pkey    = EVP_PKEY_new_raw_private_key(EVP_PKEY_HMAC, NULL, key, key_length);
     EVP_MD_CTX *context = EVP_MD_CTX_new();
-    size_t length       = HTE_HMAC_LEN;
-    bool good           = pkey != NULL && context != NULL &&
-                EVP_DigestSignInit(context, NULL, EVP_sha256(), NULL, pkey) == 1;
-    int i;
+    size_t      length  = HTE_HMAC_LEN;
+    bool good = pkey != NULL && context != NULL && EVP_DigestSignInit(context, NULL, EVP_sha256(), NULL, pkey) == 1;
+    int  i;
 
     for (i = 0; good && i < num_pieces; i++) {
         good = EVP_DigestSignUpdate(context, pieces[i].bytes, pieces[i].length) == 1;
@@ -75,8 +74,8 @@ void hte_wipe(void *bytes, size_t length)
 void hte_hex_encode(const void *bytes, size_t length, char *text)
 {
     static const char digits[] = "0123456789abcdef";
-    const uint8_t *in          = bytes;
-    size_t i;
+    const uint8_t    *in       = bytes;
+    size_t            i;
 
     for (i = 0; i < length; i++) {
         *text++ = digits[in[i] >> 4];
@@ -93,8 +92,8 @@ static int hex_digit(char c)
 bool hte_hex_decode(const char *text, void *bytes, size_t length)
 {
     uint8_t *out = bytes;
-    int high, low;
-    size_t i;
+    int      high, low;
+    size_t   i;
 
     if (strlen(text) != 2 * length) {
         return false;

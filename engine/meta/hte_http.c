@@ -29,8 +29,7 @@ static void init_curl(void)
     curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
-int hte_http_open(unsigned connect_ms, unsigned answer_ms, size_t max_body, struct hte_http **http,
-                  struct hte_why *why)
+int hte_http_open(unsigned connect_ms, unsigned answer_ms, size_t max_body, struct hte_http **http, struct hte_why *why)
 {
     struct hte_http *made = calloc(1, sizeof(*made));
 
@@ -56,9 +55,9 @@ void hte_http_close(struct hte_http *http)
 
 static size_t take_body(char *bytes, size_t size, size_t count, void *arg)
 {
-    struct body *body = arg;
-    size_t length     = size * count;
-    char *text;
+    struct body *body   = arg;
+    size_t       length = size * count;
+    char        *text;
 
     if (length > body->max - body->length) {
         return 0; /* ends the transfer with CURLE_WRITE_ERROR */
@@ -68,9 +67,9 @@ static size_t take_body(char *bytes, size_t size, size_t count, void *arg)
         return 0;
     }
     memcpy(text + body->length, bytes, length);
-    body->text          = text;
-    body->length       += length;
-    text[body->length]  = '\0';
+    body->text = text;
+    body->length += length;
+    text[body->length] = '\0';
     return length;
 }
 
@@ -101,9 +100,9 @@ static void set_options(struct hte_http *http, const char *method, const char *u
 int hte_http_exchange(struct hte_http *http, const char *method, const char *url, const char *body, long *status,
                       char **text, struct hte_why *why)
 {
-    char error[CURL_ERROR_SIZE] = "";
-    struct body answer          = { .max = http->max_body };
-    CURLcode code;
+    char        error[CURL_ERROR_SIZE] = "";
+    struct body answer                 = {.max = http->max_body};
+    CURLcode    code;
 
     set_options(http, method, url, body, &answer, error);
     code = curl_easy_perform(http->curl);
@@ -112,8 +111,10 @@ int hte_http_exchange(struct hte_http *http, const char *method, const char *url
     }
     if (code != CURLE_OK || answer.text == NULL) {
         free(answer.text);
-        return hte_why_set(why, HTE_ERR_METADATA, "%.200s", code == CURLE_WRITE_ERROR ? "the answer is too long" :
-                           error[0] != '\0' ? error : curl_easy_strerror(code));
+        return hte_why_set(why, HTE_ERR_METADATA, "%.200s",
+                           code == CURLE_WRITE_ERROR ? "the answer is too long"
+                           : error[0] != '\0'        ? error
+                                                     : curl_easy_strerror(code));
     }
     curl_easy_getinfo(http->curl, CURLINFO_RESPONSE_CODE, status);
     *text = answer.text;
@@ -123,8 +124,8 @@ int hte_http_exchange(struct hte_http *http, const char *method, const char *url
 char *hte_http_escape(const char *text)
 {
     static const char digits[] = "0123456789ABCDEF";
-    char *escaped = malloc(3 * strlen(text) + 1), *out = escaped;
-    unsigned char c;
+    char             *escaped = malloc(3 * strlen(text) + 1), *out = escaped;
+    unsigned char     c;
 
     for (; out != NULL && *text != '\0'; text++) {
         c = (unsigned char)*text;

@@ -12,8 +12,8 @@ struct hte_http;
 
 /* An exchange takes at most `answer_ms`, of that `connect_ms` to connect; bodies of at most `max_body`
  * bytes are accepted. */
-int hte_http_open(unsigned connect_ms, unsigned answer_ms, size_t max_body, struct hte_http **http,
-                  struct hte_why *why);
+int  hte_http_open(unsigned connect_ms, unsigned answer_ms, size_t max_body, struct hte_http **http,
+                   struct hte_why *why);
 void hte_http_close(struct hte_http *http);
 
 /* `body` NULL = none. On success *status is the server's, and *text (zero-terminated) the caller's, to be

@@ -8,7 +8,7 @@
 
 int hte_json_complain(const struct hte_json_at *at, const char *field, struct hte_why *why, const char *format, ...)
 {
-    char problem[200];
+    char    problem[200];
     va_list args;
 
     va_start(args, format);
@@ -23,7 +23,7 @@ int hte_json_complain(const struct hte_json_at *at, const char *field, struct ht
 int hte_json_parse(const char *text, size_t length, json_t **object, struct hte_why *why)
 {
     json_error_t error;
-    json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
+    json_t      *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
 
     if (root == NULL) {
         return hte_why_set(why, HTE_ERR_MALFORMED_JSON, "malformed JSON at byte %d: %s", error.position, error.text);
@@ -36,10 +36,9 @@ int hte_json_parse(const char *text, size_t length, json_t **object, struct hte_
     return 0;
 }
 
-int hte_json_uint(const struct hte_json_at *at, const char *field, uint64_t max, uint64_t *value,
-                  struct hte_why *why)
+int hte_json_uint(const struct hte_json_at *at, const char *field, uint64_t max, uint64_t *value, struct hte_why *why)
 {
-    json_t *number = json_object_get(at->object, field);
+    json_t    *number = json_object_get(at->object, field);
     json_int_t found;
 
     if (!json_is_integer(number)) {
@@ -67,7 +66,7 @@ int hte_json_payload(const struct hte_json_at *at, const char *field, size_t max
                      struct hte_why *why)
 {
     json_t *string = json_object_get(at->object, field);
-    size_t length;
+    size_t  length;
 
     if (!json_is_string(string)) {
         return hte_json_complain(at, field, why, string == NULL ? "missing" : "not a string");
@@ -84,7 +83,7 @@ int hte_json_text_or_empty(const struct hte_json_at *at, const char *field, size
                            struct hte_why *why)
 {
     const char *found = "";
-    int ret;
+    int         ret;
 
     if (json_object_get(at->object, field) != NULL) {
         ret = hte_json_payload(at, field, max, &found, why);
@@ -99,11 +98,10 @@ int hte_json_text_or_empty(const struct hte_json_at *at, const char *field, size
     return 0;
 }
 
-int hte_json_text(const struct hte_json_at *at, const char *field, size_t max, const char **text,
-                  struct hte_why *why)
+int hte_json_text(const struct hte_json_at *at, const char *field, size_t max, const char **text, struct hte_why *why)
 {
     const char *found;
-    int ret = hte_json_text_or_empty(at, field, max, &found, why);
+    int         ret = hte_json_text_or_empty(at, field, max, &found, why);
 
     if (ret != 0) {
         return ret;

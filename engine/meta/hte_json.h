@@ -17,19 +17,17 @@
 /* Where we are, for messages: the object at `object`, or entry `index` of the list `list`. */
 struct hte_json_at {
     json_t     *object;
-    const char *list;  /* NULL = the outermost object */
+    const char *list; /* NULL = the outermost object */
     size_t      index;
 };
 
 /* An object from text; json_decref() it. Duplicate names are refused. */
 int hte_json_parse(const char *text, size_t length, json_t **object, struct hte_why *why);
 
-int hte_json_uint(const struct hte_json_at *at, const char *field, uint64_t max, uint64_t *value,
-                  struct hte_why *why);
+int hte_json_uint(const struct hte_json_at *at, const char *field, uint64_t max, uint64_t *value, struct hte_why *why);
 /* Valid as long as the object. 1..max bytes (0 too with hte_json_text_or_empty(), which also takes a
  * missing field for ""), no control characters. */
-int hte_json_text(const struct hte_json_at *at, const char *field, size_t max, const char **text,
-                  struct hte_why *why);
+int hte_json_text(const struct hte_json_at *at, const char *field, size_t max, const char **text, struct hte_why *why);
 int hte_json_text_or_empty(const struct hte_json_at *at, const char *field, size_t max, const char **text,
                            struct hte_why *why);
 /* As hte_json_text(), but of any bytes that JSON can carry, line breaks too. */

@@ -9,7 +9,7 @@
 #include "hte_descriptor.h"
 #include "hte_json.h"
 
-static const char *const request_names[] = { "metadata", "connection", "notify", "probe" };
+static const char *const request_names[] = {"metadata", "connection", "notify", "probe"};
 
 static char *dump(json_t *json)
 {
@@ -33,7 +33,7 @@ char *hte_reply_write(const struct hte_reply *reply)
 static int read_type(const struct hte_json_at *at, enum hte_ask_type *type, struct hte_why *why)
 {
     const char *text;
-    int i, ret = hte_json_text(at, "type", 32, &text, why);
+    int         i, ret = hte_json_text(at, "type", 32, &text, why);
 
     for (i = 0; ret == 0 && i < 4; i++) {
         if (strcmp(text, request_names[i]) == 0) {
@@ -62,7 +62,7 @@ static int read_error(const struct hte_json_at *at, int *error, struct hte_why *
 static int copy_payload(const struct hte_json_at *at, char **payload, struct hte_why *why)
 {
     const char *text;
-    int ret = hte_json_payload(at, "payload", SIZE_MAX, &text, why);
+    int         ret = hte_json_payload(at, "payload", SIZE_MAX, &text, why);
 
     if (ret != 0) {
         return ret;
@@ -74,7 +74,7 @@ static int copy_payload(const struct hte_json_at *at, char **payload, struct hte
 static int read_request(const struct hte_json_at *at, struct hte_ask *request, struct hte_why *why)
 {
     const char *from;
-    int ret = read_type(at, &request->type, why);
+    int         ret = read_type(at, &request->type, why);
 
     if (ret == 0) {
         ret = hte_json_text_or_empty(at, "from", HTE_NAME_MAX, &from, why);
@@ -95,8 +95,8 @@ static int read_request(const struct hte_json_at *at, struct hte_ask *request, s
 
 int hte_ask_read(const char *text, size_t length, struct hte_ask *request, struct hte_why *why)
 {
-    struct hte_json_at at = { .list = NULL };
-    int ret = hte_json_parse(text, length, &at.object, why);
+    struct hte_json_at at  = {.list = NULL};
+    int                ret = hte_json_parse(text, length, &at.object, why);
 
     if (ret == 0) {
         ret = read_request(&at, request, why);
@@ -108,7 +108,7 @@ int hte_ask_read(const char *text, size_t length, struct hte_ask *request, struc
 static int read_reply(const struct hte_json_at *at, struct hte_reply *reply, struct hte_why *why)
 {
     const char *cause;
-    int ret = read_error(at, &reply->error, why);
+    int         ret = read_error(at, &reply->error, why);
 
     if (ret == 0) {
         ret = hte_json_text_or_empty(at, "why", HTE_WHY_MAX, &cause, why);
@@ -125,8 +125,8 @@ static int read_reply(const struct hte_json_at *at, struct hte_reply *reply, str
 
 int hte_reply_read(const char *text, size_t length, struct hte_reply *reply, struct hte_why *why)
 {
-    struct hte_json_at at = { .list = NULL };
-    int ret = hte_json_parse(text, length, &at.object, why);
+    struct hte_json_at at  = {.list = NULL};
+    int                ret = hte_json_parse(text, length, &at.object, why);
 
     if (ret == 0) {
         ret = read_reply(&at, reply, why);

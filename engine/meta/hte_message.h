@@ -25,8 +25,8 @@ enum hte_ask_type {
 
 struct hte_ask {
     enum hte_ask_type type;
-    char *from;
-    char *payload;
+    char             *from;
+    char             *payload;
 };
 
 struct hte_reply {
@@ -40,8 +40,8 @@ char *hte_ask_write(enum hte_ask_type type, const char *from, const char *payloa
 char *hte_reply_write(const struct hte_reply *reply);
 
 /* On success the texts are the caller's, until hte_ask_cleanup() or hte_reply_cleanup(). */
-int hte_ask_read(const char *text, size_t length, struct hte_ask *request, struct hte_why *why);
-int hte_reply_read(const char *text, size_t length, struct hte_reply *reply, struct hte_why *why);
+int  hte_ask_read(const char *text, size_t length, struct hte_ask *request, struct hte_why *why);
+int  hte_reply_read(const char *text, size_t length, struct hte_reply *reply, struct hte_why *why);
 void hte_ask_cleanup(struct hte_ask *request);
 void hte_reply_cleanup(struct hte_reply *reply);
 

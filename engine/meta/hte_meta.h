@@ -73,8 +73,8 @@ int hte_meta_open(const struct hte_meta_options *options, struct hte_meta **meta
 
 enum hte_presence {
     HTE_PRESENCE_UNKNOWN,
-    HTE_PRESENCE_THERE,   /* somebody listens at the segment's address */
-    HTE_PRESENCE_NOBODY   /* its host says that nobody does: the process has ended, or a firewall speaks for it */
+    HTE_PRESENCE_THERE, /* somebody listens at the segment's address */
+    HTE_PRESENCE_NOBODY /* its host says that nobody does: the process has ended, or a firewall speaks for it */
 };
 
 /* Of the process that publishes a segment. BLOCKS as fetch. */
@@ -91,7 +91,7 @@ void hte_meta_close(struct hte_meta *meta);
 /* What others call the own segment, what they connect to ("host:port"), and the port. Valid until close. */
 const char *hte_meta_name(const struct hte_meta *meta);
 const char *hte_meta_address(const struct hte_meta *meta);
-uint16_t hte_meta_port(const struct hte_meta *meta);
+uint16_t    hte_meta_port(const struct hte_meta *meta);
 
 /* Makes `descriptor` what others fetch from now on; its name is replaced by the own segment's (and may be NULL). With
  * a store, one that is found empty later (restarted without its data) is filled again.
@@ -102,8 +102,7 @@ int hte_meta_withdraw(struct hte_meta *meta, struct hte_why *why);
 /* The descriptor of `segment`, always asked anew. On success the caller's (hte_descriptor_destroy()). With
  * P2PHANDSHAKE its name is what the process calls itself, "host:port", where `segment` may be another way to reach it.
  * HTE_ERR_UNKNOWN_SEGMENT when there is no such segment, HTE_ERR_HANDSHAKE_REJECTED when the secret does not fit. */
-int hte_meta_fetch(struct hte_meta *meta, const char *segment, struct hte_descriptor **descriptor,
-                   struct hte_why *why);
+int hte_meta_fetch(struct hte_meta *meta, const char *segment, struct hte_descriptor **descriptor, struct hte_why *why);
 
 /* Calls the process that owns `segment`. `payload` is text of at most max_frame / 8 bytes, NULL = "". *reply (NULL =
  * not wanted) is the caller's, to be given to free(). */

@@ -3,13 +3,13 @@
 
 #include "hte_net.h"
 
-int hte_meta_ask(const struct hte_client_options *options, const char *address,
-                 enum hte_ask_type type, const char *request, char **payload, struct hte_why *why)
+int hte_meta_ask(const struct hte_client_options *options, const char *address, enum hte_ask_type type,
+                 const char *request, char **payload, struct hte_why *why)
 {
-    char host[HTE_HOST_MAX + 1];
+    char             host[HTE_HOST_MAX + 1];
     struct hte_reply reply;
-    uint16_t port;
-    int ret = hte_net_split(address, host, &port, why);
+    uint16_t         port;
+    int              ret = hte_net_split(address, host, &port, why);
 
     if (ret != 0) {
         return ret;

@@ -12,8 +12,8 @@
 
 /* ---- keys and values ---------------------------------------------------------------- */
 
-static int make_key(const struct hte_meta *meta, const char *kind, const char *segment,
-                    char key[HTE_STORE_KEY_MAX + 1], struct hte_why *why)
+static int make_key(const struct hte_meta *meta, const char *kind, const char *segment, char key[HTE_STORE_KEY_MAX + 1],
+                    struct hte_why *why)
 {
     int length = snprintf(key, HTE_STORE_KEY_MAX + 1, "mooncake/%s%s%s/%s", meta->cluster,
                           meta->cluster[0] != '\0' ? "/" : "", kind, segment);
@@ -27,7 +27,7 @@ static int make_key(const struct hte_meta *meta, const char *kind, const char *s
 int hte_meta_put(struct hte_meta *meta, const char *kind, const char *text, struct hte_why *why)
 {
     char key[HTE_STORE_KEY_MAX + 1], *sealed;
-    int ret = make_key(meta, kind, meta->name, key, why);
+    int  ret = make_key(meta, kind, meta->name, key, why);
 
     if (ret == 0) {
         ret = hte_seal_close(meta->secret, key, text, &sealed, why);
@@ -42,7 +42,7 @@ int hte_meta_put(struct hte_meta *meta, const char *kind, const char *text, stru
 int hte_meta_get(struct hte_meta *meta, const char *kind, const char *segment, char **text, struct hte_why *why)
 {
     char key[HTE_STORE_KEY_MAX + 1], *sealed;
-    int ret = make_key(meta, kind, segment, key, why);
+    int  ret = make_key(meta, kind, segment, key, why);
 
     if (ret == 0) {
         ret = hte_store_get(meta->store, key, &sealed, why);
@@ -57,7 +57,7 @@ int hte_meta_get(struct hte_meta *meta, const char *kind, const char *segment, c
 int hte_meta_remove(struct hte_meta *meta, const char *kind, struct hte_why *why)
 {
     char key[HTE_STORE_KEY_MAX + 1];
-    int ret = make_key(meta, kind, meta->name, key, why);
+    int  ret = make_key(meta, kind, meta->name, key, why);
 
     return ret != 0 ? ret : hte_store_remove(meta->store, key, why);
 }
@@ -66,10 +66,10 @@ int hte_meta_remove(struct hte_meta *meta, const char *kind, struct hte_why *why
 
 int hte_meta_put_address(struct hte_meta *meta, struct hte_why *why)
 {
-    char host[HTE_HOST_MAX + 1], *text;
+    char     host[HTE_HOST_MAX + 1], *text;
     uint16_t port;
-    json_t *json;
-    int ret = hte_net_split(meta->address, host, &port, why);
+    json_t  *json;
+    int      ret = hte_net_split(meta->address, host, &port, why);
 
     if (ret != 0) {
         return ret;
@@ -87,10 +87,10 @@ int hte_meta_put_address(struct hte_meta *meta, struct hte_why *why)
 
 static int parse_address(const char *text, char address[HTE_ADDRESS_TEXT_MAX], struct hte_why *why)
 {
-    struct hte_json_at at = { .list = NULL };
-    const char *host;
-    uint64_t port;
-    int ret = hte_json_parse(text, strlen(text), &at.object, why);
+    struct hte_json_at at = {.list = NULL};
+    const char        *host;
+    uint64_t           port;
+    int                ret = hte_json_parse(text, strlen(text), &at.object, why);
 
     if (ret != 0) {
         return ret;
@@ -106,11 +106,10 @@ static int parse_address(const char *text, char address[HTE_ADDRESS_TEXT_MAX], s
     return ret;
 }
 
-int hte_meta_locate(struct hte_meta *meta, const char *segment, char address[HTE_ADDRESS_TEXT_MAX],
-                    struct hte_why *why)
+int hte_meta_locate(struct hte_meta *meta, const char *segment, char address[HTE_ADDRESS_TEXT_MAX], struct hte_why *why)
 {
     char *text;
-    int ret;
+    int   ret;
 
     if (meta->store == NULL) {
         if (strlen(segment) >= HTE_ADDRESS_TEXT_MAX) {

@@ -49,7 +49,7 @@ static bool is_p2p(const char *url)
 
 static struct hte_meta *create(const struct hte_meta_options *options)
 {
-    struct hte_meta *meta = calloc(1, sizeof(*meta));
+    struct hte_meta   *meta = calloc(1, sizeof(*meta));
     pthread_condattr_t attr;
 
     if (meta == NULL) {
@@ -111,7 +111,7 @@ static bool is_any(const char *address)
 static int find_place(const struct hte_meta_options *options, struct place *place, struct hte_why *why)
 {
     char host[HTE_HOST_MAX + 1] = "";
-    int ret = 0;
+    int  ret                    = 0;
 
     place->port = 0;
     if (is_p2p(options->url) && options->name != NULL) {
@@ -144,17 +144,15 @@ static int find_place(const struct hte_meta_options *options, struct place *plac
 static int start_server(struct hte_meta *meta, const struct hte_meta_options *options, const struct place *place,
                         struct hte_why *why)
 {
-    struct hte_server_options server = {
-        .host       = place->bind,
-        .first_port = place->port != 0 ? place->port : HTE_META_PORT_FIRST,
-        .last_port  = place->port != 0 ? place->port : HTE_META_PORT_LAST,
-        .secret     = meta->secret,
-        .read_ms    = options->read_ms != 0 ? options->read_ms : READ_MS,
-        .max_frame  = meta->client.max_frame,
-        .max_peers  = options->max_peers != 0 ? options->max_peers : PEERS_MAX,
-        .answer     = hte_meta_answer,
-        .arg        = meta
-    };
+    struct hte_server_options server = {.host       = place->bind,
+                                        .first_port = place->port != 0 ? place->port : HTE_META_PORT_FIRST,
+                                        .last_port  = place->port != 0 ? place->port : HTE_META_PORT_LAST,
+                                        .secret     = meta->secret,
+                                        .read_ms    = options->read_ms != 0 ? options->read_ms : READ_MS,
+                                        .max_frame  = meta->client.max_frame,
+                                        .max_peers  = options->max_peers != 0 ? options->max_peers : PEERS_MAX,
+                                        .answer     = hte_meta_answer,
+                                        .arg        = meta};
 
     return hte_server_start(&server, &meta->server, why);
 }
@@ -181,10 +179,7 @@ static int set_names(struct hte_meta *meta, const struct hte_meta_options *optio
 static int open_store(struct hte_meta *meta, const struct hte_meta_options *options, struct hte_why *why)
 {
     struct hte_store_options store = {
-        .connect_ms = meta->client.connect_ms,
-        .answer_ms  = meta->client.call_ms,
-        .max_value  = meta->client.max_frame
-    };
+        .connect_ms = meta->client.connect_ms, .answer_ms = meta->client.call_ms, .max_value = meta->client.max_frame};
     int ret;
 
     if (is_p2p(options->url)) {
@@ -197,7 +192,7 @@ static int open_store(struct hte_meta *meta, const struct hte_meta_options *opti
 static int start(struct hte_meta *meta, const struct hte_meta_options *options, struct hte_why *why)
 {
     struct place place;
-    int ret = find_place(options, &place, why);
+    int          ret = find_place(options, &place, why);
 
     if (ret == 0) {
         ret = start_server(meta, options, &place, why);
@@ -214,7 +209,7 @@ static int start(struct hte_meta *meta, const struct hte_meta_options *options, 
 int hte_meta_open(const struct hte_meta_options *options, struct hte_meta **meta, struct hte_why *why)
 {
     struct hte_meta *made;
-    int ret = check_options(options, why);
+    int              ret = check_options(options, why);
 
     if (ret != 0) {
         return ret;

@@ -20,9 +20,9 @@
 static int claim_name(struct hte_meta *meta, struct hte_why *why)
 {
     struct hte_client_options quick = meta->client;
-    char address[HTE_ADDRESS_TEXT_MAX], *name;
-    bool same;
-    int ret = hte_meta_locate(meta, meta->name, address, why);
+    char                      address[HTE_ADDRESS_TEXT_MAX], *name;
+    bool                      same;
+    int                       ret = hte_meta_locate(meta, meta->name, address, why);
 
     if (ret == HTE_ERR_METADATA) {
         return ret;
@@ -37,8 +37,9 @@ static int claim_name(struct hte_meta *meta, struct hte_why *why)
     }
     same = strcmp(name, meta->name) == 0;
     free(name);
-    return same ? hte_why_set(why, HTE_ERR_EXISTS, "segment '%s' is published by the process at %s already",
-                              meta->name, address) : 0;
+    return same ? hte_why_set(why, HTE_ERR_EXISTS, "segment '%s' is published by the process at %s already", meta->name,
+                              address)
+                : 0;
 }
 
 /* In the order in which a reader must not find them: an address without a descriptor leads nowhere. */
@@ -63,7 +64,7 @@ static int fill_store(struct hte_meta *meta, const char *json, struct hte_why *w
 static int publish_json(struct hte_meta *meta, char *json, struct hte_why *why)
 {
     char *before;
-    int ret = 0;
+    int   ret = 0;
 
     pthread_mutex_lock(&meta->store_turn);
     if (meta->store != NULL) {
@@ -83,9 +84,9 @@ static int publish_json(struct hte_meta *meta, char *json, struct hte_why *why)
 int hte_meta_publish(struct hte_meta *meta, const struct hte_descriptor *descriptor, struct hte_why *why)
 {
     struct hte_descriptor named = *descriptor;
-    size_t needed;
-    char *json;
-    int ret;
+    size_t                needed;
+    char                 *json;
+    int                   ret;
 
     named.name = meta->name;
     ret        = hte_descriptor_to_json(&named, &json, why);
@@ -110,7 +111,7 @@ int hte_meta_publish(struct hte_meta *meta, const struct hte_descriptor *descrip
 
 int hte_meta_withdraw(struct hte_meta *meta, struct hte_why *why)
 {
-    int ret = 0, also;
+    int  ret = 0, also;
     bool was_published;
 
     pthread_mutex_lock(&meta->store_turn);
@@ -133,7 +134,7 @@ int hte_meta_withdraw(struct hte_meta *meta, struct hte_why *why)
 static int fetch_text(struct hte_meta *meta, const char *segment, char **text, struct hte_why *why)
 {
     char address[HTE_ADDRESS_TEXT_MAX];
-    int ret;
+    int  ret;
 
     if (meta->store == NULL) {
         ret = hte_meta_locate(meta, segment, address, why);
@@ -146,13 +147,12 @@ static int fetch_text(struct hte_meta *meta, const char *segment, char **text, s
     return ret;
 }
 
-int hte_meta_fetch(struct hte_meta *meta, const char *segment, struct hte_descriptor **descriptor,
-                   struct hte_why *why)
+int hte_meta_fetch(struct hte_meta *meta, const char *segment, struct hte_descriptor **descriptor, struct hte_why *why)
 {
     struct hte_descriptor *found;
-    struct hte_why cause;
-    char *text;
-    int ret = fetch_text(meta, segment, &text, why);
+    struct hte_why         cause;
+    char                  *text;
+    int                    ret = fetch_text(meta, segment, &text, why);
 
     if (ret != 0) {
         return ret;
@@ -196,10 +196,10 @@ static void refresh(struct hte_meta *meta)
 static bool sleep_period(struct hte_meta *meta)
 {
     struct timespec until;
-    bool stopping;
+    bool            stopping;
 
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec  += meta->refresh_ms / 1000;
+    until.tv_sec += meta->refresh_ms / 1000;
     until.tv_nsec += (long)(meta->refresh_ms % 1000) * 1000000;
     if (until.tv_nsec >= 1000000000) {
         until.tv_nsec -= 1000000000;
@@ -224,7 +224,7 @@ static void *keep_refreshed(void *arg)
 int hte_meta_start_refresher(struct hte_meta *meta, struct hte_why *why)
 {
     sigset_t all, before;
-    int ret;
+    int      ret;
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -20,23 +20,23 @@ struct hte_meta {
     char                     *cluster; /* "" = none */
     struct hte_client_options client;
     _Atomic bool              is_stopped; /* no call of ours waits any longer */
-    struct hte_store         *store;   /* NULL: peer to peer */
+    struct hte_store         *store;      /* NULL: peer to peer */
     struct hte_server        *server;
-    char                     *reply;   /* room for the handler's, of the server's thread */
+    char                     *reply; /* room for the handler's, of the server's thread */
     size_t                    reply_size;
     unsigned                  refresh_ms;
     char                      address[HTE_ADDRESS_TEXT_MAX];
 
-    pthread_mutex_t lock;              /* guards the fields below; held for moments */
+    pthread_mutex_t lock; /* guards the fields below; held for moments */
     char            name[HTE_NAME_MAX + 1];
-    char           *published;         /* JSON of the own descriptor, NULL = none */
+    char           *published; /* JSON of the own descriptor, NULL = none */
     bool            stopping;
 
-    pthread_mutex_t store_turn;        /* around each publication, withdrawal and refreshment; taken before `lock` */
-    bool            claimed;           /* under store_turn: the name is ours in the store */
-    bool            refreshing;        /* the thread below exists */
+    pthread_mutex_t store_turn; /* around each publication, withdrawal and refreshment; taken before `lock` */
+    bool            claimed;    /* under store_turn: the name is ours in the store */
+    bool            refreshing; /* the thread below exists */
     pthread_t       refresher;
-    pthread_cond_t  wake;              /* `stopping` was set */
+    pthread_cond_t  wake; /* `stopping` was set */
 };
 
 #endif

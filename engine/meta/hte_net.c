@@ -32,7 +32,7 @@ int64_t hte_net_now(void)
 static bool parse_port(const char *text, uint16_t *port)
 {
     unsigned long value;
-    char *end;
+    char         *end;
 
     if (text[0] < '0' || text[0] > '9') {
         return false;
@@ -48,7 +48,7 @@ static bool parse_port(const char *text, uint16_t *port)
 int hte_net_split(const char *text, char host[HTE_HOST_MAX + 1], uint16_t *port, struct hte_why *why)
 {
     const char *start = text, *end, *colon;
-    uint16_t found = 0;
+    uint16_t    found = 0;
 
     if (text[0] == '[') {
         start = text + 1;
@@ -74,7 +74,7 @@ int hte_net_split(const char *text, char host[HTE_HOST_MAX + 1], uint16_t *port,
     }
     memcpy(host, start, (size_t)(end - start));
     host[end - start] = '\0';
-    *port = found;
+    *port             = found;
     return 0;
 }
 
@@ -89,9 +89,9 @@ void hte_net_join(const char *host, uint16_t port, char text[HTE_ADDRESS_TEXT_MA
 
 static int resolve(const char *host, uint16_t port, int flags, struct addrinfo **list, struct hte_why *why)
 {
-    struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = flags | AI_NUMERICSERV };
-    char service[8];
-    int ret;
+    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = flags | AI_NUMERICSERV};
+    char            service[8];
+    int             ret;
 
     snprintf(service, sizeof(service), "%u", port);
     ret = getaddrinfo(host, service, &hints, list);
@@ -131,7 +131,7 @@ static bool is_loopback(const struct sockaddr *address)
 static bool is_of_this_machine(const struct sockaddr *address)
 {
     struct ifaddrs *all, *one;
-    bool found = false;
+    bool            found = false;
 
     if (is_loopback(address)) {
         return true; /* all of 127/8 is ours; only one of it is listed */
@@ -161,7 +161,7 @@ static bool loopback_is_meant(const char *host)
 static bool address_of_host(const char *host, char text[HTE_HOST_MAX + 1])
 {
     struct addrinfo *list, *one;
-    bool found = false;
+    bool             found = false;
 
     if (resolve(host, 0, 0, &list, NULL) != 0) {
         return false;
@@ -179,10 +179,10 @@ static bool address_of_host(const char *host, char text[HTE_HOST_MAX + 1])
 static bool address_of_default_route(const char *target, char text[HTE_HOST_MAX + 1])
 {
     struct sockaddr_storage own;
-    socklen_t length = sizeof(own);
-    struct addrinfo *list;
-    bool found = false;
-    int fd;
+    socklen_t               length = sizeof(own);
+    struct addrinfo        *list;
+    bool                    found = false;
+    int                     fd;
 
     if (resolve(target, 9, AI_NUMERICHOST, &list, NULL) != 0) {
         return false;
@@ -229,8 +229,8 @@ static int listen_at(const struct addrinfo *address)
 static int listen_on_port(const char *host, uint16_t port, int *fd, struct hte_why *why)
 {
     struct addrinfo *list;
-    int ret = resolve(host, port, AI_PASSIVE, &list, why);
-    char address[HTE_ADDRESS_TEXT_MAX];
+    int              ret = resolve(host, port, AI_PASSIVE, &list, why);
+    char             address[HTE_ADDRESS_TEXT_MAX];
 
     if (ret != 0) {
         return ret;
@@ -248,14 +248,14 @@ static int listen_on_port(const char *host, uint16_t port, int *fd, struct hte_w
 int hte_net_listen(const char *host, uint16_t first, uint16_t last, int *fd, uint16_t *port, struct hte_why *why)
 {
     uint32_t num = (uint32_t)last - first + 1u, start = 0, i;
-    int ret = HTE_ERR_SOCKET;
+    int      ret = HTE_ERR_SOCKET;
 
     if (getrandom(&start, sizeof(start), GRND_NONBLOCK) != (ssize_t)sizeof(start)) {
         start = (uint32_t)getpid();
     }
     for (i = 0; i < num; i++) {
         *port = (uint16_t)(first + (start % num + i) % num);
-        ret = listen_on_port(host, *port, fd, why);
+        ret   = listen_on_port(host, *port, fd, why);
         if (ret == 0 || ret == HTE_ERR_DNS || *fd != -EADDRINUSE) {
             return ret;
         }
@@ -268,9 +268,9 @@ int hte_net_listen(const char *host, uint16_t first, uint16_t last, int *fd, uin
 
 int hte_net_wait(int fd, short events, int64_t deadline, const _Atomic bool *stop, struct hte_why *why)
 {
-    struct pollfd entry = { .fd = fd, .events = events };
-    int64_t left;
-    int ret;
+    struct pollfd entry = {.fd = fd, .events = events};
+    int64_t       left;
+    int           ret;
 
     do {
         if (stop != NULL && atomic_load(stop)) {
@@ -282,15 +282,15 @@ int hte_net_wait(int fd, short events, int64_t deadline, const _Atomic bool *sto
     if (ret > 0) {
         return 0;
     }
-    return ret == 0 ? hte_why_set(why, HTE_ERR_TIMEOUT, "no answer in time") :
-                      hte_why_set(why, HTE_ERR_SOCKET, "poll: %s", strerror(errno));
+    return ret == 0 ? hte_why_set(why, HTE_ERR_TIMEOUT, "no answer in time")
+                    : hte_why_set(why, HTE_ERR_SOCKET, "poll: %s", strerror(errno));
 }
 
 static int connect_to(const struct addrinfo *address, int64_t deadline, const _Atomic bool *stop, int *fd,
                       struct hte_why *why)
 {
     socklen_t length = sizeof(int);
-    int on = 1, error = 0, ret;
+    int       on = 1, error = 0, ret;
 
     *fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (*fd < 0) {
@@ -318,10 +318,10 @@ static int connect_to(const struct addrinfo *address, int64_t deadline, const _A
 int hte_net_connect(const char *host, uint16_t port, int64_t deadline, const _Atomic bool *stop, int *fd,
                     struct hte_why *why)
 {
-    struct hte_why cause = { .text = "no address" };
-    char address[HTE_ADDRESS_TEXT_MAX];
+    struct hte_why   cause = {.text = "no address"};
+    char             address[HTE_ADDRESS_TEXT_MAX];
     struct addrinfo *list, *one;
-    int ret = resolve(host, port, 0, &list, why);
+    int              ret = resolve(host, port, 0, &list, why);
 
     if (ret != 0) {
         return ret;

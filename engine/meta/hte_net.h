@@ -9,7 +9,7 @@
 
 #include "base/hte_why.h"
 
-#define HTE_HOST_MAX    255
+#define HTE_HOST_MAX         255
 #define HTE_ADDRESS_TEXT_MAX (HTE_HOST_MAX + 9) /* "[host]:65535" and the zero byte */
 
 /* "host", "host:port", "[v6]", "[v6]:port" or a bare v6 address. *port = 0 when there is none. */

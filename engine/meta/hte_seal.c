@@ -10,10 +10,8 @@
 
 static bool mac_of_value(const char *secret, const char *key, const char *text, uint8_t mac[HTE_HMAC_LEN])
 {
-    static const char purpose[] = "hte store";
-    const struct hte_bytes pieces[] = {
-        { purpose, sizeof(purpose) }, { key, strlen(key) + 1 }, { text, strlen(text) + 1 }
-    };
+    static const char      purpose[] = "hte store";
+    const struct hte_bytes pieces[]  = {{purpose, sizeof(purpose)}, {key, strlen(key) + 1}, {text, strlen(text) + 1}};
 
     return hte_hmac(secret, strlen(secret), pieces, 3, mac);
 }
@@ -26,7 +24,7 @@ static int copy(const char *text, char **made, struct hte_why *why)
 
 int hte_seal_close(const char *secret, const char *key, const char *text, char **sealed, struct hte_why *why)
 {
-    char hex[HTE_HMAC_HEX_LEN + 1];
+    char    hex[HTE_HMAC_HEX_LEN + 1];
     uint8_t mac[HTE_HMAC_LEN];
     json_t *json;
 
@@ -45,7 +43,7 @@ int hte_seal_close(const char *secret, const char *key, const char *text, char *
 
 static int check(const char *secret, const char *key, const struct hte_json_at *at, char **text, struct hte_why *why)
 {
-    uint8_t shown[HTE_HMAC_LEN], right[HTE_HMAC_LEN];
+    uint8_t     shown[HTE_HMAC_LEN], right[HTE_HMAC_LEN];
     const char *hex, *inner;
 
     if (hte_json_text(at, "mac", HTE_HMAC_HEX_LEN, &hex, NULL) != 0 ||
@@ -63,8 +61,8 @@ static int check(const char *secret, const char *key, const struct hte_json_at *
 
 int hte_seal_open(const char *secret, const char *key, const char *sealed, char **text, struct hte_why *why)
 {
-    struct hte_json_at at = { .list = NULL };
-    int ret = hte_json_parse(sealed, strlen(sealed), &at.object, why);
+    struct hte_json_at at  = {.list = NULL};
+    int                ret = hte_json_parse(sealed, strlen(sealed), &at.object, why);
 
     if (ret != 0) {
         return ret;

@@ -29,17 +29,17 @@ struct hte_server {
     pthread_t                 thread;
 
     /* of the thread alone */
-    int64_t                   paused_until; /* 0 = accepting */
-    struct hte_peer         **peers;        /* max_peers slots; a slot is the epoll token */
-    struct hte_server_stats   counted;
+    int64_t                 paused_until; /* 0 = accepting */
+    struct hte_peer       **peers;        /* max_peers slots; a slot is the epoll token */
+    struct hte_server_stats counted;
 
-    pthread_mutex_t           lock;
-    struct hte_server_stats   stats; /* under lock */
+    pthread_mutex_t         lock;
+    struct hte_server_stats stats; /* under lock */
 };
 
 static bool watch(const struct hte_server *server, int how, int fd, uint32_t token, uint32_t events)
 {
-    struct epoll_event event = { .events = events, .data.u32 = token };
+    struct epoll_event event = {.events = events, .data.u32 = token};
 
     return epoll_ctl(server->epoll_fd, how, fd, &event) == 0;
 }
@@ -61,7 +61,7 @@ static bool is_proven(const struct hte_server *server, const struct hte_peer *pe
 static uint32_t find_slot(struct hte_server *server)
 {
     const struct hte_peer *peer, *oldest = NULL;
-    uint32_t slot, victim = 0;
+    uint32_t               slot, victim  = 0;
 
     for (slot = 0; slot < server->options.max_peers; slot++) {
         peer = server->peers[slot];
@@ -81,7 +81,7 @@ static uint32_t find_slot(struct hte_server *server)
 
 static void accept_peer(struct hte_server *server, int64_t now)
 {
-    int fd = accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    int      fd = accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     uint32_t slot;
 
     if (fd < 0) {
@@ -135,7 +135,7 @@ static void end_waits(struct hte_server *server, int64_t now)
 /* Milliseconds until end_waits() has something to do, -1 = never. */
 static int next_wait(const struct hte_server *server, int64_t now)
 {
-    int64_t first = server->paused_until != 0 ? server->paused_until : INT64_MAX, end;
+    int64_t  first = server->paused_until != 0 ? server->paused_until : INT64_MAX, end;
     uint32_t slot;
 
     for (slot = 0; slot < server->options.max_peers; slot++) {
@@ -160,7 +160,7 @@ static void publish_stats(struct hte_server *server)
 static bool handle_events(struct hte_server *server, const struct epoll_event *events, int num_events)
 {
     int64_t now = hte_net_now();
-    int i;
+    int     i;
 
     for (i = 0; i < num_events; i++) {
         if (events[i].data.u32 == TOKEN_STOP) {
@@ -180,7 +180,7 @@ static void *serve(void *arg)
 {
     struct hte_server *server = arg;
     struct epoll_event events[EVENTS_MAX];
-    int num_events;
+    int                num_events;
 
     do {
         publish_stats(server);
@@ -219,7 +219,7 @@ static void destroy(struct hte_server *server)
 static int start_thread(struct hte_server *server)
 {
     sigset_t all, before;
-    int ret;
+    int      ret;
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -253,7 +253,7 @@ static int start(struct hte_server *server, struct hte_why *why)
 int hte_server_start(const struct hte_server_options *options, struct hte_server **server, struct hte_why *why)
 {
     struct hte_server *made = calloc(1, sizeof(*made));
-    int ret;
+    int                ret;
 
     if (made == NULL) {
         return hte_why_set(why, HTE_ERR_MEMORY, "no memory for the handshake server");

@@ -15,9 +15,9 @@
 typedef void (*hte_server_answer)(void *arg, const struct hte_ask *request, struct hte_reply *reply);
 
 struct hte_server_options {
-    const char       *host;       /* where to listen */
+    const char       *host; /* where to listen */
     uint16_t          first_port, last_port;
-    const char       *secret;     /* NULL = none; kept, not copied */
+    const char       *secret; /* NULL = none; kept, not copied */
     unsigned          read_ms;
     size_t            max_frame;
     unsigned          max_peers;

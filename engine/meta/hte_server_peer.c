@@ -10,7 +10,7 @@
 
 struct hte_peer *hte_peer_create(int fd, const struct hte_server_options *options, int64_t now)
 {
-    uint8_t nonce[HTE_SESSION_NONCE_LEN];
+    uint8_t          nonce[HTE_SESSION_NONCE_LEN];
     struct hte_peer *peer = calloc(1, sizeof(*peer));
 
     if (peer == NULL || getrandom(nonce, sizeof(nonce), GRND_NONBLOCK) != (ssize_t)sizeof(nonce)) {
@@ -38,8 +38,8 @@ void hte_peer_destroy(struct hte_peer *peer)
 /* Puts a frame into `out`, under a seal when `seal` is not 0. False: no memory, nothing to send. */
 static bool write_frame(struct hte_peer *peer, const char *body, size_t seal)
 {
-    size_t length = strlen(body), total = HTE_FRAME_HEADER_LEN + seal + length;
-    uint8_t *out  = malloc(total);
+    size_t   length = strlen(body), total = HTE_FRAME_HEADER_LEN + seal + length;
+    uint8_t *out = malloc(total);
 
     if (out == NULL) {
         return false;
@@ -76,19 +76,18 @@ static bool step_session(struct hte_peer *peer, const struct hte_server_options 
 /* A reply that does not fit, or cannot be written, becomes one that says so. */
 static bool write_reply(struct hte_peer *peer, const struct hte_server_options *options, struct hte_reply *reply)
 {
-    char *text = hte_reply_write(reply);
+    char  *text = hte_reply_write(reply);
     size_t length;
-    bool good;
+    bool   good;
 
     if (text == NULL || strlen(text) > options->max_frame) {
         length = text != NULL ? strlen(text) : 0;
         free(text);
         free(reply->payload);
         reply->payload = NULL;
-        reply->error   = hte_why_set(&reply->why, HTE_ERR_LIMIT,
-                                     "the answer does not fit: %zu bytes into a frame of %zu", length,
-                                     options->max_frame);
-        text = hte_reply_write(reply);
+        reply->error = hte_why_set(&reply->why, HTE_ERR_LIMIT, "the answer does not fit: %zu bytes into a frame of %zu",
+                                   length, options->max_frame);
+        text         = hte_reply_write(reply);
     }
     good = text != NULL && write_frame(peer, text, hte_session_seal_length(&peer->session));
     free(text);
@@ -98,11 +97,11 @@ static bool write_reply(struct hte_peer *peer, const struct hte_server_options *
 static bool answer_request(struct hte_peer *peer, const struct hte_server_options *options,
                            struct hte_server_stats *stats)
 {
-    size_t seal = hte_session_seal_length(&peer->session);
-    struct hte_reply reply = { .payload = NULL };
-    struct hte_ask request;
-    const uint8_t *body = peer->reader.body + seal;
-    bool good;
+    size_t           seal  = hte_session_seal_length(&peer->session);
+    struct hte_reply reply = {.payload = NULL};
+    struct hte_ask   request;
+    const uint8_t   *body = peer->reader.body + seal;
+    bool             good;
 
     if (peer->reader.length < seal ||
         !hte_session_check(&peer->session, body, peer->reader.length - seal, peer->reader.body)) {
@@ -123,11 +122,10 @@ static bool answer_request(struct hte_peer *peer, const struct hte_server_option
     return good;
 }
 
-static bool take_frame(struct hte_peer *peer, const struct hte_server_options *options,
-                       struct hte_server_stats *stats)
+static bool take_frame(struct hte_peer *peer, const struct hte_server_options *options, struct hte_server_stats *stats)
 {
-    bool good = peer->session.state == HTE_SESSION_OPEN ? answer_request(peer, options, stats) :
-                                                          step_session(peer, options, stats);
+    bool good = peer->session.state == HTE_SESSION_OPEN ? answer_request(peer, options, stats)
+                                                        : step_session(peer, options, stats);
 
     hte_frame_next(&peer->reader);
     return good;
@@ -138,9 +136,9 @@ static bool advance_reading(struct hte_peer *peer, const struct hte_server_optio
                             struct hte_server_stats *stats)
 {
     uint8_t chunk[16384];
-    size_t used;
+    size_t  used;
     ssize_t got = recv(peer->fd, chunk, sizeof(chunk), 0);
-    int ret;
+    int     ret;
 
     if (got <= 0) {
         return got < 0 && (errno == EAGAIN || errno == EINTR);
@@ -183,8 +181,8 @@ static bool advance_draining(struct hte_peer *peer)
     return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
-bool hte_peer_advance(struct hte_peer *peer, const struct hte_server_options *options,
-                      struct hte_server_stats *stats, int64_t now)
+bool hte_peer_advance(struct hte_peer *peer, const struct hte_server_options *options, struct hte_server_stats *stats,
+                      int64_t now)
 {
     bool alive = true;
 

@@ -33,10 +33,10 @@ struct hte_peer {
 
 /* Takes over `fd`; NULL without memory or randomness: fd is closed. */
 struct hte_peer *hte_peer_create(int fd, const struct hte_server_options *options, int64_t now);
-void hte_peer_destroy(struct hte_peer *peer);
+void             hte_peer_destroy(struct hte_peer *peer);
 
 /* The socket is readable or writable. False = the connection is over: destroy it. */
-bool hte_peer_advance(struct hte_peer *peer, const struct hte_server_options *options,
-                      struct hte_server_stats *stats, int64_t now);
+bool hte_peer_advance(struct hte_peer *peer, const struct hte_server_options *options, struct hte_server_stats *stats,
+                      int64_t now);
 
 #endif

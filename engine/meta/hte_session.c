@@ -48,11 +48,9 @@ int hte_session_check_secret(const char *secret, struct hte_why *why)
 /* The zero byte of each piece is part of it: no piece can run into the next. */
 static bool mac_of_opening(const struct hte_session *session, const char *purpose, uint8_t mac[HTE_HMAC_LEN])
 {
-    const struct hte_bytes pieces[] = {
-        { purpose, strlen(purpose) + 1 },
-        { session->hello, strlen(session->hello) + 1 },
-        { session->challenge, strlen(session->challenge) + 1 }
-    };
+    const struct hte_bytes pieces[] = {{purpose, strlen(purpose) + 1},
+                                       {session->hello, strlen(session->hello) + 1},
+                                       {session->challenge, strlen(session->challenge) + 1}};
 
     return hte_hmac(session->secret, strlen(session->secret), pieces, 3, mac);
 }
@@ -88,7 +86,7 @@ static void write_opening(const struct hte_session *session, const char *type, c
 static bool write_proof(const struct hte_session *session, const char *type, const char *purpose, char *text)
 {
     uint8_t mac[HTE_HMAC_LEN];
-    char hex[HTE_HMAC_HEX_LEN + 1];
+    char    hex[HTE_HMAC_HEX_LEN + 1];
 
     if (!mac_of_opening(session, purpose, mac)) {
         return false;
@@ -102,7 +100,7 @@ static bool write_proof(const struct hte_session *session, const char *type, con
 static int parse_frame(const char *body, size_t length, const char *type, struct hte_json_at *at, struct hte_why *why)
 {
     const char *found, *cause;
-    int ret;
+    int         ret;
 
     if (length >= HTE_SESSION_FRAME_MAX) {
         return hte_why_set(why, HTE_ERR_LIMIT, "%zu bytes instead of a %s frame", length, type);
@@ -129,11 +127,11 @@ static int parse_frame(const char *body, size_t length, const char *type, struct
 static int read_opening(const struct hte_session *session, const char *body, size_t length, const char *type,
                         bool *has_secret, struct hte_why *why)
 {
-    uint8_t nonce[HTE_SESSION_NONCE_LEN];
-    uint64_t version, secret;
+    uint8_t            nonce[HTE_SESSION_NONCE_LEN];
+    uint64_t           version, secret;
     struct hte_json_at at;
-    const char *text;
-    int ret = parse_frame(body, length, type, &at, why);
+    const char        *text;
+    int                ret = parse_frame(body, length, type, &at, why);
 
     if (ret != 0) {
         return ret;
@@ -164,8 +162,8 @@ static int read_proof(const struct hte_session *session, const char *body, size_
                       const char *purpose, struct hte_why *why)
 {
     struct hte_json_at at;
-    const char *mac;
-    int ret = parse_frame(body, length, type, &at, why);
+    const char        *mac;
+    int                ret = parse_frame(body, length, type, &at, why);
 
     if (ret != 0) {
         return ret;
@@ -183,7 +181,7 @@ static int read_proof(const struct hte_session *session, const char *body, size_
 static int step_hello(struct hte_session *session, const char *body, size_t length, char *answer, struct hte_why *why)
 {
     bool has_secret;
-    int ret = read_opening(session, body, length, "hello", &has_secret, why);
+    int  ret = read_opening(session, body, length, "hello", &has_secret, why);
 
     if (ret != 0) {
         return ret;
@@ -206,15 +204,15 @@ static int step_challenge(struct hte_session *session, const char *body, size_t 
                           struct hte_why *why)
 {
     bool has_secret;
-    int ret = read_opening(session, body, length, "challenge", &has_secret, why);
+    int  ret = read_opening(session, body, length, "challenge", &has_secret, why);
 
     if (ret != 0) {
         return ret;
     }
     if (has_secret != (session->secret != NULL)) {
         return hte_why_set(why, HTE_ERR_HANDSHAKE_REJECTED,
-                           has_secret ? "the peer wants a secret, but this side has none" :
-                                        "the peer has no secret, but this side wants one");
+                           has_secret ? "the peer wants a secret, but this side has none"
+                                      : "the peer has no secret, but this side wants one");
     }
     memcpy(session->challenge, body, length);
     if (session->secret == NULL) {
@@ -275,13 +273,13 @@ static int step_by_state(struct hte_session *session, const char *body, size_t l
     return hte_why_set(why, HTE_ERR_INVALID_ARGUMENT, "the handshake is over already");
 }
 
-int hte_session_step(struct hte_session *session, const char *body, size_t length,
-                     char answer[HTE_SESSION_FRAME_MAX], struct hte_why *why)
+int hte_session_step(struct hte_session *session, const char *body, size_t length, char answer[HTE_SESSION_FRAME_MAX],
+                     struct hte_why *why)
 {
-    struct hte_why cause = { .text = "" };
-    json_t *refusal;
-    size_t size;
-    int ret;
+    struct hte_why cause = {.text = ""};
+    json_t        *refusal;
+    size_t         size;
+    int            ret;
 
     answer[0] = '\0';
     ret       = step_by_state(session, body, length, answer, &cause);
@@ -306,12 +304,12 @@ size_t hte_session_seal_length(const struct hte_session *session)
     return session->state == HTE_SESSION_OPEN && session->secret != NULL ? HTE_HMAC_LEN : 0;
 }
 
-static bool mac_of_frame(const struct hte_session *session, enum direction direction, uint64_t number,
-                         const void *body, size_t length, uint8_t mac[HTE_HMAC_LEN])
+static bool mac_of_frame(const struct hte_session *session, enum direction direction, uint64_t number, const void *body,
+                         size_t length, uint8_t mac[HTE_HMAC_LEN])
 {
-    uint8_t place[9] = { (uint8_t)direction };
-    const struct hte_bytes pieces[] = { { place, sizeof(place) }, { body, length } };
-    int i;
+    uint8_t                place[9] = {(uint8_t)direction};
+    const struct hte_bytes pieces[] = {{place, sizeof(place)}, {body, length}};
+    int                    i;
 
     for (i = 0; i < 8; i++) {
         place[1 + i] = (uint8_t)(number >> (56 - 8 * i));

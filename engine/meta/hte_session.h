@@ -47,12 +47,12 @@ enum hte_session_state {
 
 struct hte_session {
     enum hte_session_state state;
-    bool        is_server;
-    const char *secret; /* NULL = none; of the owner, as long as the session */
-    uint8_t     nonce[HTE_SESSION_NONCE_LEN];
-    char        hello[HTE_SESSION_FRAME_MAX], challenge[HTE_SESSION_FRAME_MAX];
-    uint8_t     key[HTE_HMAC_LEN];
-    uint64_t    sent, received; /* frames since OPEN */
+    bool                   is_server;
+    const char            *secret; /* NULL = none; of the owner, as long as the session */
+    uint8_t                nonce[HTE_SESSION_NONCE_LEN];
+    char                   hello[HTE_SESSION_FRAME_MAX], challenge[HTE_SESSION_FRAME_MAX];
+    uint8_t                key[HTE_HMAC_LEN];
+    uint64_t               sent, received; /* frames since OPEN */
 };
 
 /* `nonce`: fresh randomness, HTE_SESSION_NONCE_LEN bytes. */
@@ -66,13 +66,13 @@ int hte_session_check_secret(const char *secret, struct hte_why *why);
 /* Takes the body of a frame (the client starts with an empty one) and writes the body of the answer, "" for none.
  * Afterwards session->state says what comes next. On failure the state is CLOSED; the server's `answer` is to be
  * sent still. */
-int hte_session_step(struct hte_session *session, const char *body, size_t length,
-                     char answer[HTE_SESSION_FRAME_MAX], struct hte_why *why);
+int hte_session_step(struct hte_session *session, const char *body, size_t length, char answer[HTE_SESSION_FRAME_MAX],
+                     struct hte_why *why);
 
 /* Once OPEN: bytes that stand in front of each body, and their making and checking. Frames are counted: call it
  * exactly once for each frame, in order. */
 size_t hte_session_seal_length(const struct hte_session *session);
-bool hte_session_seal(struct hte_session *session, const void *body, size_t length, uint8_t *seal);
-bool hte_session_check(struct hte_session *session, const void *body, size_t length, const uint8_t *seal);
+bool   hte_session_seal(struct hte_session *session, const void *body, size_t length, uint8_t *seal);
+bool   hte_session_check(struct hte_session *session, const void *body, size_t length, const uint8_t *seal);
 
 #endif

@@ -24,12 +24,10 @@ struct hte_store {
 static const struct {
     const char                    *scheme, *library;
     const struct hte_store_driver *driver;
-} kinds[] = {
-    { "http", "libcurl", &hte_store_http },
-    { "https", "libcurl", &hte_store_http },
-    { "redis", "hiredis", &hte_store_redis },
-    { "etcd", "libcurl", &hte_store_etcd }
-};
+} kinds[] = {{"http", "libcurl", &hte_store_http},
+             {"https", "libcurl", &hte_store_http},
+             {"redis", "hiredis", &hte_store_redis},
+             {"etcd", "libcurl", &hte_store_etcd}};
 
 static int find_driver(const char *scheme, const struct hte_store_driver **driver, struct hte_why *why)
 {
@@ -40,10 +38,10 @@ static int find_driver(const char *scheme, const struct hte_store_driver **drive
             continue;
         }
         *driver = kinds[i].driver;
-        return (*driver)->open != NULL ? 0 :
-                                         hte_why_set(why, HTE_ERR_NOT_IMPLEMENTED,
-                                                     "%s:// needs %s, and this library was built without it", scheme,
-                                                     kinds[i].library);
+        return (*driver)->open != NULL
+                   ? 0
+                   : hte_why_set(why, HTE_ERR_NOT_IMPLEMENTED, "%s:// needs %s, and this library was built without it",
+                                 scheme, kinds[i].library);
     }
     return hte_why_set(why, HTE_ERR_INVALID_ARGUMENT,
                        "metadata URL: '%s://' is not known; http, https, redis and etcd are, and P2PHANDSHAKE", scheme);
@@ -52,11 +50,11 @@ static int find_driver(const char *scheme, const struct hte_store_driver **drive
 int hte_store_open(const char *url, const struct hte_store_options *options, struct hte_store **store,
                    struct hte_why *why)
 {
-    struct hte_store_options used = { .answer_ms = 0 };
+    struct hte_store_options       used   = {.answer_ms = 0};
     const struct hte_store_driver *driver = NULL;
-    struct hte_store *made;
-    struct hte_url parts;
-    int ret = hte_url_parse(url, &parts, why);
+    struct hte_store              *made;
+    struct hte_url                 parts;
+    int                            ret = hte_url_parse(url, &parts, why);
 
     if (ret == 0) {
         ret = find_driver(parts.scheme, &driver, why);
@@ -129,8 +127,8 @@ static void begin_turn(struct hte_store *store, struct turn *turn)
 
 static void end_turn(struct hte_store *store, const struct turn *turn)
 {
-    const struct timespec now = { 0 };
-    sigset_t pipe;
+    const struct timespec now = {0};
+    sigset_t              pipe;
 
     sigemptyset(&pipe);
     sigaddset(&pipe, SIGPIPE);
@@ -160,7 +158,7 @@ static int check_key(const char *key, struct hte_why *why)
 
 int hte_store_put(struct hte_store *store, const char *key, const char *text, struct hte_why *why)
 {
-    int ret = check_key(key, why);
+    int         ret = check_key(key, why);
     struct turn turn;
 
     if (ret != 0) {
@@ -178,7 +176,7 @@ int hte_store_put(struct hte_store *store, const char *key, const char *text, st
 
 int hte_store_get(struct hte_store *store, const char *key, char **text, struct hte_why *why)
 {
-    int ret = check_key(key, why);
+    int         ret = check_key(key, why);
     struct turn turn;
 
     if (ret != 0) {
@@ -192,7 +190,7 @@ int hte_store_get(struct hte_store *store, const char *key, char **text, struct 
 
 int hte_store_remove(struct hte_store *store, const char *key, struct hte_why *why)
 {
-    int ret = check_key(key, why);
+    int         ret = check_key(key, why);
     struct turn turn;
 
     if (ret != 0) {

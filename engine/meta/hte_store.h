@@ -25,8 +25,8 @@ struct hte_store;
  * `options` may be NULL. Nothing that is passed is kept.
  * HTE_ERR_INVALID_ARGUMENT for a URL that cannot be, HTE_ERR_NOT_IMPLEMENTED for one whose library was left out of the
  * build. */
-int hte_store_open(const char *url, const struct hte_store_options *options, struct hte_store **store,
-                   struct hte_why *why);
+int  hte_store_open(const char *url, const struct hte_store_options *options, struct hte_store **store,
+                    struct hte_why *why);
 void hte_store_close(struct hte_store *store);
 
 /* The URL without its password; lives as long as the store. For messages. */

@@ -12,8 +12,7 @@
 #include "hte_url.h"
 
 struct hte_store_driver {
-    int (*open)(const struct hte_url *url, const struct hte_store_options *options, void **state,
-                struct hte_why *why);
+    int (*open)(const struct hte_url *url, const struct hte_store_options *options, void **state, struct hte_why *why);
     void (*close)(void *state);
     int (*put)(void *state, const char *key, const char *text, struct hte_why *why);
     int (*get)(void *state, const char *key, char **text, struct hte_why *why);

@@ -30,9 +30,9 @@ struct state {
 
 static int add_endpoint(struct state *state, const char *text, struct hte_why *why)
 {
-    char host[HTE_HOST_MAX + 1];
+    char     host[HTE_HOST_MAX + 1];
     uint16_t port;
-    int ret = hte_net_split(text, host, &port, why);
+    int      ret = hte_net_split(text, host, &port, why);
 
     if (ret != 0) {
         return ret;
@@ -47,7 +47,7 @@ static int add_endpoint(struct state *state, const char *text, struct hte_why *w
 static int parse_endpoints(struct state *state, const struct hte_url *url, struct hte_why *why)
 {
     char places[HTE_URL_MAX], *place, *rest;
-    int ret = 0;
+    int  ret = 0;
 
     if (url->user[0] != '\0' || url->password[0] != '\0' || (url->path[0] != '\0' && strcmp(url->path, "/") != 0)) {
         return hte_why_set(why, HTE_ERR_INVALID_ARGUMENT,
@@ -64,7 +64,7 @@ static int open_etcd(const struct hte_url *url, const struct hte_store_options *
                      struct hte_why *why)
 {
     struct state *made = calloc(1, sizeof(*made));
-    int ret;
+    int           ret;
 
     if (made == NULL) {
         return hte_why_set(why, HTE_ERR_MEMORY, "no memory for a metadata store");
@@ -91,14 +91,13 @@ static void close_etcd(void *arg)
 }
 
 /* One endpoint. The answer is an object, to be released. */
-static int exchange_once(struct state *state, const char *call, const char *body, json_t **answer,
-                         struct hte_why *why)
+static int exchange_once(struct state *state, const char *call, const char *body, json_t **answer, struct hte_why *why)
 {
-    const char *endpoint = state->endpoints[state->current];
+    const char    *endpoint = state->endpoints[state->current];
     struct hte_why cause;
-    char url[HTE_ADDRESS_TEXT_MAX + 64], *text;
-    long status;
-    int ret;
+    char           url[HTE_ADDRESS_TEXT_MAX + 64], *text;
+    long           status;
+    int            ret;
 
     snprintf(url, sizeof(url), "http://%s/v3/kv/%s", endpoint, call);
     ret = hte_http_exchange(state->http, "POST", url, body, &status, &text, &cause);
@@ -117,7 +116,7 @@ static int exchange_once(struct state *state, const char *call, const char *body
 static int exchange(struct state *state, const char *call, json_t *request, json_t **answer, struct hte_why *why)
 {
     char *body = request != NULL ? json_dumps(request, JSON_COMPACT) : NULL;
-    int ret    = HTE_ERR_METADATA, tries;
+    int   ret  = HTE_ERR_METADATA, tries;
 
     json_decref(request);
     if (body == NULL) {
@@ -135,7 +134,7 @@ static int exchange(struct state *state, const char *call, json_t *request, json
 
 static json_t *base64_json(const char *text)
 {
-    char *encoded = malloc(hte_base64_length(strlen(text)) + 1);
+    char   *encoded = malloc(hte_base64_length(strlen(text)) + 1);
     json_t *json;
 
     if (encoded == NULL) {
@@ -150,8 +149,8 @@ static json_t *base64_json(const char *text)
 static int put_etcd(void *arg, const char *key, const char *text, struct hte_why *why)
 {
     json_t *answer;
-    int ret = exchange(arg, "put", json_pack("{s:o, s:o}", "key", base64_json(key), "value", base64_json(text)),
-                       &answer, why);
+    int     ret = exchange(arg, "put", json_pack("{s:o, s:o}", "key", base64_json(key), "value", base64_json(text)),
+                           &answer, why);
 
     if (ret == 0) {
         json_decref(answer);
@@ -161,9 +160,9 @@ static int put_etcd(void *arg, const char *key, const char *text, struct hte_why
 
 static int decode_value(const struct state *state, const char *key, json_t *kv, char **text, struct hte_why *why)
 {
-    json_t *value = json_object_get(kv, "value");
-    size_t length = json_string_length(value), decoded;
-    char *made    = malloc(length / 4 * 3 + 1);
+    json_t *value  = json_object_get(kv, "value");
+    size_t  length = json_string_length(value), decoded;
+    char   *made   = malloc(length / 4 * 3 + 1);
 
     if (made == NULL) {
         return hte_why_set(why, HTE_ERR_MEMORY, "no memory for a value");
@@ -182,14 +181,14 @@ static int decode_value(const struct state *state, const char *key, json_t *kv, 
 static int get_etcd(void *arg, const char *key, char **text, struct hte_why *why)
 {
     json_t *answer, *kvs;
-    int ret = exchange(arg, "range", json_pack("{s:o}", "key", base64_json(key)), &answer, why);
+    int     ret = exchange(arg, "range", json_pack("{s:o}", "key", base64_json(key)), &answer, why);
 
     if (ret != 0) {
         return ret;
     }
     kvs = json_object_get(answer, "kvs");
-    ret = json_array_size(kvs) != 0 ? decode_value(arg, key, json_array_get(kvs, 0), text, why) :
-                                      hte_why_set(why, HTE_ERR_UNKNOWN_SEGMENT, "etcd has no key %.200s", key);
+    ret = json_array_size(kvs) != 0 ? decode_value(arg, key, json_array_get(kvs, 0), text, why)
+                                    : hte_why_set(why, HTE_ERR_UNKNOWN_SEGMENT, "etcd has no key %.200s", key);
     json_decref(answer);
     return ret;
 }
@@ -197,7 +196,7 @@ static int get_etcd(void *arg, const char *key, char **text, struct hte_why *why
 static int remove_etcd(void *arg, const char *key, struct hte_why *why)
 {
     json_t *answer;
-    int ret = exchange(arg, "deleterange", json_pack("{s:o}", "key", base64_json(key)), &answer, why);
+    int     ret = exchange(arg, "deleterange", json_pack("{s:o}", "key", base64_json(key)), &answer, why);
 
     if (ret == 0) {
         json_decref(answer);
@@ -206,8 +205,7 @@ static int remove_etcd(void *arg, const char *key, struct hte_why *why)
 }
 
 const struct hte_store_driver hte_store_etcd = {
-    .open = open_etcd, .close = close_etcd, .put = put_etcd, .get = get_etcd, .remove = remove_etcd
-};
+    .open = open_etcd, .close = close_etcd, .put = put_etcd, .get = get_etcd, .remove = remove_etcd};
 #else
-const struct hte_store_driver hte_store_etcd = { .open = NULL };
+const struct hte_store_driver hte_store_etcd = {.open = NULL};
 #endif

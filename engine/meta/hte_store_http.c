@@ -19,7 +19,7 @@ static int open_http(const struct hte_url *url, const struct hte_store_options *
                      struct hte_why *why)
 {
     struct state *made;
-    int ret;
+    int           ret;
 
     if (url->user[0] != '\0' || url->password[0] != '\0' || strchr(url->path, '?') != NULL ||
         strchr(url->path, '#') != NULL) {
@@ -54,10 +54,10 @@ static void close_http(void *arg)
 static int exchange(struct state *state, const char *method, const char *key, const char *body, char **text,
                     struct hte_why *why)
 {
-    char url[3 * HTE_URL_MAX + 3 * HTE_STORE_KEY_MAX + 1], *escaped = hte_http_escape(key), *answer;
+    char           url[3 * HTE_URL_MAX + 3 * HTE_STORE_KEY_MAX + 1], *escaped = hte_http_escape(key), *answer;
     struct hte_why cause;
-    long status;
-    int ret;
+    long           status;
+    int            ret;
 
     if (escaped == NULL) {
         return hte_why_set(why, HTE_ERR_MEMORY, "no memory for a URL");
@@ -100,8 +100,7 @@ static int remove_http(void *state, const char *key, struct hte_why *why)
 }
 
 const struct hte_store_driver hte_store_http = {
-    .open = open_http, .close = close_http, .put = put_http, .get = get_http, .remove = remove_http
-};
+    .open = open_http, .close = close_http, .put = put_http, .get = get_http, .remove = remove_http};
 #else
-const struct hte_store_driver hte_store_http = { .open = NULL };
+const struct hte_store_driver hte_store_http = {.open = NULL};
 #endif

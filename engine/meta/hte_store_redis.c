@@ -29,7 +29,7 @@ struct state {
 static int parse_database(const char *path, int *database, struct hte_why *why)
 {
     char *end;
-    long value = 0;
+    long  value = 0;
 
     if (path[0] != '\0' && path[1] != '\0') {
         value = strtol(path + 1, &end, 10);
@@ -46,7 +46,7 @@ static int open_redis(const struct hte_url *url, const struct hte_store_options 
                       struct hte_why *why)
 {
     struct state *made = calloc(1, sizeof(*made));
-    int ret;
+    int           ret;
 
     if (made == NULL) {
         return hte_why_set(why, HTE_ERR_MEMORY, "no memory for a metadata store");
@@ -97,7 +97,7 @@ static struct timeval time_left(const struct state *state, unsigned most)
     int64_t left = state->deadline - hte_net_now();
 
     left = left < 1 ? 1 : left < most ? left : most;
-    return (struct timeval){ .tv_sec = left / 1000, .tv_usec = left % 1000 * 1000 };
+    return (struct timeval){.tv_sec = left / 1000, .tv_usec = left % 1000 * 1000};
 }
 
 /* The server's answer, to be freed; NULL: the connection is gone, and closed. */
@@ -119,7 +119,7 @@ static redisReply *ask(struct state *state, int argc, const char **argv, struct 
 static int tell(struct state *state, int argc, const char **argv, struct hte_why *why)
 {
     redisReply *reply = ask(state, argc, argv, why);
-    int ret;
+    int         ret;
 
     if (reply == NULL) {
         return HTE_ERR_METADATA;
@@ -131,11 +131,11 @@ static int tell(struct state *state, int argc, const char **argv, struct hte_why
 
 static int log_in(struct state *state, struct hte_why *why)
 {
-    const char *with_user[]    = { "AUTH", state->user, state->password };
-    const char *without_user[] = { "AUTH", state->password };
-    const char *choose[2]      = { "SELECT" };
-    char number[16];
-    int ret = 0;
+    const char *with_user[]    = {"AUTH", state->user, state->password};
+    const char *without_user[] = {"AUTH", state->password};
+    const char *choose[2]      = {"SELECT"};
+    char        number[16];
+    int         ret = 0;
 
     if (state->user[0] != '\0') {
         ret = tell(state, 3, with_user, why);
@@ -171,7 +171,7 @@ static int connect_redis(struct state *state, struct hte_why *why)
  * commands may be repeated. NULL: *ret says why. */
 static redisReply *command(struct state *state, int argc, const char **argv, int *ret, struct hte_why *why)
 {
-    bool fresh = state->context == NULL;
+    bool        fresh = state->context == NULL;
     redisReply *reply;
 
     state->deadline = hte_net_now() + state->answer_ms;
@@ -199,15 +199,14 @@ static redisReply *command(struct state *state, int argc, const char **argv, int
 
 static int put_redis(void *arg, const char *key, const char *text, struct hte_why *why)
 {
-    const char *argv[] = { "SET", key, text };
-    int ret;
+    const char *argv[] = {"SET", key, text};
+    int         ret;
 
     freeReplyObject(command(arg, 3, argv, &ret, why));
     return ret;
 }
 
-static int copy_value(struct state *state, const char *key, const redisReply *reply, char **text,
-                      struct hte_why *why)
+static int copy_value(struct state *state, const char *key, const redisReply *reply, char **text, struct hte_why *why)
 {
     if (reply->type == REDIS_REPLY_NIL) {
         return hte_why_set(why, HTE_ERR_UNKNOWN_SEGMENT, "redis has no key %.200s", key);
@@ -222,8 +221,8 @@ static int copy_value(struct state *state, const char *key, const redisReply *re
 
 static int get_redis(void *arg, const char *key, char **text, struct hte_why *why)
 {
-    const char *argv[] = { "GET", key };
-    int ret;
+    const char *argv[] = {"GET", key};
+    int         ret;
     redisReply *reply = command(arg, 2, argv, &ret, why);
 
     if (reply == NULL) {
@@ -236,16 +235,15 @@ static int get_redis(void *arg, const char *key, char **text, struct hte_why *wh
 
 static int remove_redis(void *arg, const char *key, struct hte_why *why)
 {
-    const char *argv[] = { "DEL", key };
-    int ret;
+    const char *argv[] = {"DEL", key};
+    int         ret;
 
     freeReplyObject(command(arg, 2, argv, &ret, why));
     return ret;
 }
 
 const struct hte_store_driver hte_store_redis = {
-    .open = open_redis, .close = close_redis, .put = put_redis, .get = get_redis, .remove = remove_redis
-};
+    .open = open_redis, .close = close_redis, .put = put_redis, .get = get_redis, .remove = remove_redis};
 #else
-const struct hte_store_driver hte_store_redis = { .open = NULL };
+const struct hte_store_driver hte_store_redis = {.open = NULL};
 #endif

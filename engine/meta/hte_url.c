@@ -29,7 +29,7 @@ static int hex_value(char c)
 static bool decode_percents(char *text)
 {
     char *out = text;
-    int high, low;
+    int   high, low;
 
     for (; *text != '\0'; text++) {
         if (*text != '%') {
@@ -42,7 +42,7 @@ static bool decode_percents(char *text)
             return false;
         }
         *out++ = (char)(high << 4 | low);
-        text  += 2;
+        text += 2;
     }
     *out = '\0';
     return true;
@@ -50,7 +50,7 @@ static bool decode_percents(char *text)
 
 static bool parse_user(const char *start, const char *end, struct hte_url *url)
 {
-    const char *colon = memchr(start, ':', (size_t)(end - start));
+    const char *colon    = memchr(start, ':', (size_t)(end - start));
     const char *name_end = colon != NULL ? colon : end;
 
     return copy_part(start, (size_t)(name_end - start), url->user, sizeof(url->user)) &&

@@ -11,8 +11,9 @@
 struct hte_url {
     char scheme[16];
     char user[256], password[1024]; /* %xx decoded; "" = none */
-    char place[HTE_URL_MAX];        /* host[:port], or several with commas or semicolons; lower checks are the user's */
-    char path[HTE_URL_MAX];         /* with its slash; "" = none */
+    /* host[:port], or several with commas or semicolons; lower checks are the user's */
+    char place[HTE_URL_MAX];
+    char path[HTE_URL_MAX]; /* with its slash; "" = none */
 };
 
 int hte_url_parse(const char *text, struct hte_url *url, struct hte_why *why);

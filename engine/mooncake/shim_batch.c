@@ -26,8 +26,11 @@ static void copy_requests(struct hte_request *to, const struct transfer_request 
     size_t i;
 
     for (i = 0; i < count; ++i) {
-        to[i] = (struct hte_request){.opcode = from[i].opcode, .target = from[i].target_id, .local = from[i].source,
-                                     .target_offset = from[i].target_offset, .length = from[i].length};
+        to[i] = (struct hte_request){.opcode        = from[i].opcode,
+                                     .target        = from[i].target_id,
+                                     .local         = from[i].source,
+                                     .target_offset = from[i].target_offset,
+                                     .length        = from[i].length};
     }
 }
 
@@ -42,7 +45,7 @@ static int submit(const char *function, transfer_engine_t engine, batch_id_t bat
                   const struct transfer_request *entries, size_t count, const notify_msg_t *notify)
 {
     struct hte_request few[FEW], *requests = few;
-    int result;
+    int                result;
 
     if (count > HTE_BATCH_MAX || (entries == NULL && count > 0)) {
         return -shim_refuse(function, count > HTE_BATCH_MAX ? HTE_ERR_TOO_MANY_REQUESTS : HTE_ERR_INVALID_ARGUMENT,
@@ -86,10 +89,12 @@ static int status_of(int code)
 
 int getTransferStatus(transfer_engine_t engine, batch_id_t batch_id, size_t task_id, struct transfer_status *status)
 {
-    static const char *const ends[] = {[HTE_INVALID] = "target took the memory back", [HTE_CANCELED] = "canceled",
-                                       [HTE_TIMEOUT] = "timed out", [HTE_FAILED] = "failed"};
-    struct hte_status found;
-    int error;
+    static const char *const ends[] = {[HTE_INVALID]  = "target took the memory back",
+                                       [HTE_CANCELED] = "canceled",
+                                       [HTE_TIMEOUT]  = "timed out",
+                                       [HTE_FAILED]   = "failed"};
+    struct hte_status        found;
+    int                      error;
 
     if (status == NULL) {
         return -shim_refuse(__func__, HTE_ERR_INVALID_ARGUMENT, "status is NULL");
@@ -100,8 +105,8 @@ int getTransferStatus(transfer_engine_t engine, batch_id_t batch_id, size_t task
     }
     *status = (struct transfer_status){.status = status_of(found.code), .transferred_bytes = found.transferred};
     if (status->status == STATUS_FAILED) {
-        shim_refuse(__func__, found.error, "request %zu of the batch %s after %llu bytes", task_id,
-                    ends[found.code], (unsigned long long)found.transferred);
+        shim_refuse(__func__, found.error, "request %zu of the batch %s after %llu bytes", task_id, ends[found.code],
+                    (unsigned long long)found.transferred);
     }
     return 0;
 }
@@ -124,7 +129,7 @@ int freeNotifsMsgBuf(notify_msg_t *msg, int size)
 static notify_msg_t *copy_notifications(const struct hte_notification *from, size_t count)
 {
     notify_msg_t *to = calloc(count, sizeof(*to));
-    size_t i;
+    size_t        i;
 
     for (i = 0; to != NULL && i < count; ++i) {
         to[i] = (notify_msg_t){.name = strdup(from[i].name), .msg = strdup(from[i].text)};
@@ -139,8 +144,8 @@ static notify_msg_t *copy_notifications(const struct hte_notification *from, siz
 notify_msg_t *getNotifsFromEngine(transfer_engine_t engine, int *size)
 {
     struct hte_notification *found;
-    notify_msg_t *copy = NULL;
-    size_t count;
+    notify_msg_t            *copy = NULL;
+    size_t                   count;
 
     if (size == NULL) {
         shim_refuse(__func__, HTE_ERR_INVALID_ARGUMENT, "size is NULL");

@@ -49,7 +49,7 @@ static size_t host_length(const char *name)
 static size_t options_of_environment(struct hte_option *options)
 {
     const char *topology = getenv("MC_CUSTOM_TOPO_JSON");
-    size_t count         = 0;
+    size_t      count    = 0;
 
     if (getenv("MC_FORCE_TCP") != NULL) {
         options[count++] = (struct hte_option){"UCX_TLS", "tcp,self"};
@@ -63,10 +63,10 @@ static size_t options_of_environment(struct hte_option *options)
 transfer_engine_t createTransferEngine(const char *metadata_conn_string, const char *local_server_name,
                                        const char *ip_or_host_name, uint64_t rpc_port, int auto_discover)
 {
-    struct hte_option options[OPTIONS_MAX];
-    struct hte_config config  = {.size = sizeof(config), .options = options};
+    struct hte_option  options[OPTIONS_MAX];
+    struct hte_config  config = {.size = sizeof(config), .options = options};
     struct hte_engine *engine = NULL;
-    char url[URL_MAX], host[HTE_NAME_MAX + 1];
+    char               url[URL_MAX], host[HTE_NAME_MAX + 1];
 
     (void)auto_discover; /* libhte always does */
     if (!store_url(metadata_conn_string, url)) {
@@ -117,14 +117,14 @@ static bool has_rdma(void)
 {
     glob_t states;
     size_t i;
-    bool found = false;
+    bool   found = false;
 
     if (glob("/sys/class/infiniband/*/ports/*/state", 0, NULL, &states) != 0) {
         return false;
     }
     for (i = 0; i < states.gl_pathc && !found; ++i) {
-        FILE *file    = fopen(states.gl_pathv[i], "re");
-        char line[32] = "";
+        FILE *file     = fopen(states.gl_pathv[i], "re");
+        char  line[32] = "";
 
         if (file != NULL) {
             found = fgets(line, sizeof(line), file) != NULL && strstr(line, "ACTIVE") != NULL;
@@ -142,7 +142,8 @@ transport_t installTransport(transfer_engine_t engine, const char *proto, void *
         return NULL;
     }
     if (args != NULL && args[0] != NULL) {
-        shim_refuse(__func__, HTE_ERR_NOT_IMPLEMENTED, "a priority matrix is read when the engine is created: put it "
+        shim_refuse(__func__, HTE_ERR_NOT_IMPLEMENTED,
+                    "a priority matrix is read when the engine is created: put it "
                     "into a file and set HTE_TOPOLOGY_FILE");
         return NULL;
     }
@@ -151,8 +152,10 @@ transport_t installTransport(transfer_engine_t engine, const char *proto, void *
         return NULL;
     }
     if (strcmp(proto, "rdma") != 0 && strcmp(proto, "tcp") != 0) {
-        shim_refuse(__func__, HTE_ERR_NOT_IMPLEMENTED, "'%s': libhte goes over UCX; \"rdma\" and \"tcp\" are answered, "
-                    "and UCX_TLS chooses", proto);
+        shim_refuse(__func__, HTE_ERR_NOT_IMPLEMENTED,
+                    "'%s': libhte goes over UCX; \"rdma\" and \"tcp\" are answered, "
+                    "and UCX_TLS chooses",
+                    proto);
         return NULL;
     }
     return engine;
@@ -161,7 +164,8 @@ transport_t installTransport(transfer_engine_t engine, const char *proto, void *
 int uninstallTransport(transfer_engine_t engine, const char *proto)
 {
     return engine != NULL && proto != NULL
-               ? 0 : shim_refuse(__func__, HTE_ERR_INVALID_ARGUMENT, "engine or protocol is NULL");
+               ? 0
+               : shim_refuse(__func__, HTE_ERR_INVALID_ARGUMENT, "engine or protocol is NULL");
 }
 
 void enableGracefulShutdown(transfer_engine_t engine)

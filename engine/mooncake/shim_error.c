@@ -55,7 +55,7 @@ static int code_of(int error)
 static void write_log(void)
 {
     const char *path = getenv("HTE_MOONCAKE_LOG");
-    FILE *log;
+    FILE       *log;
 
     if (path == NULL || path[0] == '\0') {
         return;
@@ -73,7 +73,7 @@ static void write_log(void)
 
 int shim_refuse(const char *function, int error, const char *format, ...)
 {
-    int length = snprintf(last_error, sizeof(last_error), "%s: %s: ", function, hte_error_string(error));
+    int     length = snprintf(last_error, sizeof(last_error), "%s: %s: ", function, hte_error_string(error));
     va_list args;
 
     va_start(args, format);

@@ -13,7 +13,7 @@
 
 static int load_of(struct hte_engine *engine, struct hte_nic_load **loads, size_t *count)
 {
-    int error = hte_nic_load(engine, NULL, count);
+    int    error = hte_nic_load(engine, NULL, count);
     size_t room;
 
     if (error != HTE_OK) {
@@ -32,7 +32,7 @@ static int load_of(struct hte_engine *engine, struct hte_nic_load **loads, size_
 
 static int links_of(struct hte_engine *engine, struct hte_link **links, size_t *count)
 {
-    int error = hte_links(engine, NULL, count);
+    int    error = hte_links(engine, NULL, count);
     size_t room;
 
     if (error != HTE_OK) {
@@ -52,8 +52,8 @@ static int links_of(struct hte_engine *engine, struct hte_link **links, size_t *
 int getNicLoadStats(transfer_engine_t engine, nic_load_stat_t *stats, size_t *count)
 {
     struct hte_nic_load *loads = NULL;
-    size_t found, i;
-    int error;
+    size_t               found, i;
+    int                  error;
 
     if (stats == NULL || count == NULL) {
         return -shim_refuse(__func__, HTE_ERR_INVALID_ARGUMENT, "stats or count is NULL");
@@ -161,9 +161,9 @@ static void put_text(FILE *out, const struct picture *picture)
 /* The picture as text from malloc(); NULL: no memory. */
 static char *describe(const struct picture *picture, int json)
 {
-    char *text  = NULL;
+    char  *text = NULL;
     size_t size = 0;
-    FILE *out   = open_memstream(&text, &size);
+    FILE  *out  = open_memstream(&text, &size);
 
     if (out == NULL) {
         return NULL;
@@ -179,8 +179,8 @@ static char *describe(const struct picture *picture, int json)
 int showLinks(transfer_engine_t engine, char *buf_out, size_t buf_len, int json)
 {
     struct picture picture = {0};
-    char *text             = NULL;
-    int result, length;
+    char          *text    = NULL;
+    int            result, length;
 
     if (buf_out == NULL || buf_len == 0) {
         return shim_refuse(__func__, HTE_ERR_INVALID_ARGUMENT, "there is no room for the text");
@@ -197,5 +197,6 @@ int showLinks(transfer_engine_t engine, char *buf_out, size_t buf_len, int json)
     length = snprintf(buf_out, buf_len, "%s", text);
     free(text);
     return (size_t)length < buf_len
-               ? 0 : shim_refuse(__func__, HTE_ERR_INVALID_ARGUMENT, "%d bytes are needed", length + 1);
+               ? 0
+               : shim_refuse(__func__, HTE_ERR_INVALID_ARGUMENT, "%d bytes are needed", length + 1);
 }

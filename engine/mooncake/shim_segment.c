@@ -20,7 +20,7 @@ static const char *without_slashes(const char *name)
 segment_id_t openSegment(transfer_engine_t engine, const char *segment_name)
 {
     hte_segment_t segment;
-    int error = hte_segment_open(engine, without_slashes(segment_name), &segment);
+    int           error = hte_segment_open(engine, without_slashes(segment_name), &segment);
 
     return shim_result(__func__, error) == 0 ? segment : HTE_SEGMENT_NONE;
 }
@@ -46,7 +46,7 @@ int closeSegment(transfer_engine_t engine, segment_id_t segment_id)
 int warmupEfaSegment(transfer_engine_t engine, const char *segment_name)
 {
     hte_segment_t segment;
-    int result = shim_result(__func__, hte_segment_open(engine, without_slashes(segment_name), &segment));
+    int           result = shim_result(__func__, hte_segment_open(engine, without_slashes(segment_name), &segment));
 
     if (result == 0) {
         result = shim_result(__func__, hte_segment_warm(engine, segment, WARM_MS));
@@ -73,7 +73,9 @@ int removeLocalSegment(transfer_engine_t engine, const char *segment_name)
 int registerLocalMemory(transfer_engine_t engine, void *addr, size_t length, const char *location,
                         int remote_accessible)
 {
-    const struct hte_memory memory = {.addr = addr, .length = length, .location = location,
+    const struct hte_memory memory = {.addr       = addr,
+                                      .length     = length,
+                                      .location   = location,
                                       .permission = remote_accessible ? HTE_PERM_GLOBAL_RW : HTE_PERM_LOCAL};
 
     return shim_result(__func__, hte_memory_register(engine, &memory));
@@ -88,8 +90,8 @@ int registerLocalMemoryBatch(transfer_engine_t engine, buffer_entry_t *buffer_li
                              const char *location)
 {
     struct hte_memory *memories;
-    size_t i;
-    int result;
+    size_t             i;
+    int                result;
 
     if (engine != NULL && buffer_len == 0) {
         return 0; /* there; libhte refuses an empty list */
@@ -100,8 +102,10 @@ int registerLocalMemoryBatch(transfer_engine_t engine, buffer_entry_t *buffer_li
         return shim_refuse(__func__, HTE_ERR_INVALID_ARGUMENT, "there is no list of %zu buffers", buffer_len);
     }
     for (i = 0; i < buffer_len; ++i) {
-        memories[i] = (struct hte_memory){.addr = buffer_list[i].addr, .length = buffer_list[i].length,
-                                          .location = location, .permission = HTE_PERM_GLOBAL_RW};
+        memories[i] = (struct hte_memory){.addr       = buffer_list[i].addr,
+                                          .length     = buffer_list[i].length,
+                                          .location   = location,
+                                          .permission = HTE_PERM_GLOBAL_RW};
     }
     result = shim_result(__func__, hte_memory_register_batch(engine, memories, buffer_len));
     free(memories);

@@ -47,7 +47,7 @@ static struct hte_letter *letter_create(const char *from, const char *name, size
 
 static bool parse(const char *payload, const char **name, size_t *name_length)
 {
-    char *end;
+    char         *end;
     unsigned long length = strtoul(payload, &end, 10);
 
     if (end == payload || *end != '\n' || length > HTE_NOTIFY_MAX || strlen(end + 1) < length) {
@@ -61,9 +61,9 @@ static bool parse(const char *payload, const char **name, size_t *name_length)
 int hte_notify_receive(struct hte_notify *notify, const char *from, const char *payload, struct hte_why *why)
 {
     struct hte_letter *letter;
-    const char *name;
-    size_t name_length;
-    bool is_full;
+    const char        *name;
+    size_t             name_length;
+    bool               is_full;
 
     if (!parse(payload, &name, &name_length)) {
         return hte_why_set(why, HTE_ERR_MALFORMED_JSON, "a notification without name");
@@ -90,8 +90,8 @@ int hte_notify_receive(struct hte_notify *notify, const char *from, const char *
 int hte_notify_take(struct hte_notify *notify, struct hte_notification **notifications, size_t *count)
 {
     struct hte_notification *array = NULL;
-    struct hte_letter *letter;
-    size_t i = 0;
+    struct hte_letter       *letter;
+    size_t                   i = 0;
 
     pthread_mutex_lock(&notify->lock);
     if (notify->n_inbox > 0) {
@@ -130,10 +130,10 @@ int hte_notify_check(const char *name, const char *text)
 
 int hte_notify_deliver(struct hte_meta *meta, const char *segment, const char *name, const char *text)
 {
-    size_t size        = strlen(name) + strlen(text) + 32;
-    char *payload      = malloc(size);
-    struct hte_why why = {""};
-    int error;
+    size_t         size    = strlen(name) + strlen(text) + 32;
+    char          *payload = malloc(size);
+    struct hte_why why     = {""};
+    int            error;
 
     if (payload == NULL) {
         return hte_fail(HTE_ERR_MEMORY, "no memory for a notification");
@@ -149,7 +149,7 @@ int hte_notify_deliver(struct hte_meta *meta, const char *segment, const char *n
 int hte_notice_create(const char *name, const char *text, uint32_t max_targets, struct hte_notice **notice_p)
 {
     struct hte_notice *notice;
-    int error = hte_notify_check(name, text);
+    int                error = hte_notify_check(name, text);
 
     if (error != HTE_OK) {
         return error;
@@ -217,9 +217,9 @@ void hte_notice_task_final(struct hte_notify *notify, struct hte_notice *notice,
 static struct hte_notice *find_due(struct hte_notify *notify, uint64_t now, uint32_t *target, uint64_t *soonest)
 {
     struct hte_link_ring *link;
-    struct hte_notice *notice;
-    uint64_t when;
-    uint32_t i;
+    struct hte_notice    *notice;
+    uint64_t              when;
+    uint32_t              i;
 
     *soonest = UINT64_MAX;
     for (link = notify->outbox.next; link != &notify->outbox; link = link->next) {
@@ -246,8 +246,8 @@ static bool is_worth_another_try(int error)
 static bool try_one(struct hte_notify *notify, struct hte_notice *notice, uint32_t target)
 {
     struct hte_segment *segment = notice->targets[target];
-    uint64_t now, begin = hte_now();
-    int error = hte_notify_deliver(notify->meta, segment->name, notice->name, notice->text);
+    uint64_t            now, begin = hte_now();
+    int                 error = hte_notify_deliver(notify->meta, segment->name, notice->name, notice->text);
 
     if (error == HTE_OK) {
         ++notify->sent;
@@ -293,8 +293,8 @@ static void *run(void *arg)
 {
     struct hte_notify *notify = arg;
     struct hte_notice *notice;
-    uint64_t soonest;
-    uint32_t target;
+    uint64_t           soonest;
+    uint32_t           target;
 
     pthread_mutex_lock(&notify->lock);
     while (!notify->is_stopping || (!hte_ring_is_empty(&notify->outbox) && hte_now() < notify->stop_at)) {

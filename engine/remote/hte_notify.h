@@ -22,23 +22,23 @@
 
 /* What is sent when the requests of one submission have completed. */
 struct hte_notice {
-    struct hte_link_ring link;      /* in the list of those to be sent */
-    _Atomic uint32_t     left;      /* requests that are not final */
-    _Atomic bool         is_void;   /* one did not complete */
+    struct hte_link_ring link;    /* in the list of those to be sent */
+    _Atomic uint32_t     left;    /* requests that are not final */
+    _Atomic bool         is_void; /* one did not complete */
     uint32_t             n_targets;
-    struct hte_segment **targets;   /* references, each once; those that have it are taken out */
-    uint8_t             *tries;     /* per target, that failed */
+    struct hte_segment **targets; /* references, each once; those that have it are taken out */
+    uint8_t             *tries;   /* per target, that failed */
     char                *name, *text;
 };
 
 struct hte_notify {
-    pthread_mutex_t      lock;      /* guards all */
-    struct hte_link_ring inbox;     /* struct hte_letter */
+    pthread_mutex_t      lock;  /* guards all */
+    struct hte_link_ring inbox; /* struct hte_letter */
     uint64_t             n_inbox, max;
-    pthread_cond_t       has_work;  /* CLOCK_MONOTONIC */
-    struct hte_link_ring outbox;    /* struct hte_notice */
+    pthread_cond_t       has_work; /* CLOCK_MONOTONIC */
+    struct hte_link_ring outbox;   /* struct hte_notice */
     bool                 is_open, is_stopping, has_thread;
-    uint64_t             stop_at;   /* once is_stopping: what is not sent by then is dropped */
+    uint64_t             stop_at; /* once is_stopping: what is not sent by then is dropped */
     pthread_t            thread;
     struct hte_meta     *meta;
     _Atomic uint64_t     sent, dropped; /* of batches, per target */
@@ -60,7 +60,7 @@ int hte_notify_take(struct hte_notify *notify, struct hte_notification **notific
 int hte_notify_check(const char *name, const char *text);
 int hte_notify_deliver(struct hte_meta *meta, const char *segment, const char *name, const char *text);
 
-int hte_notice_create(const char *name, const char *text, uint32_t max_targets, struct hte_notice **notice);
+int  hte_notice_create(const char *name, const char *text, uint32_t max_targets, struct hte_notice **notice);
 void hte_notice_destroy(struct hte_notice *notice);
 /* A request that it waits for is final. After the last one it is sent, or dropped. */
 void hte_notice_task_final(struct hte_notify *notify, struct hte_notice *notice, bool is_completed);

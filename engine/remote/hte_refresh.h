@@ -17,7 +17,7 @@
 struct hte_refresh {
     struct hte_segments *segments; /* NULL: not initialized */
     struct hte_meta     *meta;
-    pthread_mutex_t      lock;   /* guards the list and is_stopping */
+    pthread_mutex_t      lock; /* guards the list and is_stopping */
     pthread_cond_t       has_work;
     struct hte_link_ring orders; /* segments, references */
     bool                 is_stopping, has_thread;

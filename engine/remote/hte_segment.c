@@ -72,7 +72,7 @@ void hte_segment_put(struct hte_segment *segment)
 struct hte_segment **hte_segments_all(struct hte_segments *segments, size_t *count)
 {
     struct hte_segment **all = calloc(segments->table.count, sizeof(*all));
-    uint32_t i;
+    uint32_t             i;
 
     *count = 0;
     pthread_mutex_lock(&segments->lock);
@@ -89,8 +89,8 @@ struct hte_segment **hte_segments_all(struct hte_segments *segments, size_t *cou
 static int fetch(struct hte_segments *segments, struct hte_meta *meta, const char *name, struct hte_view **view)
 {
     struct hte_descriptor *descriptor;
-    struct hte_why why = {""};
-    int error          = hte_meta_fetch(meta, name, &descriptor, &why);
+    struct hte_why         why   = {""};
+    int                    error = hte_meta_fetch(meta, name, &descriptor, &why);
 
     if (error != HTE_OK) {
         return hte_fail_why(error, &why);
@@ -101,7 +101,7 @@ static int fetch(struct hte_segments *segments, struct hte_meta *meta, const cha
 int hte_segment_refresh(struct hte_segments *segments, struct hte_meta *meta, struct hte_segment *segment)
 {
     struct hte_view *view, *old;
-    int error;
+    int              error;
 
     pthread_mutex_lock(&segment->fetch_lock);
     error = fetch(segments, meta, segment->name, &view);
@@ -131,7 +131,7 @@ struct hte_view *hte_segment_view(struct hte_segment *segment)
 static bool open_again(struct hte_segments *segments, const char *name, hte_segment_t *id)
 {
     struct hte_segment *segment;
-    uint32_t i;
+    uint32_t            i;
 
     for (i = 0; i < segments->table.count; ++i) {
         segment = segments->slots[i].object;
@@ -164,7 +164,7 @@ static int add(struct hte_segments *segments, const char *name, struct hte_view 
                hte_segment_t *id)
 {
     struct hte_segment *segment = create(segments);
-    uint32_t slot;
+    uint32_t            slot;
 
     if (segment == NULL) {
         return hte_fail(HTE_ERR_MEMORY, "no memory for a segment");
@@ -177,10 +177,10 @@ static int add(struct hte_segments *segments, const char *name, struct hte_view 
                         segments->table.count);
     }
     atomic_init(&segment->refs, 1);
-    segment->slot  = slot;
-    segment->id    = (hte_segment_t)(segments->slots[slot].generation << SLOT_BITS | (slot + 1));
-    segment->opens = 1;
-    segment->view  = view;
+    segment->slot       = slot;
+    segment->id         = (hte_segment_t)(segments->slots[slot].generation << SLOT_BITS | (slot + 1));
+    segment->opens      = 1;
+    segment->view       = view;
     segment->was_there  = is_address; /* it has just answered there itself */
     segment->is_address = is_address;
     strcpy(segment->name, name); /* its length was checked by hte_segment_open() */
@@ -194,8 +194,8 @@ static int add(struct hte_segments *segments, const char *name, struct hte_view 
 int hte_segments_open(struct hte_segments *segments, struct hte_meta *meta, const char *name, hte_segment_t *id)
 {
     struct hte_view *view;
-    bool is_open;
-    int error;
+    bool             is_open;
+    int              error;
 
     pthread_mutex_lock(&segments->lock);
     is_open = open_again(segments, name, id);
@@ -220,7 +220,7 @@ int hte_segments_open(struct hte_segments *segments, struct hte_meta *meta, cons
 int hte_segments_close(struct hte_segments *segments, hte_segment_t id)
 {
     struct hte_segment *segment;
-    bool is_last = false;
+    bool                is_last = false;
 
     pthread_mutex_lock(&segments->lock);
     segment = find(segments, id);

@@ -21,23 +21,23 @@
 #include "meta/hte_meta.h"
 
 struct hte_segment {
-    _Atomic uint32_t refs;
-    hte_segment_t    id;
-    uint32_t         slot;       /* of the table */
-    uint32_t         opens;      /* guarded by the segments' lock */
-    _Atomic bool     is_closed;  /* no new requests; connections end when idle */
-    char             name[HTE_NAME_MAX + 1];
-    pthread_mutex_t  lock;       /* guards view */
-    pthread_mutex_t  fetch_lock; /* one fetch at a time */
-    struct hte_link_ring refresh_link; /* in the list of hte_refresh.h */
-    _Atomic bool     is_refreshing; /* ordered, and not over */
-    _Atomic uint64_t refresh_after; /* no order is taken before */
-    _Atomic bool     is_deserted;  /* nobody is where its process was: as of the last refresh */
-    bool             was_there;    /* somebody was; of the refreshing thread, once it is open */
-    bool             is_address;   /* its name is the address of its process, and no entry of a store */
-    struct hte_view *view;
-    uint64_t         notify_after; /* of the notification thread: no try before */
-    void            *attachment;   /* see above */
+    _Atomic uint32_t     refs;
+    hte_segment_t        id;
+    uint32_t             slot;      /* of the table */
+    uint32_t             opens;     /* guarded by the segments' lock */
+    _Atomic bool         is_closed; /* no new requests; connections end when idle */
+    char                 name[HTE_NAME_MAX + 1];
+    pthread_mutex_t      lock;          /* guards view */
+    pthread_mutex_t      fetch_lock;    /* one fetch at a time */
+    struct hte_link_ring refresh_link;  /* in the list of hte_refresh.h */
+    _Atomic bool         is_refreshing; /* ordered, and not over */
+    _Atomic uint64_t     refresh_after; /* no order is taken before */
+    _Atomic bool         is_deserted;   /* nobody is where its process was: as of the last refresh */
+    bool                 was_there;     /* somebody was; of the refreshing thread, once it is open */
+    bool                 is_address;    /* its name is the address of its process, and no entry of a store */
+    struct hte_view     *view;
+    uint64_t             notify_after; /* of the notification thread: no try before */
+    void                *attachment;   /* see above */
 };
 
 /* Makes the attachment, of malloc(3); NULL: no memory. */
@@ -48,16 +48,16 @@ struct hte_segments {
     struct hte_table   table;
     struct hte_slot   *slots;
     hte_segment_attach attach;
-    unsigned           threads;  /* for attach */
+    unsigned           threads; /* for attach */
     _Atomic uint64_t   serial;
 };
 
-int hte_segments_init(struct hte_segments *segments, uint32_t count, hte_segment_attach attach, unsigned threads);
+int  hte_segments_init(struct hte_segments *segments, uint32_t count, hte_segment_attach attach, unsigned threads);
 void hte_segments_cleanup(struct hte_segments *segments);
 
 /* A reference for the caller, or NULL. */
 struct hte_segment *hte_segments_get(struct hte_segments *segments, hte_segment_t id);
-void hte_segment_put(struct hte_segment *segment);
+void                hte_segment_put(struct hte_segment *segment);
 
 /* Opened or counted; blocks for the fetch. */
 int hte_segments_open(struct hte_segments *segments, struct hte_meta *meta, const char *name, hte_segment_t *id);

@@ -17,10 +17,10 @@ static int by_address(const void *a, const void *b)
 /* FNV-1a over the workers' addresses. */
 static uint64_t fingerprint(const struct hte_descriptor *descriptor)
 {
-    uint64_t hash = 14695981039346656037ull;
+    uint64_t             hash = 14695981039346656037ull;
     const unsigned char *bytes;
-    uint32_t i;
-    size_t k;
+    uint32_t             i;
+    size_t               k;
 
     for (i = 0; i < descriptor->num_workers; ++i) {
         bytes = descriptor->workers[i].address.bytes;
@@ -36,7 +36,7 @@ static uint64_t fingerprint(const struct hte_descriptor *descriptor)
 #define KEY_MIN     9  /* map of domains, kind of memory */
 /* The longest single step that UCX takes forward is 256 bytes, and what it reads there is shorter than as much again.
  * */
-#define PADDING     1024
+#define PADDING 1024
 
 void *hte_blob_padded(const struct hte_blob *blob)
 {
@@ -66,7 +66,7 @@ static int check_keys(const struct hte_desc_buffer *buffer, const char *name, ui
 static int check(const struct hte_descriptor *descriptor, unsigned rails, const char *name)
 {
     const struct hte_desc_buffer *buffer;
-    uint32_t i;
+    uint32_t                      i;
 
     if (rails == 0 || rails > HTE_RAILS_MAX || descriptor->num_workers == 0 || descriptor->num_workers % rails != 0) {
         return hte_fail(HTE_ERR_MALFORMED_JSON, "descriptor of '%s': %u workers on %u devices make no sense", name,
@@ -101,8 +101,8 @@ static int check(const struct hte_descriptor *descriptor, unsigned rails, const 
 int hte_view_create(struct hte_descriptor *descriptor, const char *name, uint64_t serial, struct hte_view **view_p)
 {
     struct hte_view *view;
-    unsigned rails = descriptor->num_devices;
-    int error;
+    unsigned         rails = descriptor->num_devices;
+    int              error;
 
     if (descriptor->num_buffers > 0) {
         qsort(descriptor->buffers, descriptor->num_buffers, sizeof(descriptor->buffers[0]), by_address);
@@ -134,7 +134,7 @@ void hte_view_put(struct hte_view *view)
 long hte_view_find(const struct hte_view *view, uint64_t addr)
 {
     const struct hte_desc_buffer *buffers = view->descriptor->buffers;
-    long low = 0, high = (long)view->descriptor->num_buffers - 1, middle;
+    long                          low = 0, high = (long)view->descriptor->num_buffers - 1, middle;
 
     while (low <= high) {
         middle = low + (high - low) / 2;
@@ -157,8 +157,8 @@ static bool is_allowed(const struct hte_desc_buffer *buffer, bool is_write)
 int hte_view_check(const struct hte_view *view, uint64_t addr, uint64_t length, bool is_write)
 {
     const struct hte_desc_buffer *buffer;
-    uint64_t room;
-    long index = hte_view_find(view, addr);
+    uint64_t                      room;
+    long                          index = hte_view_find(view, addr);
 
     for (; index >= 0 && index < (long)view->descriptor->num_buffers; ++index) {
         buffer = &view->descriptor->buffers[index];
@@ -194,8 +194,8 @@ static bool has_same_keys(const struct hte_desc_buffer *a, const struct hte_desc
 int hte_view_recheck(const struct hte_view *old, const struct hte_view *view, uint64_t addr, uint64_t length,
                      bool is_write)
 {
-    int error = hte_view_check(view, addr, length, is_write);
-    long was  = hte_view_find(old, addr), is = hte_view_find(view, addr);
+    int  error = hte_view_check(view, addr, length, is_write);
+    long was = hte_view_find(old, addr), is = hte_view_find(view, addr);
 
     if (error != HTE_OK) {
         return error;

@@ -102,7 +102,7 @@ void hte_flows_remove(struct hte_flows *flows, struct hte_piece *piece)
 void hte_flows_resume(struct hte_flows *flows)
 {
     struct hte_link_ring *link, *next;
-    struct hte_flow *flow;
+    struct hte_flow      *flow;
 
     for (link = flows->stalled.next; link != &flows->stalled; link = next) {
         next = link->next;

@@ -35,18 +35,18 @@ struct hte_piece;
 /* All flows of a thread, and the slices that they share. */
 struct hte_flows {
     uint64_t             window, slice_size; /* of the settings */
-    unsigned             index;    /* of the thread */
-    struct hte_slice    *slices;   /* 2 * HTE_WINDOWS * window of them */
+    unsigned             index;              /* of the thread */
+    struct hte_slice    *slices;             /* 2 * HTE_WINDOWS * window of them */
     struct hte_link_ring free;
-    uint64_t             with_ucx; /* slices that UCX has; all flows together */
-    uint64_t             out;      /* slices cut and not over, likewise */
+    uint64_t             with_ucx;        /* slices that UCX has; all flows together */
+    uint64_t             out;             /* slices cut and not over, likewise */
     struct hte_link_ring active, stalled; /* flows with pieces to cut: with room, or not yet looked at; without */
-    struct hte_flow      local;    /* of HTE_SEGMENT_LOCAL */
-    bool                 is_sated; /* the queue had nothing, when last looked at, that there is room for */
-    _Atomic uint64_t     seen;     /* the queue's pushes then */
+    struct hte_flow      local;           /* of HTE_SEGMENT_LOCAL */
+    bool                 is_sated;        /* the queue had nothing, when last looked at, that there is room for */
+    _Atomic uint64_t     seen;            /* the queue's pushes then */
 };
 
-int hte_flows_open(struct hte_flows *flows, const struct hte_settings *settings, unsigned index);
+int  hte_flows_open(struct hte_flows *flows, const struct hte_settings *settings, unsigned index);
 void hte_flows_close(struct hte_flows *flows);
 
 /* The flow of that target; NULL: HTE_SEGMENT_LOCAL. */
@@ -62,7 +62,7 @@ uint64_t hte_flow_room(const struct hte_flows *flows, const struct hte_flow *flo
 
 /* A slice to be cut, for hte_flow_count() when it is known how many units it has. */
 struct hte_slice *hte_flow_take_slice(struct hte_flows *flows, struct hte_flow *flow);
-void hte_flow_put_slice(struct hte_flows *flows, struct hte_slice *slice);
+void              hte_flow_put_slice(struct hte_flows *flows, struct hte_slice *slice);
 
 static inline void hte_flow_count(struct hte_flows *flows, const struct hte_slice *slice)
 {

@@ -10,8 +10,8 @@
 /* Where the next slice begins: the local region with its rails, and the remote buffer. The task has both pinned. */
 static void find_borders(struct hte_regions *regions, struct hte_piece *piece)
 {
-    struct hte_task *task = piece->task;
-    uint64_t local        = (uint64_t)task->local + piece->offset;
+    struct hte_task   *task  = piece->task;
+    uint64_t           local = (uint64_t)task->local + piece->offset;
     struct hte_region *region;
 
     if (local >= piece->local_end) {
@@ -26,7 +26,7 @@ static void find_borders(struct hte_regions *regions, struct hte_piece *piece)
 
 static uint64_t remote_left(struct hte_piece *piece, uint64_t remote)
 {
-    const struct hte_view *view          = piece->task->view;
+    const struct hte_view        *view   = piece->task->view;
     const struct hte_desc_buffer *buffer = &view->descriptor->buffers[piece->buffer];
 
     if (remote < buffer->addr || remote - buffer->addr >= buffer->length) {
@@ -39,7 +39,7 @@ static uint64_t remote_left(struct hte_piece *piece, uint64_t remote)
 static void measure(struct hte_poster *poster, struct hte_flow *flow, struct hte_piece *piece, struct hte_slice *slice)
 {
     const struct hte_settings *settings = poster->run->settings;
-    uint64_t size                       = settings->slice_size;
+    uint64_t                   size     = settings->slice_size;
 
     if (poster->lane.n_rails == 1) {
         size = hte_cut_run(size, settings->run_size, hte_flow_room(&poster->flows, flow));
@@ -53,9 +53,9 @@ static void measure(struct hte_poster *poster, struct hte_flow *flow, struct hte
 static void cut(struct hte_poster *poster, struct hte_piece *piece)
 {
     const struct hte_settings *settings = poster->run->settings;
-    struct hte_task *task               = piece->task;
-    struct hte_flow *flow               = hte_flow_of(&poster->flows, task->segment);
-    struct hte_slice *slice             = hte_flow_take_slice(&poster->flows, flow);
+    struct hte_task           *task     = piece->task;
+    struct hte_flow           *flow     = hte_flow_of(&poster->flows, task->segment);
+    struct hte_slice          *slice    = hte_flow_take_slice(&poster->flows, flow);
 
     find_borders(poster->run->regions, piece);
     slice->piece     = piece;
@@ -88,10 +88,10 @@ static bool is_overlap_upwards(const char *from, const char *to, uint64_t length
 static void copy(struct hte_poster *poster, struct hte_piece *piece)
 {
     const struct hte_settings *settings = poster->run->settings;
-    struct hte_task *task               = piece->task;
-    char *remote                        = (char *)task->remote;
-    char *to                            = task->is_write ? remote : task->local;
-    const char *from                    = task->is_write ? task->local : remote;
+    struct hte_task           *task     = piece->task;
+    char                      *remote   = (char *)task->remote;
+    char                      *to       = task->is_write ? remote : task->local;
+    const char                *from     = task->is_write ? task->local : remote;
     uint64_t length = hte_cut(piece->state.left, settings->slice_size, settings->fragment_size, UINT64_MAX, UINT64_MAX);
     uint64_t offset = is_overlap_upwards(from, to, task->length) ? piece->state.left - length : piece->offset;
 
@@ -115,9 +115,9 @@ static void stop(struct hte_poster *poster, struct hte_piece *piece)
 
 unsigned hte_pieces_post(struct hte_poster *poster)
 {
-    struct hte_run *run = poster->run;
+    struct hte_run   *run = poster->run;
     struct hte_piece *piece;
-    unsigned count = 0;
+    unsigned          count = 0;
 
     hte_flows_resume(&poster->flows);
     while (count < run->settings->window && (piece = hte_feed_next(&poster->flows, &run->queue)) != NULL) {
@@ -139,7 +139,7 @@ unsigned hte_pieces_post(struct hte_poster *poster)
 static void stop_unwanted(struct hte_poster *poster, struct hte_link_ring *pieces)
 {
     struct hte_link_ring *link, *next;
-    struct hte_piece *piece;
+    struct hte_piece     *piece;
 
     for (link = pieces->next; link != pieces; link = next) {
         next  = link->next;

@@ -4,7 +4,7 @@
 #include "wire/hte_conn.h"
 #include "wire/hte_op.h"
 
-#define RETRY_SOON_NS 1000000ull /* a connection is being torn down */
+#define RETRY_SOON_NS 1000000ull    /* a connection is being torn down */
 #define REFRESH_NS    1000000000ull /* the last try waits so long for the target's descriptor */
 
 /* ---- the end of a slice or piece ---- */
@@ -38,7 +38,7 @@ static bool has_window(struct hte_poster *poster, const struct hte_slice *slice)
 static void completed(struct hte_poster *poster, struct hte_slice *slice)
 {
     struct hte_piece *piece = slice->piece;
-    struct hte_task *task   = piece->task;
+    struct hte_task  *task  = piece->task;
 
     atomic_fetch_add_explicit(&task->transferred, slice->op.length, memory_order_relaxed);
     atomic_fetch_add_explicit(&task->batch->transferred, slice->op.length, memory_order_relaxed);
@@ -89,7 +89,7 @@ static void on_let_go(struct hte_lane *lane, struct hte_op *op)
 static void on_over(struct hte_lane *lane, struct hte_op *op, enum hte_slice_action action, int error)
 {
     struct hte_poster *poster = poster_of(lane);
-    struct hte_slice *slice   = HTE_OBJECT_OF(op, struct hte_slice, op);
+    struct hte_slice  *slice  = HTE_OBJECT_OF(op, struct hte_slice, op);
 
     switch (action) {
     case HTE_SLICE_COMPLETE:
@@ -107,8 +107,8 @@ static void on_over(struct hte_lane *lane, struct hte_op *op, enum hte_slice_act
 
 static enum hte_outlook outlook(struct hte_lane *lane, const struct hte_segment *segment)
 {
-    struct hte_flows *flows     = &poster_of(lane)->flows;
-    const struct hte_flow *flow = hte_flow_of(flows, segment);
+    struct hte_flows      *flows = &poster_of(lane)->flows;
+    const struct hte_flow *flow  = hte_flow_of(flows, segment);
 
     if (hte_flow_spare(flows, flow) == 0) {
         return HTE_OUTLOOK_STUCK;
@@ -157,7 +157,7 @@ static void look_again(struct hte_poster *poster, struct hte_slice *slice)
 void hte_post_slice(struct hte_poster *poster, struct hte_slice *slice)
 {
     struct hte_task *task = slice->piece->task;
-    unsigned rail         = hte_route_rail(&poster->router, &poster->lane, slice);
+    unsigned         rail = hte_route_rail(&poster->router, &poster->lane, slice);
     struct hte_conn *conn = hte_conn_get(&poster->lane, task->segment, task->view, rail,
                                          hte_route_remote(&poster->lane, slice, rail));
 
@@ -197,7 +197,7 @@ static bool is_worth_it(struct hte_poster *poster, struct hte_slice *slice, bool
 static bool post_again(struct hte_poster *poster, struct hte_slice *slice)
 {
     bool is_early;
-    int error;
+    int  error;
 
     if (!is_worth_it(poster, slice, &is_early, &error)) {
         drop(poster, slice, error);
@@ -212,7 +212,7 @@ static bool post_again(struct hte_poster *poster, struct hte_slice *slice)
 
 unsigned hte_post_ready(struct hte_poster *poster)
 {
-    unsigned i, count = poster->n_ready, posted = 0;
+    unsigned          i, count = poster->n_ready, posted = 0;
     struct hte_slice *slice;
 
     for (i = 0; i < count; ++i) {
@@ -232,9 +232,9 @@ unsigned hte_post_ready(struct hte_poster *poster)
 
 uint64_t hte_post_due(struct hte_poster *poster)
 {
-    uint64_t soonest = UINT64_MAX;
+    uint64_t              soonest = UINT64_MAX;
     struct hte_link_ring *link;
-    struct hte_slice *slice;
+    struct hte_slice     *slice;
 
     for (link = poster->ready.next; link != &poster->ready; link = link->next) {
         slice = HTE_OBJECT_OF(link, struct hte_slice, op.link);

@@ -24,9 +24,9 @@ void hte_queue_cleanup(struct hte_queue *queue)
 bool hte_queue_push(struct hte_queue *queue, unsigned priority, struct hte_segment *segment,
                     struct hte_link_ring *pieces, uint64_t count)
 {
-    struct hte_line *line      = segment == NULL ? &queue->local[priority] : &hte_target_of(segment)->lines[priority];
+    struct hte_line      *line = segment == NULL ? &queue->local[priority] : &hte_target_of(segment)->lines[priority];
     struct hte_link_ring *head = &line->pieces;
-    bool was_empty;
+    bool                  was_empty;
 
     pthread_mutex_lock(&queue->lock);
     was_empty = hte_ring_is_empty(head);
@@ -49,8 +49,8 @@ static unsigned take_of(struct hte_queue *queue, unsigned priority, struct hte_l
                         struct hte_link_ring *taken)
 {
     struct hte_link_ring *link;
-    unsigned count  = 0;
-    uint64_t length = 0;
+    unsigned              count  = 0;
+    uint64_t              length = 0;
 
     while (count < max && length < bytes && !hte_ring_is_empty(&line->pieces)) {
         link = line->pieces.next;
@@ -72,10 +72,10 @@ static unsigned take_priority(struct hte_queue *queue, struct hte_flows *flows, 
                               struct hte_link_ring *taken)
 {
     struct hte_link_ring *head = &queue->waiting[priority], *link, *next, *last = head->prev;
-    struct hte_line *line;
-    unsigned count = 0;
-    uint64_t room;
-    bool is_last = hte_ring_is_empty(head);
+    struct hte_line      *line;
+    unsigned              count = 0;
+    uint64_t              room;
+    bool                  is_last = hte_ring_is_empty(head);
 
     for (link = head->next; !is_last && count < max; link = next) {
         next    = link->next;
@@ -104,7 +104,7 @@ void hte_queue_take(struct hte_queue *queue, struct hte_flows *flows, unsigned m
 static uint64_t take_canceled_of(struct hte_line *line, struct hte_link_ring *taken)
 {
     struct hte_link_ring *link, *next;
-    uint64_t count = 0;
+    uint64_t              count = 0;
 
     for (link = line->pieces.next; link != &line->pieces; link = next) {
         next = link->next;
@@ -123,7 +123,7 @@ static uint64_t take_canceled_of(struct hte_line *line, struct hte_link_ring *ta
 void hte_queue_take_canceled(struct hte_queue *queue, struct hte_link_ring *taken)
 {
     struct hte_link_ring *head, *link, *next;
-    unsigned i;
+    unsigned              i;
 
     pthread_mutex_lock(&queue->lock);
     for (i = 0; i < HTE_PRIORITIES; ++i) {

@@ -23,10 +23,10 @@ static uint32_t next_random(struct hte_router *router)
 
 unsigned hte_route_pick(struct hte_router *router, struct hte_lane *lane, const struct hte_slice *slice)
 {
-    uint64_t predicted[HTE_RAILS_MAX], inflight;
+    uint64_t        predicted[HTE_RAILS_MAX], inflight;
     struct hte_pick pick;
-    unsigned i;
-    int rail;
+    unsigned        i;
+    int             rail;
 
     for (i = 0; i < lane->n_rails; ++i) {
         inflight     = atomic_load_explicit(&lane->rails->rail[i].inflight, memory_order_relaxed); /* all threads' */

@@ -24,7 +24,7 @@ void hte_flow_init(struct hte_flow *flow)
 void *hte_target_create(struct hte_segment *segment, unsigned threads)
 {
     struct hte_target *target = calloc(1, sizeof(*target) + threads * sizeof(target->flows[0]));
-    unsigned i;
+    unsigned           i;
 
     if (target == NULL) {
         return NULL;

@@ -23,7 +23,7 @@ struct hte_piece;
 /* Pieces of one priority for one target. In the order of submission; lines take turns, so that a target that takes
  * nothing any more stops nobody but those behind it in its own. */
 struct hte_line {
-    struct hte_link_ring link;   /* queue's waiting, while it has pieces */
+    struct hte_link_ring link; /* queue's waiting, while it has pieces */
     struct hte_link_ring pieces;
     struct hte_segment  *segment; /* that it is part of; NULL: HTE_SEGMENT_LOCAL */
 };
@@ -32,15 +32,15 @@ struct hte_line {
 struct hte_slice {
     struct hte_op     op;
     struct hte_piece *piece;
-    struct hte_flow  *flow;       /* of the piece's target */
+    struct hte_flow  *flow;                 /* of the piece's target */
     uint32_t          preferred, available; /* rails near the local memory */
-    bool              has_looked; /* whether the target is there, before its first try */
+    bool              has_looked;           /* whether the target is there, before its first try */
     uint64_t          ready_at, failed_at;
 };
 
 struct hte_flow {
-    struct hte_link_ring link;     /* worker's active or stalled, while it has pieces */
-    struct hte_link_ring pieces;   /* taken, not cut to the end */
+    struct hte_link_ring link;   /* worker's active or stalled, while it has pieces */
+    struct hte_link_ring pieces; /* taken, not cut to the end */
     bool                 is_stalled;
     uint64_t             with_ucx; /* slices that UCX has */
     uint64_t             out;      /* slices cut and not over */

@@ -30,8 +30,8 @@ struct hte_warm {
 
 static void wake(struct hte_worker *worker)
 {
-    uint64_t one    = 1;
-    ssize_t written = write(worker->wake_fd, &one, sizeof(one));
+    uint64_t one     = 1;
+    ssize_t  written = write(worker->wake_fd, &one, sizeof(one));
 
     (void)written; /* full: it wakes anyway */
 }
@@ -56,8 +56,8 @@ static bool rouse(struct hte_worker *worker, int32_t rest)
 void hte_workers_wake(struct hte_workers *workers, uint64_t count, bool is_new)
 {
     struct hte_worker *list = workers->list;
-    unsigned i, awake = 0;
-    uint64_t wanted = 1 + count / 8;
+    unsigned           i, awake = 0;
+    uint64_t           wanted = 1 + count / 8;
 
     for (i = 0; i < workers->count; ++i) {
         awake += atomic_load(&list[i].rest) == HTE_AWAKE;
@@ -82,7 +82,7 @@ static bool is_bare(const struct hte_worker *worker)
 static int sleep_ms(struct hte_worker *worker)
 {
     struct hte_lane *lane = &worker->poster.lane;
-    uint64_t due          = hte_post_due(&worker->poster);
+    uint64_t         due  = hte_post_due(&worker->poster);
 
     if (due != UINT64_MAX) {
         return due <= lane->now ? 0 : (int)((due - lane->now) / HTE_NS_PER_MS + 1);
@@ -95,12 +95,12 @@ static int sleep_ms(struct hte_worker *worker)
 
 static void fall_asleep(struct hte_worker *worker)
 {
-    struct hte_lane *lane   = &worker->poster.lane;
+    struct hte_lane  *lane  = &worker->poster.lane;
     struct hte_flows *flows = &worker->poster.flows;
-    struct pollfd fds[HTE_RAILS_MAX + 1];
-    uint64_t drained;
-    bool is_full;
-    unsigned i;
+    struct pollfd     fds[HTE_RAILS_MAX + 1];
+    uint64_t          drained;
+    bool              is_full;
+    unsigned          i;
 
     if (!hte_lane_arm(lane)) {
         return;
@@ -109,7 +109,7 @@ static void fall_asleep(struct hte_worker *worker)
         fds[i] = (struct pollfd){.fd = lane->rail[i].event_fd, .events = POLLIN};
     }
     fds[lane->n_rails] = (struct pollfd){.fd = worker->wake_fd, .events = POLLIN};
-    is_full = flows->is_sated || !hte_ring_is_empty(&flows->stalled);
+    is_full            = flows->is_sated || !hte_ring_is_empty(&flows->stalled);
     atomic_store(&worker->rest, is_full ? HTE_FULL : HTE_IDLE); /* before the queue is looked at */
     if (hte_feed_has_seen_all(flows, &worker->all->run->queue) && !atomic_load(&worker->has_orders)) {
         poll(fds, lane->n_rails + 1, sleep_ms(worker));
@@ -125,7 +125,7 @@ static void fall_asleep(struct hte_worker *worker)
 static void obey(struct hte_worker *worker)
 {
     struct hte_link_ring warms;
-    struct hte_warm *warm;
+    struct hte_warm     *warm;
 
     hte_ring_init(&warms);
     pthread_mutex_lock(&worker->lock);
@@ -162,8 +162,8 @@ static void sweep(struct hte_lane *lane)
 
 static void tick(struct hte_worker *worker)
 {
-    const struct hte_run *run = worker->all->run;
-    struct hte_lane *lane     = &worker->poster.lane;
+    const struct hte_run *run  = worker->all->run;
+    struct hte_lane      *lane = &worker->poster.lane;
 
     worker->next_tick = lane->now + TICK_NS;
     if (run->settings->slice_timeout_ms > 0) {
@@ -181,8 +181,8 @@ static void tick(struct hte_worker *worker)
 static unsigned turn(struct hte_worker *worker)
 {
     struct hte_poster *poster = &worker->poster;
-    struct hte_lane *lane     = &poster->lane;
-    unsigned done             = 0;
+    struct hte_lane   *lane   = &poster->lane;
+    unsigned           done   = 0;
 
     lane->now = hte_now();
     if (atomic_load_explicit(&worker->has_orders, memory_order_relaxed) &&
@@ -209,9 +209,9 @@ static unsigned turn(struct hte_worker *worker)
 /* The first case is for requests that UCX never gives back: see open_at() in hte_conn.c. */
 static bool is_over(const struct hte_worker *worker)
 {
-    const struct hte_run *run     = worker->all->run;
+    const struct hte_run   *run   = worker->all->run;
     const struct hte_flows *flows = &worker->poster.flows;
-    const struct hte_lane *lane   = &worker->poster.lane;
+    const struct hte_lane  *lane  = &worker->poster.lane;
 
     if (!atomic_load(&run->is_stopping)) {
         return false;
@@ -224,7 +224,7 @@ static bool is_over(const struct hte_worker *worker)
 static void say_goodbye(struct hte_worker *worker)
 {
     struct hte_lane *lane = &worker->poster.lane;
-    uint64_t end          = hte_now() + GOODBYE_NS;
+    uint64_t         end  = hte_now() + GOODBYE_NS;
 
     hte_conns_close(lane);
     while (!hte_conns_are_idle(lane) && (lane->now = hte_now()) < end) {
@@ -238,10 +238,10 @@ static void say_goodbye(struct hte_worker *worker)
 /* Polls for poll_us from the first turn that found nothing: a turn full of work may itself take longer than that. */
 static void *run(void *arg)
 {
-    struct hte_worker *worker = arg;
-    const uint64_t *now       = &worker->poster.lane.now;
-    uint64_t poll_ns          = worker->all->run->settings->poll_us * 1000;
-    uint64_t idle_at          = UINT64_MAX;
+    struct hte_worker *worker  = arg;
+    const uint64_t    *now     = &worker->poster.lane.now;
+    uint64_t           poll_ns = worker->all->run->settings->poll_us * 1000;
+    uint64_t           idle_at = UINT64_MAX;
 
     while (!is_over(worker)) {
         if (turn(worker) > 0) {
@@ -278,7 +278,7 @@ int hte_workers_open(struct hte_workers *workers, struct hte_run *run)
 {
     uint64_t threads = run->settings->threads;
     unsigned i;
-    int error = HTE_OK;
+    int      error = HTE_OK;
 
     workers->run  = run;
     workers->list = calloc(threads, sizeof(*workers->list));
@@ -295,8 +295,8 @@ int hte_workers_open(struct hte_workers *workers, struct hte_run *run)
 int hte_workers_start(struct hte_workers *workers)
 {
     struct hte_worker *worker;
-    unsigned i;
-    int error;
+    unsigned           i;
+    int                error;
 
     for (i = 0; i < workers->count; ++i) {
         worker = &workers->list[i];
@@ -396,7 +396,7 @@ static int order_warm(struct hte_worker *worker, struct hte_segment *segment)
 int hte_workers_warm(struct hte_workers *workers, struct hte_segment *segment)
 {
     unsigned i;
-    int error = HTE_OK;
+    int      error = HTE_OK;
 
     for (i = 0; i < workers->count && error == HTE_OK; ++i) {
         error = order_warm(&workers->list[i], segment);

@@ -22,15 +22,15 @@
 enum hte_rest { HTE_AWAKE, HTE_IDLE, HTE_FULL };
 
 struct hte_worker {
-    struct hte_workers  *all;        /* NULL: not opened */
+    struct hte_workers  *all; /* NULL: not opened */
     pthread_t            thread;
     bool                 has_thread;
     int                  wake_fd;
     _Atomic int32_t      rest;       /* enum hte_rest */
     _Atomic bool         has_orders; /* cancel, close, warm, stop: look at them */
     struct hte_poster    poster;
-    pthread_mutex_t      lock;       /* guards warms */
-    struct hte_link_ring warms;      /* orders to connect */
+    pthread_mutex_t      lock;  /* guards warms */
+    struct hte_link_ring warms; /* orders to connect */
     uint64_t             next_tick, next_sweep, stop_at;
 };
 
@@ -61,7 +61,7 @@ void hte_workers_wake(struct hte_workers *workers, uint64_t count, bool is_new);
 void hte_workers_order(struct hte_workers *workers);
 /* Has all connect to the segment; and how many connections of how many there are, with the error of one that broke
  * meanwhile. */
-int hte_workers_warm(struct hte_workers *workers, struct hte_segment *segment);
+int      hte_workers_warm(struct hte_workers *workers, struct hte_segment *segment);
 unsigned hte_workers_count_warm(struct hte_workers *workers, const struct hte_segment *segment, int *error);
 
 #endif

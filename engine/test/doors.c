@@ -8,7 +8,7 @@
 
 struct door door;
 
-#define EXPORT    __attribute__((visibility("default")))
+#define EXPORT     __attribute__((visibility("default")))
 #define REAL(name) ((__typeof__(&name))(uintptr_t)dlsym(RTLD_NEXT, #name))
 
 void door_reset(void)
@@ -32,7 +32,7 @@ static void note_room(const void *pointer)
 EXPORT ucs_status_t ucp_worker_create(ucp_context_h context, const ucp_worker_params_t *params, ucp_worker_h *worker)
 {
     ucs_status_t status = REAL(ucp_worker_create)(context, params, worker);
-    int rail;
+    int          rail;
 
     pthread_mutex_lock(&door.lock);
     for (rail = 0; rail < door.n_contexts && door.contexts[rail] != context; ++rail) {
@@ -51,7 +51,7 @@ EXPORT ucs_status_t ucp_worker_create(ucp_context_h context, const ucp_worker_pa
 EXPORT ucs_status_t ucp_ep_create(ucp_worker_h worker, const ucp_ep_params_t *params, ucp_ep_h *ep)
 {
     ucs_status_t status;
-    int i;
+    int          i;
 
     note_room(params->address);
     status = REAL(ucp_ep_create)(worker, params, ep);

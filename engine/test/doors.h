@@ -2,7 +2,8 @@
 #ifndef DOORS_H_
 #define DOORS_H_
 
-/* Functions of UCP, replaced by doors.c: they count, look at arguments, fail on request, and otherwise call the real ones. */
+/* Functions of UCP, replaced by doors.c: they count, look at arguments, fail on request, and otherwise call the real
+ * ones. */
 
 #include <pthread.h>
 
@@ -13,16 +14,22 @@
 #define DOOR_RAILS       2
 
 struct door {
-    _Atomic int  eps_created, eps_closed, keys_packed;
-    _Atomic int  flushes_to_fail;
-    _Atomic int  is_fake;        /* puts and flushes succeed, and nothing happens */
-    _Atomic int  bad_rail;       /* puts on it are refused; -1: none */
-    _Atomic int  puts[DOOR_RAILS]; /* tried */
-    _Atomic long least_room;     /* allocated for an address or key that UCX was given */
-    unsigned     prot;           /* of the latest registration */
-    pthread_mutex_t lock;        /* guards the rest */
-    struct { ucp_worker_h worker; int rail; } workers[DOOR_WORKERS_MAX];
-    struct { ucp_ep_h ep; int rail; } eps[DOOR_EPS_MAX];
+    _Atomic int     eps_created, eps_closed, keys_packed;
+    _Atomic int     flushes_to_fail;
+    _Atomic int     is_fake;          /* puts and flushes succeed, and nothing happens */
+    _Atomic int     bad_rail;         /* puts on it are refused; -1: none */
+    _Atomic int     puts[DOOR_RAILS]; /* tried */
+    _Atomic long    least_room;       /* allocated for an address or key that UCX was given */
+    unsigned        prot;             /* of the latest registration */
+    pthread_mutex_t lock;             /* guards the rest */
+    struct {
+        ucp_worker_h worker;
+        int          rail;
+    } workers[DOOR_WORKERS_MAX];
+    struct {
+        ucp_ep_h ep;
+        int      rail;
+    } eps[DOOR_EPS_MAX];
     ucp_context_h contexts[DOOR_RAILS];
     int           n_workers, n_eps, n_contexts;
 };

@@ -14,8 +14,7 @@ int check_(int error, const char *what, int line)
 
 void create(struct hte_engine **engine, const struct hte_option *options, size_t count)
 {
-    struct hte_config config = {
-        .size = sizeof(config), .name = "127.0.0.1", .options = options, .n_options = count};
+    struct hte_config config = {.size = sizeof(config), .name = "127.0.0.1", .options = options, .n_options = count};
 
     OK(hte_create(&config, engine));
 }
@@ -48,14 +47,17 @@ void close_fixture(struct fixture *f)
 
 struct hte_request request(const struct fixture *f, int opcode, size_t local, size_t remote, size_t length)
 {
-    return (struct hte_request){.opcode = opcode, .target = f->segment, .local = f->memory + local,
-                                .target_offset = f->target.addr[0] + remote, .length = length};
+    return (struct hte_request){.opcode        = opcode,
+                                .target        = f->segment,
+                                .local         = f->memory + local,
+                                .target_offset = f->target.addr[0] + remote,
+                                .length        = length};
 }
 
 struct hte_batch_status transfer(const struct fixture *f, const struct hte_request *requests, size_t count)
 {
     struct hte_batch_status status;
-    hte_batch_t batch;
+    hte_batch_t             batch;
 
     OK(hte_batch_alloc(f->engine, count, &batch));
     OK(hte_batch_submit(f->engine, batch, requests, count));
@@ -75,15 +77,16 @@ void transfer_ok(const struct fixture *f, const struct hte_request *requests, si
 
 /* UCX 1.13 loses what it allocated for shared memory endpoints that cannot be connected (the peer is dead). */
 __attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
+const char                                        *__lsan_default_suppressions(void)
 {
     return "leak:libuct.so\n";
 }
 
-/* What a peer writes is ordered by messages between processes, and UCX's own locks by code that is not instrumented: the thread
- * sanitizer sees neither. Run it with UCX_MEM_MMAP_HOOK_MODE=none UCX_MEM_EVENTS=n TSAN_OPTIONS=report_mutex_bugs=0. */
+/* What a peer writes is ordered by messages between processes, and UCX's own locks by code that is not instrumented:
+ * the thread sanitizer sees neither. Run it with UCX_MEM_MMAP_HOOK_MODE=none UCX_MEM_EVENTS=n
+ * TSAN_OPTIONS=report_mutex_bugs=0. */
 __attribute__((visibility("default"))) const char *__tsan_default_suppressions(void);
-const char *__tsan_default_suppressions(void)
+const char                                        *__tsan_default_suppressions(void)
 {
     return "race:^ucs_\nmutex:^ucs_\ndeadlock:ucs_callbackq\ncalled_from_lib:libucp.so\ncalled_from_lib:libuct.so\n";
 }

@@ -33,13 +33,13 @@ int check_(int error, const char *what, int line);
 void create(struct hte_engine **engine, const struct hte_option *options, size_t count);
 void open_with(struct fixture *f, const struct hte_option *options, size_t n_options,
                const struct target_buffer *buffers, unsigned n_buffers);
-void open_fixture(struct fixture *f); /* no options; one buffer of SIZE */
+void open_fixture(struct fixture *f);  /* no options; one buffer of SIZE */
 void close_fixture(struct fixture *f); /* the target was stopped or killed before */
 
 /* Offsets are in f->memory, and from the target's first buffer. */
 struct hte_request request(const struct fixture *f, int opcode, size_t local, size_t remote, size_t length);
 /* A batch of its own: submit, wait, free. */
 struct hte_batch_status transfer(const struct fixture *f, const struct hte_request *requests, size_t count);
-void transfer_ok(const struct fixture *f, const struct hte_request *requests, size_t count);
+void                    transfer_ok(const struct fixture *f, const struct hte_request *requests, size_t count);
 
 #endif

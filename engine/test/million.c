@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A million small requests in batches of 128, several threads, READs and WRITEs: each completes exactly once, no byte is
- * wrong, nothing leaks. Usage: million [REQUESTS [THREADS]]; last line JSON.
+ * A million small requests in batches of 128, several threads, READs and WRITEs: each completes exactly once, no byte
+ * is wrong, nothing leaks. Usage: million [REQUESTS [THREADS]]; last line JSON.
  *
- * With --enable-sanitizers=thread: UCX's hooks for memory run where ThreadSanitizer cannot bear it, and UCX's own spin locks,
- * which it does not see unlocked, would be reported:
+ * With --enable-sanitizers=thread: UCX's hooks for memory run where ThreadSanitizer cannot bear it, and UCX's own spin
+ * locks, which it does not see unlocked, would be reported:
  *
  *     UCX_MEM_MMAP_HOOK_MODE=none TSAN_OPTIONS="report_mutex_bugs=0 ignore_noninstrumented_modules=1" million 1000000 4
  */
@@ -20,8 +20,8 @@
 
 enum { BATCH = 128, LENGTH = 256, THREADS_MAX = 16 };
 
-static struct fixture f;
-static uint64_t batches_per_thread;
+static struct fixture   f;
+static uint64_t         batches_per_thread;
 static _Atomic uint64_t callbacks, wrong, failed;
 
 static void count(struct hte_engine *engine, hte_batch_t batch, void *arg)
@@ -35,7 +35,7 @@ static void count(struct hte_engine *engine, hte_batch_t batch, void *arg)
 static void submit(struct hte_request *requests)
 {
     struct hte_batch_status status;
-    hte_batch_t batch;
+    hte_batch_t             batch;
 
     if (check_(hte_batch_alloc(f.engine, BATCH, &batch), "alloc", __LINE__) != HTE_OK ||
         check_(hte_batch_set_callback(f.engine, batch, count, NULL), "callback", __LINE__) != HTE_OK ||
@@ -54,10 +54,10 @@ static void submit(struct hte_request *requests)
 /* Each thread has a part of its own: first half is written from, second half read into. */
 static void *run(void *arg)
 {
-    size_t base = (size_t)(intptr_t)arg * 2 * BATCH * LENGTH, back = base + BATCH * LENGTH;
+    size_t             base = (size_t)(intptr_t)arg * 2 * BATCH * LENGTH, back = base + BATCH * LENGTH;
     struct hte_request requests[BATCH];
-    uint64_t round;
-    unsigned i;
+    uint64_t           round;
+    unsigned           i;
 
     for (round = 0; round < batches_per_thread; round += 2) {
         pattern_fill(f.memory + base, base, BATCH * LENGTH, (uint32_t)round);
@@ -76,13 +76,14 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* There in a sanitized program, which keeps freed memory or shadows of it: growth says nothing, ASan's leak checker does. */
+/* There in a sanitized program, which keeps freed memory or shadows of it: growth says nothing, ASan's leak checker
+ * does. */
 extern void __asan_init(void) __attribute__((weak));
 extern void __tsan_init(void) __attribute__((weak));
 
 static long resident_kib(void)
 {
-    long total, resident = 0;
+    long  total, resident = 0;
     FILE *file = fopen("/proc/self/statm", "re");
 
     if (file == NULL || fscanf(file, "%ld %ld", &total, &resident) != 2) {
@@ -95,7 +96,7 @@ static long resident_kib(void)
 static void run_threads(unsigned n_threads, uint64_t batches)
 {
     pthread_t threads[THREADS_MAX];
-    unsigned i;
+    unsigned  i;
 
     batches_per_thread = batches;
     for (i = 0; i < n_threads; ++i) {
@@ -108,12 +109,12 @@ static void run_threads(unsigned n_threads, uint64_t batches)
 
 int main(int argc, char **argv)
 {
-    uint64_t requests          = 1000000, batches, warm_up = 20;
-    unsigned n_threads         = 2;
-    struct hte_counters totals = {.size = sizeof(totals)};
-    struct timespec begin, end;
-    long before, after;
-    int ok;
+    uint64_t            requests = 1000000, batches, warm_up = 20;
+    unsigned            n_threads = 2;
+    struct hte_counters totals    = {.size = sizeof(totals)};
+    struct timespec     begin, end;
+    long                before, after;
+    int                 ok;
 
     target_main(argc, argv);
     requests  = argc > 1 ? strtoull(argv[1], NULL, 10) : requests;

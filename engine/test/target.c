@@ -82,7 +82,7 @@ static void put(int fd, const void *bytes, size_t length)
 
 static size_t get(int fd, void *bytes, size_t length)
 {
-    size_t done = 0;
+    size_t  done = 0;
     ssize_t n;
 
     while (done < length) {
@@ -101,7 +101,7 @@ static size_t get(int fd, void *bytes, size_t length)
 static int64_t drain(struct hte_engine *engine, char *text, size_t size)
 {
     struct hte_notification *notifications;
-    size_t count;
+    size_t                   count;
 
     must(hte_notify_drain(engine, &notifications, &count), "drain");
     if (count > 0) {
@@ -137,15 +137,15 @@ static void obey(struct hte_engine *engine, struct hte_memory *memories, const s
 
 static void run(const struct target_buffer *buffers, unsigned count, const struct place *place, int orders, int answers)
 {
-    struct hte_config config = {.size = sizeof(config), .name = place->name};
-    struct hte_memory memories[TARGET_BUFFERS_MAX];
-    struct hello hello = {.name = ""};
+    struct hte_config  config = {.size = sizeof(config), .name = place->name};
+    struct hte_memory  memories[TARGET_BUFFERS_MAX];
+    struct hello       hello = {.name = ""};
     struct hte_engine *engine;
-    struct answer answer;
-    struct order order;
-    size_t total = 0;
-    unsigned i, n_kept_back = buffers[count - 1].permission < 0;
-    char *memory;
+    struct answer      answer;
+    struct order       order;
+    size_t             total = 0;
+    unsigned           i, n_kept_back = buffers[count - 1].permission < 0;
+    char              *memory;
 
     must(hte_create(&config, &engine), "create");
     for (i = 0; i < count; ++i) {
@@ -153,8 +153,11 @@ static void run(const struct target_buffer *buffers, unsigned count, const struc
     }
     memory = mmap((void *)place->addr, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     for (i = 0; i < count; ++i) {
-        memories[i] = (struct hte_memory){.addr = memory, .length = buffers[i].length, .location = "*",
-            .permission = buffers[i].permission < 0 ? HTE_PERM_GLOBAL_RW : buffers[i].permission};
+        memories[i]   = (struct hte_memory){.addr       = memory,
+                                            .length     = buffers[i].length,
+                                            .location   = "*",
+                                            .permission = buffers[i].permission < 0 ? HTE_PERM_GLOBAL_RW
+                                                                                    : buffers[i].permission};
         hello.addr[i] = (uint64_t)memory;
         memory += buffers[i].length;
     }
@@ -174,8 +177,8 @@ static void run(const struct target_buffer *buffers, unsigned count, const struc
 void target_main(int argc, char **argv)
 {
     struct target_buffer buffers[TARGET_BUFFERS_MAX];
-    struct place place;
-    unsigned i, count;
+    struct place         place;
+    unsigned             i, count;
 
     if (argc < 8 || strcmp(argv[1], "target") != 0) {
         return;
@@ -199,9 +202,10 @@ static void fail(const char *what)
     abort();
 }
 
-static void execute(const struct target_buffer *buffers, unsigned count, const struct place *place, int orders, int answers)
+static void execute(const struct target_buffer *buffers, unsigned count, const struct place *place, int orders,
+                    int answers)
 {
-    char text[4 + 2 * TARGET_BUFFERS_MAX][256], *argv[7 + 2 * TARGET_BUFFERS_MAX] = {"target", "target"};
+    char     text[4 + 2 * TARGET_BUFFERS_MAX][256], *argv[7 + 2 * TARGET_BUFFERS_MAX] = {"target", "target"};
     unsigned i;
 
     snprintf(text[0], sizeof(text[0]), "%d", orders);
@@ -222,9 +226,9 @@ static void execute(const struct target_buffer *buffers, unsigned count, const s
 /* exec: a process that forked with UCX in use is no good ground for another UCX. */
 static void start(struct target *target, const struct target_buffer *buffers, unsigned count, const struct place *place)
 {
-    int orders[2], answers[2];
+    int          orders[2], answers[2];
     struct hello hello;
-    unsigned i;
+    unsigned     i;
 
     if (pipe(orders) != 0 || pipe(answers) != 0) {
         fail("pipe");
@@ -258,7 +262,7 @@ void target_start(struct target *target, const struct target_buffer *buffers, un
 int target_start_again(struct target *target, const struct target_buffer *buffers, unsigned count)
 {
     uint64_t addr = target->addr[0];
-    char name[sizeof(target->name)];
+    char     name[sizeof(target->name)];
 
     snprintf(name, sizeof(name), "%s", target->name);
     start(target, buffers, count, &(const struct place){.name = name, .addr = addr});
@@ -315,7 +319,7 @@ static int64_t ask(struct target *target, const struct order *order, struct answ
 
 static int64_t ask_range(struct target *target, char what, unsigned index, size_t offset, size_t length, uint32_t seed)
 {
-    struct order order = {.what = what, .index = index, .offset = offset, .length = length, .seed = seed};
+    struct order  order = {.what = what, .index = index, .offset = offset, .length = length, .seed = seed};
     struct answer answer;
 
     return ask(target, &order, &answer);
@@ -343,9 +347,9 @@ void target_unregister(struct target *target, unsigned index)
 
 int target_notifications(struct target *target, char *text, size_t size)
 {
-    struct order order = {.what = 'n'};
+    struct order  order = {.what = 'n'};
     struct answer answer;
-    int64_t count = ask(target, &order, &answer);
+    int64_t       count = ask(target, &order, &answer);
 
     snprintf(text, size, "%s", answer.text);
     return (int)count;

@@ -29,24 +29,25 @@ void target_main(int argc, char **argv);
 
 /* Buffers are one after the other in memory, without a gap. Peer to peer on 127.0.0.1. */
 void target_start(struct target *target, const struct target_buffer *buffers, unsigned count);
-/* After its end: another process under the same name, and where the system allows it with its buffers at the same addresses: then 1. */
-int target_start_again(struct target *target, const struct target_buffer *buffers, unsigned count);
-void target_kill(struct target *target);   /* SIGKILL, waited for */
-void target_pause(struct target *target);  /* SIGSTOP, waited for */
+/* After its end: another process under the same name, and where the system allows it with its buffers at the same
+ * addresses: then 1. */
+int  target_start_again(struct target *target, const struct target_buffer *buffers, unsigned count);
+void target_kill(struct target *target);  /* SIGKILL, waited for */
+void target_pause(struct target *target); /* SIGSTOP, waited for */
 void target_resume(struct target *target);
 /* Ends in the ordinary way; fails the test when its exit status is not 0. */
 void target_stop(struct target *target);
 
 /* Whether each byte of [offset, offset + length) of buffer `index` is pattern(seed, offset). */
-int target_verify(struct target *target, unsigned index, size_t offset, size_t length, uint32_t seed);
+int  target_verify(struct target *target, unsigned index, size_t offset, size_t length, uint32_t seed);
 void target_fill(struct target *target, unsigned index, size_t offset, size_t length, uint32_t seed);
-void target_register_more(struct target *target);        /* the last of its buffers, which it kept back */
+void target_register_more(struct target *target); /* the last of its buffers, which it kept back */
 void target_unregister(struct target *target, unsigned index);
 /* Number of notifications it got since asked last; the last one's text. */
 int target_notifications(struct target *target, char *text, size_t size);
 
 unsigned char pattern(uint32_t seed, size_t offset);
-void pattern_fill(void *buffer, size_t offset, size_t length, uint32_t seed);
-int pattern_verify(const void *buffer, size_t offset, size_t length, uint32_t seed);
+void          pattern_fill(void *buffer, size_t offset, size_t length, uint32_t seed);
+int           pattern_verify(const void *buffer, size_t offset, size_t length, uint32_t seed);
 
 #endif

@@ -17,7 +17,7 @@
 #include "engine/base/hte_table.h"
 #include "engine/include/hte.h"
 
-#define K 1024ull
+#define K   1024ull
 #define FAR UINT64_MAX
 #define MS  1000000ull
 
@@ -115,9 +115,9 @@ struct edge {
 static void check_edges(bool is_write, const struct edge *edges, size_t count)
 {
     struct hte_slice_state slice;
-    const struct edge *edge;
-    int step, event;
-    size_t i;
+    const struct edge     *edge;
+    int                    step, event;
+    size_t                 i;
 
     for (step = HTE_SLICE_READY; step <= HTE_SLICE_OVER; ++step) {
         for (event = HTE_SLICE_POST; event <= HTE_SLICE_DROP; ++event) {
@@ -130,7 +130,8 @@ static void check_edges(bool is_write, const struct edge *edges, size_t count)
             assert_int_equal(hte_slice_on(&slice, (enum hte_slice_event)event, 3),
                              edge == NULL ? HTE_SLICE_ILLEGAL : edge->action);
             assert_int_equal(slice.step, edge == NULL ? (unsigned)step : edge->to);
-            assert_int_equal(hte_slice_is_with_ucx(&slice), slice.step == HTE_SLICE_POSTED || slice.step == HTE_SLICE_SEEN);
+            assert_int_equal(hte_slice_is_with_ucx(&slice),
+                             slice.step == HTE_SLICE_POSTED || slice.step == HTE_SLICE_SEEN);
         }
     }
 }
@@ -180,7 +181,7 @@ static void test_slice_read_edges(void **state)
 static void test_slice_tries(void **state)
 {
     struct hte_slice_state slice;
-    unsigned i;
+    unsigned               i;
 
     (void)state;
     hte_slice_init(&slice, true, 9);
@@ -262,7 +263,7 @@ static void test_piece_stop(void **state)
 static void test_worse_code(void **state)
 {
     static const int order[] = {HTE_COMPLETED, HTE_CANCELED, HTE_INVALID, HTE_TIMEOUT, HTE_FAILED};
-    int i, k;
+    int              i, k;
 
     (void)state;
     for (i = 0; i < 5; ++i) {
@@ -290,7 +291,7 @@ static bool errors_in_a_row(struct hte_rail_health *health, uint64_t now, unsign
 static void test_rail_pauses(void **state)
 {
     struct hte_rail_health health = {.count = 0};
-    uint64_t now                  = 1000000 * MS;
+    uint64_t               now    = 1000000 * MS;
 
     (void)state;
     assert_false(errors_in_a_row(&health, now, 4));
@@ -304,7 +305,7 @@ static void test_rail_pauses(void **state)
 static void test_rail_without_alternative(void **state)
 {
     struct hte_rail_health health = {.count = 0};
-    unsigned i;
+    unsigned               i;
 
     (void)state;
     for (i = 0; i < 100; ++i) {
@@ -317,8 +318,8 @@ static void test_rail_without_alternative(void **state)
 static void test_rail_pause_doubles(void **state)
 {
     struct hte_rail_health health = {.count = 0};
-    uint64_t now = 1, expected = rule.pause;
-    unsigned i;
+    uint64_t               now = 1, expected = rule.pause;
+    unsigned               i;
 
     (void)state;
     for (i = 0; i < 6; ++i) {
@@ -338,9 +339,9 @@ static void test_rail_pause_doubles(void **state)
 /* Successes in between do not excuse errors. */
 static void test_rail_half_broken(void **state)
 {
-    static const struct hte_rail_rule rule = {.errors = 5, .window = 1000, .pause = 100, .pause_max = 400};
-    struct hte_rail_health health          = {.count = 0};
-    uint64_t now;
+    static const struct hte_rail_rule rule   = {.errors = 5, .window = 1000, .pause = 100, .pause_max = 400};
+    struct hte_rail_health            health = {.count = 0};
+    uint64_t                          now;
 
     (void)state;
     for (now = 10; now < 50; now += 10) {
@@ -353,7 +354,7 @@ static void test_rail_half_broken(void **state)
 static void test_rate(void **state)
 {
     struct hte_rate rate = {.begin = 0};
-    unsigned i;
+    unsigned        i;
 
     (void)state;
     hte_rate_begin(&rate, 1000 * MS);
@@ -394,11 +395,13 @@ static void test_pick_tiers(void **state)
     (void)state;
     assert_int_equal(picked((struct hte_pick){.preferred = 3, .available = 12, .bad_rail = -1}, HTE_POLICY_RANDOM), 3);
     assert_int_equal(picked((struct hte_pick){.preferred = 3, .available = 12, .bad_rail = 0}, HTE_POLICY_RANDOM), 2);
-    assert_int_equal(picked((struct hte_pick){.preferred = 3, .available = 12, .paused = 2, .bad_rail = 0},
-                            HTE_POLICY_ROUND_ROBIN), 12);
+    assert_int_equal(
+        picked((struct hte_pick){.preferred = 3, .available = 12, .paused = 2, .bad_rail = 0}, HTE_POLICY_ROUND_ROBIN),
+        12);
     assert_int_equal(picked((struct hte_pick){.preferred = 1, .paused = 1, .bad_rail = -1}, HTE_POLICY_RANDOM), 1);
-    assert_int_equal(picked((struct hte_pick){.preferred = 1, .available = 2, .paused = 2, .bad_rail = 0},
-                            HTE_POLICY_RANDOM), 2); /* rather a paused one than the one that just failed */
+    assert_int_equal(
+        picked((struct hte_pick){.preferred = 1, .available = 2, .paused = 2, .bad_rail = 0}, HTE_POLICY_RANDOM),
+        2); /* rather a paused one than the one that just failed */
     assert_int_equal(picked((struct hte_pick){.preferred = 4, .bad_rail = 2}, HTE_POLICY_RANDOM), 4);
     assert_int_equal(pick((struct hte_pick){.bad_rail = -1}, HTE_POLICY_RANDOM, 0), -1);
 }
@@ -417,7 +420,7 @@ static void test_pick_round_robin(void **state)
 static void test_pick_load(void **state)
 {
     static const uint64_t predicted[] = {100, 90, 21, 19};
-    struct hte_pick choice = {.preferred = 3, .available = 4, .bad_rail = -1, .predicted = predicted};
+    struct hte_pick       choice      = {.preferred = 3, .available = 4, .bad_rail = -1, .predicted = predicted};
 
     (void)state;
     assert_int_equal(pick(choice, HTE_POLICY_LOAD, 1), 1); /* 21 * 5 > 90 */
@@ -435,10 +438,10 @@ static void test_pick_load(void **state)
 
 static void test_table_generations(void **state)
 {
-    struct hte_slot slots[3];
+    struct hte_slot  slots[3];
     struct hte_table table;
-    int object;
-    uint32_t index, old, i;
+    int              object;
+    uint32_t         index, old, i;
 
     (void)state;
     hte_table_init(&table, slots, 3, 7);

@@ -18,7 +18,7 @@ static int has_tcp(void)
 static uint64_t carried(struct hte_engine *engine, unsigned device)
 {
     struct hte_nic_load loads[2];
-    size_t count = 2;
+    size_t              count = 2;
 
     OK(hte_nic_load(engine, loads, &count));
     assert_int_equal(count, 2);
@@ -41,11 +41,11 @@ static void transfer_over_two(const char *policy, const char *topology, const ch
 {
     const struct hte_option options[] = {
         {"devices", "lo,lo+lo"}, {"policy", policy}, {"topology_file", topology}, {"UCX_TLS", "tcp,self"}};
-    struct hte_memory memory = {.addr = NULL, .length = M, .location = location};
-    struct hte_link links[8];
+    struct hte_memory  memory = {.addr = NULL, .length = M, .location = location};
+    struct hte_link    links[8];
     struct hte_request r;
-    struct fixture f;
-    size_t i, count = 8;
+    struct fixture     f;
+    size_t             i, count = 8;
 
     open_with(&f, options, 4, &(const struct target_buffer){.length = SIZE}, 1);
     memory.addr = aligned_alloc(4096, M);
@@ -96,11 +96,11 @@ static void test_two_devices(void **state)
 
 static void test_topology(void **state)
 {
-    char path[] = "/tmp/hte-topology-XXXXXX", *json;
+    char                    path[]    = "/tmp/hte-topology-XXXXXX", *json;
     const struct hte_option options[] = {{"devices", "lo,lo+lo"}, {"topology_file", path}, {"UCX_TLS", "tcp,self"}};
-    struct hte_config config = {.size = sizeof(config), .name = "127.0.0.1", .options = options, .n_options = 3};
-    struct hte_engine *engine;
-    uint64_t bytes[2];
+    struct hte_config       config = {.size = sizeof(config), .name = "127.0.0.1", .options = options, .n_options = 3};
+    struct hte_engine      *engine;
+    uint64_t                bytes[2];
 
     (void)state;
     if (!has_tcp()) {
@@ -131,13 +131,13 @@ static void test_topology(void **state)
 /* UCX would warn, and do without the network. */
 static void test_unknown_devices(void **state)
 {
-    static const char *const unknown[] = {"eth99", "lo,eth99", "lo+eth99", "lo:1", "no_such:1", "lo,no_such:1", "lo+",
-                                          "..", "../net/lo", "lo/", ":1", ":"};
+    static const char *const unknown[] = {"eth99", "lo,eth99", "lo+eth99",  "lo:1", "no_such:1", "lo,no_such:1",
+                                          "lo+",   "..",       "../net/lo", "lo/",  ":1",        ":"};
     static const char *const known[]   = {"lo", "lo+lo", "all", "memory"};
-    struct hte_option option = {.key = "devices"};
-    struct hte_config config = {.size = sizeof(config), .name = "127.0.0.1", .options = &option, .n_options = 1};
-    struct hte_engine *engine;
-    size_t i;
+    struct hte_option        option    = {.key = "devices"};
+    struct hte_config        config = {.size = sizeof(config), .name = "127.0.0.1", .options = &option, .n_options = 1};
+    struct hte_engine       *engine;
+    size_t                   i;
 
     (void)state;
     for (i = 0; i < sizeof(unknown) / sizeof(unknown[0]); ++i) {
@@ -157,11 +157,11 @@ static void test_unknown_devices(void **state)
 static void test_location_found(void **state)
 {
     static const struct target_buffer buffer = {.length = M};
-    struct hte_buffer seen;
-    struct fixture f;
-    size_t count = 1;
-    void *page;
-    int node = -1;
+    struct hte_buffer                 seen;
+    struct fixture                    f;
+    size_t                            count = 1;
+    void                             *page;
+    int                               node = -1;
 
     (void)state;
     open_with(&f, NULL, 0, &buffer, 1);
@@ -189,13 +189,14 @@ static void test_bad_locations(void **state)
     static const struct {
         const char *location;
         int         error;
-    } bad[] = {{"gpu", HTE_ERR_INVALID_ARGUMENT}, {"cpu:", HTE_ERR_INVALID_ARGUMENT}, {"cpu:-1", HTE_ERR_INVALID_ARGUMENT},
-               {"cpu:0x", HTE_ERR_INVALID_ARGUMENT}, {"cpu:00", HTE_ERR_INVALID_ARGUMENT},
-               {"cpu:60000", HTE_ERR_NUMA}, {"cpu:4294967296", HTE_ERR_NUMA} /* 0, were it cut to 32 bits */};
-    char zeros[300] = "cpu:";
-    struct hte_memory memory = {.addr = aligned_alloc(4096, M), .length = M};
+    } bad[]                       = {{"gpu", HTE_ERR_INVALID_ARGUMENT},    {"cpu:", HTE_ERR_INVALID_ARGUMENT},
+                                     {"cpu:-1", HTE_ERR_INVALID_ARGUMENT}, {"cpu:0x", HTE_ERR_INVALID_ARGUMENT},
+                                     {"cpu:00", HTE_ERR_INVALID_ARGUMENT}, {"cpu:60000", HTE_ERR_NUMA},
+                                     {"cpu:4294967296", HTE_ERR_NUMA} /* 0, were it cut to 32 bits */};
+    char               zeros[300] = "cpu:";
+    struct hte_memory  memory     = {.addr = aligned_alloc(4096, M), .length = M};
     struct hte_engine *engine;
-    size_t i;
+    size_t             i;
 
     (void)state;
     create(&engine, NULL, 0);
@@ -216,10 +217,8 @@ static void test_bad_locations(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_devices),
-        cmocka_unit_test(test_topology),
-        cmocka_unit_test(test_unknown_devices),
-        cmocka_unit_test(test_location_found),
+        cmocka_unit_test(test_two_devices),     cmocka_unit_test(test_topology),
+        cmocka_unit_test(test_unknown_devices), cmocka_unit_test(test_location_found),
         cmocka_unit_test(test_bad_locations),
     };
 

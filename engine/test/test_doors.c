@@ -14,10 +14,10 @@
 /* Nobody gets a key of LOCAL memory, and no more is asked for than is needed. */
 static void test_permissions(void **state)
 {
-    static const unsigned local = UCP_MEM_MAP_PROT_LOCAL_READ | UCP_MEM_MAP_PROT_LOCAL_WRITE;
+    static const unsigned local  = UCP_MEM_MAP_PROT_LOCAL_READ | UCP_MEM_MAP_PROT_LOCAL_WRITE;
     static const unsigned remote = UCP_MEM_MAP_PROT_REMOTE_READ | UCP_MEM_MAP_PROT_REMOTE_WRITE;
-    struct hte_memory memory = {.addr = aligned_alloc(4096, M), .length = M, .permission = HTE_PERM_LOCAL};
-    struct hte_engine *engine;
+    struct hte_memory     memory = {.addr = aligned_alloc(4096, M), .length = M, .permission = HTE_PERM_LOCAL};
+    struct hte_engine    *engine;
 
     (void)state;
     door_reset();
@@ -41,9 +41,9 @@ static void test_permissions(void **state)
 /* LOCAL memory is good for requests all the same. */
 static void test_local_memory_works(void **state)
 {
-    struct hte_memory memory = {.addr = aligned_alloc(4096, M), .length = M, .permission = HTE_PERM_LOCAL};
+    struct hte_memory  memory = {.addr = aligned_alloc(4096, M), .length = M, .permission = HTE_PERM_LOCAL};
     struct hte_request r;
-    struct fixture f;
+    struct fixture     f;
 
     (void)state;
     door_reset();
@@ -76,14 +76,14 @@ static void open_over(struct fixture *f, const struct hte_option *options, size_
     open_with(f, options, n_options, buffers, n_buffers);
 }
 
-/* Every endpoint is closed in a way that UCX accepts: over plain shared memory it does not close by force. (Over tcp, UCX 1.13 would
- * now and then abort the target, whose initiator goes in the middle of a transfer.) */
+/* Every endpoint is closed in a way that UCX accepts: over plain shared memory it does not close by force. (Over tcp,
+ * UCX 1.13 would now and then abort the target, whose initiator goes in the middle of a transfer.) */
 static void test_breakdowns(void **state)
 {
     static const struct hte_option options[] = {{"UCX_TLS", "sm,self"}, {"threads", "1"}};
-    struct hte_request r;
-    struct fixture f;
-    unsigned i;
+    struct hte_request             r;
+    struct fixture                 f;
+    unsigned                       i;
 
     (void)state;
     open_over(&f, options, 2, &(const struct target_buffer){.length = SIZE}, 1);
@@ -105,7 +105,7 @@ static void test_breakdowns(void **state)
 static hte_batch_t submit(const struct fixture *f, int opcode, size_t length)
 {
     struct hte_request r = request(f, opcode, 0, 0, length);
-    hte_batch_t batch;
+    hte_batch_t        batch;
 
     OK(hte_batch_alloc(f->engine, 1, &batch));
     OK(hte_batch_submit(f->engine, batch, &r, 1));
@@ -123,7 +123,7 @@ static struct hte_status status_of(const struct fixture *f, hte_batch_t batch)
 static void expect_end(const struct fixture *f, hte_batch_t batch, int code, int error)
 {
     struct hte_batch_status all;
-    struct hte_status status;
+    struct hte_status       status;
 
     OK(hte_batch_wait(f->engine, batch, PATIENCE, &all));
     status = status_of(f, batch);
@@ -140,9 +140,9 @@ static void test_every_code(void **state)
     static const struct hte_option options[] = {
         {"UCX_TLS", "tcp,self"}, {"threads", "1"}, {"window", "1"}, {"slice_timeout_ms", "1500"}};
     static const struct target_buffer buffers[] = {{.length = SIZE}, {.length = M}};
-    hte_batch_t first, second, third;
-    struct fixture f;
-    unsigned i;
+    hte_batch_t                       first, second, third;
+    struct fixture                    f;
+    unsigned                          i;
 
     (void)state;
     open_over(&f, options, 4, buffers, 2);
@@ -170,8 +170,8 @@ static void test_every_code(void **state)
 static void test_stale_descriptor(void **state)
 {
     static const struct target_buffer buffers[] = {{.length = SIZE}, {.length = M}};
-    struct hte_request r;
-    struct fixture f;
+    struct hte_request                r;
+    struct fixture                    f;
 
     (void)state;
     door_reset();
@@ -182,7 +182,7 @@ static void test_stale_descriptor(void **state)
     target_unregister(&f.target, 0);
     usleep(200000); /* the target was just asked */
     expect_end(&f, submit(&f, HTE_WRITE, M), HTE_INVALID, HTE_ERR_RANGE);
-    r = request(&f, HTE_WRITE, 0, 0, M);
+    r               = request(&f, HTE_WRITE, 0, 0, M);
     door.bad_rail   = -1;
     r.target_offset = f.target.addr[1];
     transfer_ok(&f, &r, 1);
@@ -195,23 +195,24 @@ static void test_stale_descriptor(void **state)
 static struct hte_nic_load load_of(struct hte_engine *engine, unsigned device)
 {
     struct hte_nic_load loads[DOOR_RAILS];
-    size_t count = DOOR_RAILS;
+    size_t              count = DOOR_RAILS;
 
     OK(hte_nic_load(engine, loads, &count));
     assert_int_equal(count, DOOR_RAILS);
     return loads[device];
 }
 
-/* Every request goes through on the other one; the bad one is charged, paused, tried again after the pause, and paused longer. */
+/* Every request goes through on the other one; the bad one is charged, paused, tried again after the pause, and paused
+ * longer. */
 static void test_failing_device(void **state)
 {
-    static const struct hte_option options[] = {
-        {"devices", "lo,lo+lo"}, {"policy", "round_robin"}, {"threads", "1"}, {"UCX_TLS", "tcp,self"},
-        {"rail_pause_ms", "400"}, {"rail_pause_max_ms", "60000"}};
-    struct hte_counters counters = {.size = sizeof(counters)};
-    struct hte_request r;
-    struct fixture f;
-    int tried;
+    static const struct hte_option options[] = {{"devices", "lo,lo+lo"},  {"policy", "round_robin"},
+                                                {"threads", "1"},         {"UCX_TLS", "tcp,self"},
+                                                {"rail_pause_ms", "400"}, {"rail_pause_max_ms", "60000"}};
+    struct hte_counters            counters  = {.size = sizeof(counters)};
+    struct hte_request             r;
+    struct fixture                 f;
+    int                            tried;
 
     (void)state;
     if (getenv("UCX_TLS") != NULL || getenv("UCX_NET_DEVICES") != NULL) {
@@ -255,15 +256,15 @@ static void test_failing_device(void **state)
     close_fixture(&f);
 }
 
-/* Eight threads with a slice each, and a target that stands still: by the load of all they share out the devices; each by its own, all
- * would take the first. */
+/* Eight threads with a slice each, and a target that stands still: by the load of all they share out the devices; each
+ * by its own, all would take the first. */
 static void test_load_of_all_threads(void **state)
 {
-    static const struct hte_option options[] = {
-        {"devices", "lo,lo+lo"}, {"policy", "load"}, {"threads", "8"}, {"window", "1"}, {"UCX_TLS", "tcp,self"},
-        {"shutdown_timeout_ms", "200"}};
-    struct fixture f;
-    unsigned i;
+    static const struct hte_option options[] = {{"devices", "lo,lo+lo"}, {"policy", "load"},
+                                                {"threads", "8"},        {"window", "1"},
+                                                {"UCX_TLS", "tcp,self"}, {"shutdown_timeout_ms", "200"}};
+    struct fixture                 f;
+    unsigned                       i;
 
     (void)state;
     if (getenv("UCX_TLS") != NULL || getenv("UCX_NET_DEVICES") != NULL) {
@@ -288,12 +289,12 @@ static void test_load_of_all_threads(void **state)
 static void test_notifications(void **state)
 {
     struct hte_notification *own;
-    struct hte_request r;
-    struct fixture f;
-    char text[256];
-    hte_batch_t batch;
-    size_t count;
-    int i;
+    struct hte_request       r;
+    struct fixture           f;
+    char                     text[256];
+    hte_batch_t              batch;
+    size_t                   count;
+    int                      i;
 
     (void)state;
     door_reset();
@@ -325,7 +326,7 @@ static void test_notifications(void **state)
 static void notify(const struct fixture *f, hte_segment_t segment, uint64_t addr, const char *text)
 {
     struct hte_request r = request(f, HTE_WRITE, 0, 0, 100);
-    hte_batch_t batch;
+    hte_batch_t        batch;
 
     r.target        = segment;
     r.target_offset = addr;
@@ -343,16 +344,16 @@ static struct hte_counters counters_of(const struct fixture *f)
     return counters;
 }
 
-/* A target that stands still delays the others for one try, not for one per notification; what it was to get it gets when it goes on;
- * what cannot be delivered is counted. */
+/* A target that stands still delays the others for one try, not for one per notification; what it was to get it gets
+ * when it goes on; what cannot be delivered is counted. */
 static void test_slow_target(void **state)
 {
     static const struct hte_option options[] = {{"handshake_timeout_ms", "300"}, {"threads", "1"}};
-    struct target other;
-    hte_segment_t segment;
-    struct fixture f;
-    char text[256];
-    int i, count;
+    struct target                  other;
+    hte_segment_t                  segment;
+    struct fixture                 f;
+    char                           text[256];
+    int                            i, count;
 
     (void)state;
     door_reset();
@@ -398,21 +399,21 @@ static void test_slow_target(void **state)
 static int open_cut(struct fixture *f, size_t address, size_t key)
 {
     struct hte_meta_options options = {.name = "127.0.0.1"};
-    struct hte_descriptor *descriptor;
-    struct hte_request r = request(f, HTE_WRITE, 0, 0, 100);
+    struct hte_descriptor  *descriptor;
+    struct hte_request      r = request(f, HTE_WRITE, 0, 0, 100);
     struct hte_batch_status status;
-    struct hte_blob *blobs[2];
-    struct hte_meta *meta;
-    struct hte_why why = {""};
-    size_t full[2];
-    int error;
+    struct hte_blob        *blobs[2];
+    struct hte_meta        *meta;
+    struct hte_why          why = {""};
+    size_t                  full[2];
+    int                     error;
 
     assert_int_equal(hte_meta_open(&options, &meta, &why), 0);
     assert_int_equal(hte_meta_fetch(meta, f->target.name, &descriptor, &why), 0);
-    blobs[0] = &descriptor->workers[0].address;
-    blobs[1] = &descriptor->buffers[0].keys[0];
-    full[0]  = blobs[0]->length;
-    full[1]  = blobs[1]->length;
+    blobs[0]         = &descriptor->workers[0].address;
+    blobs[1]         = &descriptor->buffers[0].keys[0];
+    full[0]          = blobs[0]->length;
+    full[1]          = blobs[1]->length;
     blobs[0]->length = address < full[0] ? address : full[0];
     blobs[1]->length = key < full[1] ? key : full[1];
     assert_int_equal(hte_meta_publish(meta, descriptor, &why), 0);
@@ -432,8 +433,8 @@ static int open_cut(struct fixture *f, size_t address, size_t key)
 static void test_cut_descriptors(void **state)
 {
     static const struct hte_option options[] = {{"UCX_TLS", "tcp,self"}, {"threads", "1"}, {"retry_count", "0"}};
-    struct fixture f;
-    size_t length;
+    struct fixture                 f;
+    size_t                         length;
 
     (void)state;
     open_over(&f, options, 3, &(const struct target_buffer){.length = SIZE}, 1);
@@ -457,16 +458,11 @@ static void test_cut_descriptors(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_permissions),
-        cmocka_unit_test(test_local_memory_works),
-        cmocka_unit_test(test_breakdowns),
-        cmocka_unit_test(test_every_code),
-        cmocka_unit_test(test_stale_descriptor),
-        cmocka_unit_test(test_failing_device),
-        cmocka_unit_test(test_load_of_all_threads),
-        cmocka_unit_test(test_notifications),
-        cmocka_unit_test(test_slow_target),
-        cmocka_unit_test(test_cut_descriptors),
+        cmocka_unit_test(test_permissions),         cmocka_unit_test(test_local_memory_works),
+        cmocka_unit_test(test_breakdowns),          cmocka_unit_test(test_every_code),
+        cmocka_unit_test(test_stale_descriptor),    cmocka_unit_test(test_failing_device),
+        cmocka_unit_test(test_load_of_all_threads), cmocka_unit_test(test_notifications),
+        cmocka_unit_test(test_slow_target),         cmocka_unit_test(test_cut_descriptors),
     };
 
     door_reset();

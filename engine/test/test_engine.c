@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The engine through its header, against a target in another process. UCX as the environment has it. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -13,7 +12,7 @@
 static void test_write_then_read(void **state)
 {
     struct hte_request write, read;
-    struct fixture f;
+    struct fixture     f;
 
     (void)state;
     open_fixture(&f);
@@ -33,13 +32,12 @@ static void test_write_then_read(void **state)
 static void test_sizes(void **state)
 {
     static const size_t sizes[] = {1, 7, 8, 4095, 4096, 65535, 65536, 65537, 81920, 81921, 131072, 1048577, 3000001};
-    struct hte_request r;
-    struct fixture f;
-    size_t i;
+    struct hte_request  r;
+    struct fixture      f;
 
     (void)state;
     open_fixture(&f);
-    for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); ++i) {
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); ++i) {
         memset(f.memory, 0, SIZE);
         r = request(&f, HTE_WRITE, 0, 0, 4 * M);
         transfer_ok(&f, &r, 1);
@@ -65,9 +63,9 @@ static void test_sizes(void **state)
 static void count_posts(const char *run_size, uint64_t posts)
 {
     const struct hte_option options[] = {{"threads", "2"}, {"run_size", run_size}, {"devices", ""}};
-    struct hte_counters counters      = {.size = sizeof(counters)};
-    struct hte_request r;
-    struct fixture f;
+    struct hte_counters     counters  = {.size = sizeof(counters)};
+    struct hte_request      r;
+    struct fixture          f;
 
     open_with(&f, options, 3, &(const struct target_buffer){.length = SIZE}, 1);
     pattern_fill(f.memory, 0, 4 * M + 9, 3);
@@ -94,11 +92,11 @@ static void test_runs(void **state)
 static void test_borders(void **state)
 {
     static const struct target_buffer buffers[] = {{.length = 1 * M + 4096}, {.length = 12288}, {.length = 2 * M}};
-    struct hte_memory parts[3];
-    struct hte_request r;
-    struct fixture f;
-    size_t total = 3 * M + 16384;
-    char *memory;
+    struct hte_memory                 parts[3];
+    struct hte_request                r;
+    struct fixture                    f;
+    size_t                            total = 3 * M + 16384;
+    char                             *memory;
 
     (void)state;
     open_with(&f, NULL, 0, buffers, 3);
@@ -108,7 +106,7 @@ static void test_borders(void **state)
     parts[2] = (struct hte_memory){.addr = memory + 100001, .length = 4 * M - 100001};
     OK(hte_memory_register_batch(f.engine, parts, 3));
     pattern_fill(memory, 0, total, 9);
-    r = request(&f, HTE_WRITE, 0, 0, total);
+    r       = request(&f, HTE_WRITE, 0, 0, total);
     r.local = memory;
     transfer_ok(&f, &r, 1);
     assert_true(target_verify(&f.target, 0, 0, f.target.length[0], 9));
@@ -123,12 +121,12 @@ static void test_borders(void **state)
 
 static void test_local_segment(void **state)
 {
-    struct hte_buffer seen;
+    struct hte_buffer  seen;
     struct hte_request r;
-    struct fixture f;
-    hte_segment_t own;
-    char name[256];
-    size_t count = 1;
+    struct fixture     f;
+    hte_segment_t      own;
+    char               name[256];
+    size_t             count = 1;
 
     (void)state;
     open_fixture(&f);
@@ -139,8 +137,11 @@ static void test_local_segment(void **state)
     assert_int_equal(count, 1);
     assert_true(seen.addr == (uint64_t)f.memory && seen.length == SIZE && seen.permission == HTE_PERM_GLOBAL_RW);
     pattern_fill(f.memory, 0, M, 3);
-    r = (struct hte_request){.opcode = HTE_WRITE, .target = HTE_SEGMENT_LOCAL, .local = f.memory,
-                             .target_offset = (uint64_t)f.memory + 5 * M, .length = M};
+    r = (struct hte_request){.opcode        = HTE_WRITE,
+                             .target        = HTE_SEGMENT_LOCAL,
+                             .local         = f.memory,
+                             .target_offset = (uint64_t)f.memory + 5 * M,
+                             .length        = M};
     transfer_ok(&f, &r, 1);
     assert_true(pattern_verify(f.memory + 5 * M, 0, M, 3));
     r.opcode = HTE_READ;
@@ -155,16 +156,17 @@ static void test_local_segment(void **state)
 static void test_local_overlap(void **state)
 {
     static const size_t at[][2] = {{0, 64 * K}, {64 * K, 0}, {0, 1}, {1, 0}, {0, 512 * K + 3}, {5, 5}};
-    struct hte_request r;
-    struct fixture f;
-    size_t i;
-    int op;
+    struct hte_request  r;
+    struct fixture      f;
+    int                 op;
 
     (void)state;
     open_fixture(&f);
-    for (i = 0; i < sizeof(at) / sizeof(at[0]); ++i) {
+    for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); ++i) {
         for (op = HTE_READ; op <= HTE_WRITE; ++op) {
-            r = (struct hte_request){.opcode = op, .target = HTE_SEGMENT_LOCAL, .length = M,
+            r = (struct hte_request){.opcode        = op,
+                                     .target        = HTE_SEGMENT_LOCAL,
+                                     .length        = M,
                                      .local         = f.memory + at[i][op == HTE_READ],
                                      .target_offset = (uint64_t)f.memory + at[i][op == HTE_WRITE]};
             pattern_fill(f.memory + at[i][0], 0, M, 6);
@@ -183,9 +185,9 @@ static void test_many_batches(void **state)
 {
     enum { BATCH = 128, ROUNDS = 150, LENGTH = 512 };
     struct hte_request requests[BATCH];
-    struct fixture f;
-    unsigned round, i;
-    size_t at;
+    struct fixture     f;
+    unsigned           round, i;
+    size_t             at;
 
     (void)state;
     open_fixture(&f);
@@ -211,10 +213,10 @@ static void test_many_batches(void **state)
 static void test_batch_grows(void **state)
 {
     struct hte_batch_status status;
-    struct hte_status one;
-    struct hte_request r;
-    struct fixture f;
-    hte_batch_t batch;
+    struct hte_status       one;
+    struct hte_request      r;
+    struct fixture          f;
+    hte_batch_t             batch;
 
     (void)state;
     open_fixture(&f);
@@ -252,16 +254,15 @@ static void count_call(struct hte_engine *engine, hte_batch_t batch, void *arg)
 
 static void test_callback_and_eventfd(void **state)
 {
-    int calls = 0, fd = eventfd(0, EFD_CLOEXEC);
+    int                calls = 0, fd = eventfd(0, EFD_CLOEXEC);
     struct hte_request requests[40];
-    struct fixture f;
-    hte_batch_t batch;
-    uint64_t events;
-    unsigned i;
+    struct fixture     f;
+    hte_batch_t        batch;
+    uint64_t           events;
 
     (void)state;
     open_fixture(&f);
-    for (i = 0; i < 40; ++i) {
+    for (unsigned i = 0; i < 40; ++i) {
         requests[i] = request(&f, i % 2, i * 100000, i * 100000, 100000);
     }
     OK(hte_batch_alloc(f.engine, 40, &batch));
@@ -283,9 +284,9 @@ static void test_callback_and_eventfd(void **state)
 
 static void expect(const struct fixture *f, struct hte_request bad, int error)
 {
-    struct hte_request good[2] = {request(f, HTE_WRITE, 0, 0, 10), bad};
+    struct hte_request      good[2] = {request(f, HTE_WRITE, 0, 0, 10), bad};
     struct hte_batch_status status;
-    hte_batch_t batch;
+    hte_batch_t             batch;
 
     OK(hte_batch_alloc(f->engine, 2, &batch));
     assert_int_equal(hte_batch_submit(f->engine, batch, good, 2), error);
@@ -300,7 +301,7 @@ static void test_bad_requests(void **state)
     static const struct target_buffer buffers[] = {
         {.length = M}, {.length = M, .permission = HTE_PERM_GLOBAL_RO}, {.length = M, .permission = HTE_PERM_LOCAL}};
     struct hte_request r;
-    struct fixture f;
+    struct fixture     f;
 
     (void)state;
     open_with(&f, NULL, 0, buffers, 3);
@@ -329,8 +330,8 @@ static void test_bad_requests(void **state)
 static void test_too_many(void **state)
 {
     struct hte_request requests[3];
-    struct fixture f;
-    hte_batch_t batch;
+    struct fixture     f;
+    hte_batch_t        batch;
 
     (void)state;
     open_fixture(&f);
@@ -351,9 +352,9 @@ static void test_too_many(void **state)
 static void test_bad_memory(void **state)
 {
     struct hte_counters counters = {.size = sizeof(counters)};
-    struct hte_engine *engine;
-    char *memory = aligned_alloc(4096, M);
-    struct hte_memory m[2] = {{.addr = memory, .length = M}};
+    struct hte_engine  *engine;
+    char               *memory = aligned_alloc(4096, M);
+    struct hte_memory   m[2]   = {{.addr = memory, .length = M}};
 
     (void)state;
     create(&engine, NULL, 0);
@@ -366,7 +367,7 @@ static void test_bad_memory(void **state)
     assert_int_equal(hte_memory_register(engine, m), HTE_ERR_NUMA);
     m[0].location = "cuda:0";
     assert_int_equal(hte_memory_register(engine, m), HTE_ERR_NOT_IMPLEMENTED);
-    m[0].location = NULL;
+    m[0].location   = NULL;
     m[0].permission = 3;
     assert_int_equal(hte_memory_register(engine, m), HTE_ERR_INVALID_ARGUMENT);
     m[0].permission = HTE_PERM_GLOBAL_RW;
@@ -385,13 +386,19 @@ static void test_bad_memory(void **state)
 
 static void test_bad_config(void **state)
 {
-    static const struct hte_option bad[] = {
-        {"threads", "0"}, {"threads", "x"}, {"threads", "-1"}, {"window", "1KK"}, {"no_such", "1"}, {"policy", "best"},
-        {"slice_size", "99999999999999999999"}, {"devices", "lo,,lo"}, {NULL, "1"}};
-    struct hte_config config = {.size = sizeof(config), .name = "127.0.0.1", .n_options = 1};
-    struct hte_engine *engine;
-    struct hte_option_help help;
-    unsigned i;
+    static const struct hte_option bad[]  = {{"threads", "0"},
+                                             {"threads", "x"},
+                                             {"threads", "-1"},
+                                             {"window", "1KK"},
+                                             {"no_such", "1"},
+                                             {"policy", "best"},
+                                             {"slice_size", "99999999999999999999"},
+                                             {"devices", "lo,,lo"},
+                                             {NULL, "1"}};
+    struct hte_config              config = {.size = sizeof(config), .name = "127.0.0.1", .n_options = 1};
+    struct hte_engine             *engine;
+    struct hte_option_help         help;
+    unsigned                       i;
 
     (void)state;
     for (i = 0; i < sizeof(bad) / sizeof(bad[0]); ++i) {
@@ -412,9 +419,9 @@ static void test_bad_config(void **state)
 static void test_segments(void **state)
 {
     struct hte_request r;
-    struct fixture f;
-    hte_segment_t again, other;
-    hte_batch_t batch;
+    struct fixture     f;
+    hte_segment_t      again, other;
+    hte_batch_t        batch;
 
     (void)state;
     open_fixture(&f);
@@ -443,10 +450,10 @@ static void test_segments(void **state)
 static void test_segment_changes(void **state)
 {
     static const struct target_buffer buffers[] = {{.length = M}, {.length = M, .permission = -1}};
-    struct hte_buffer seen[4];
-    struct hte_request r;
-    struct fixture f;
-    size_t count = 4;
+    struct hte_buffer                 seen[4];
+    struct hte_request                r;
+    struct fixture                    f;
+    size_t                            count = 4;
 
     (void)state;
     open_with(&f, NULL, 0, buffers, 2);

@@ -26,8 +26,8 @@ static double seconds(void)
 static hte_batch_t submit_many(const struct fixture *f, int opcode, size_t length)
 {
     struct hte_request requests[REQUESTS];
-    hte_batch_t batch;
-    unsigned i;
+    hte_batch_t        batch;
+    unsigned           i;
 
     for (i = 0; i < REQUESTS; ++i) {
         requests[i] = request(f, opcode, 0, 0, length);
@@ -41,9 +41,9 @@ static hte_batch_t submit_many(const struct fixture *f, int opcode, size_t lengt
 static void check_sum(const struct fixture *f, hte_batch_t batch)
 {
     struct hte_batch_status all;
-    struct hte_status one;
-    uint64_t transferred = 0;
-    uint32_t i;
+    struct hte_status       one;
+    uint64_t                transferred = 0;
+    uint32_t                i;
 
     OK(hte_batch_status(f->engine, batch, &all));
     assert_int_equal(all.finished, all.submitted);
@@ -69,10 +69,10 @@ static int lets_go(void)
 static void kill_in_the_middle(int opcode)
 {
     struct hte_batch_status status;
-    struct hte_request again;
-    struct fixture f;
-    hte_batch_t batch;
-    double begin;
+    struct hte_request      again;
+    struct fixture          f;
+    hte_batch_t             batch;
+    double                  begin;
 
     open_with(&f, NULL, 0, &buffer, 1);
     OK(hte_segment_warm(f.engine, f.segment, PATIENCE));
@@ -87,7 +87,7 @@ static void kill_in_the_middle(int opcode)
     OK(hte_batch_free(f.engine, batch));
     printf("ended %.2f s after the kill, %s\n", seconds() - begin, hte_error_string(status.error));
 
-    again = request(&f, opcode, 0, 0, 100); /* fails quickly now: the host says that nobody is there */
+    again  = request(&f, opcode, 0, 0, 100); /* fails quickly now: the host says that nobody is there */
     status = transfer(&f, &again, 1);
     assert_int_equal(status.code, HTE_FAILED);
     assert_int_equal(status.error, HTE_ERR_DEAD_PEER);
@@ -115,12 +115,12 @@ static void test_kill_during_read(void **state)
 static void test_kill_one_of_two(void **state)
 {
     struct hte_batch_status status;
-    hte_segment_t second;
-    struct target other;
-    struct hte_request r;
-    struct fixture f;
-    hte_batch_t batch;
-    unsigned i;
+    hte_segment_t           second;
+    struct target           other;
+    struct hte_request      r;
+    struct fixture          f;
+    hte_batch_t             batch;
+    unsigned                i;
 
     (void)state;
     open_fixture(&f);
@@ -129,8 +129,8 @@ static void test_kill_one_of_two(void **state)
     batch = submit_many(&f, HTE_WRITE, SIZE);
     target_kill(&f.target);
     pattern_fill(f.memory, 0, M, 1);
-    r = (struct hte_request){.opcode = HTE_WRITE, .target = second, .local = f.memory,
-                             .target_offset = other.addr[0], .length = M};
+    r = (struct hte_request){
+        .opcode = HTE_WRITE, .target = second, .local = f.memory, .target_offset = other.addr[0], .length = M};
     for (i = 0; i < 20; ++i) {
         transfer_ok(&f, &r, 1);
     }
@@ -147,8 +147,8 @@ static void test_kill_one_of_two(void **state)
 static void test_unregister_in_flight(void **state)
 {
     struct hte_batch_status status;
-    struct fixture f;
-    hte_batch_t batch;
+    struct fixture          f;
+    hte_batch_t             batch;
 
     (void)state;
     open_fixture(&f);
@@ -170,9 +170,9 @@ static void test_unregister_in_flight(void **state)
 static void test_target_unregisters_in_flight(void **state)
 {
     struct hte_batch_status status;
-    struct hte_request r;
-    struct fixture f;
-    hte_batch_t batch;
+    struct hte_request      r;
+    struct fixture          f;
+    hte_batch_t             batch;
 
     (void)state;
     open_fixture(&f);
@@ -193,10 +193,10 @@ static void test_target_unregisters_in_flight(void **state)
 static void test_close_in_flight(void **state)
 {
     struct hte_batch_status status;
-    struct fixture f;
-    hte_batch_t batch;
-    size_t count = 1;
-    unsigned i;
+    struct fixture          f;
+    hte_batch_t             batch;
+    size_t                  count = 1;
+    unsigned                i;
 
     (void)state;
     open_fixture(&f);
@@ -218,8 +218,8 @@ static void test_close_in_flight(void **state)
 
 static void *wait_in_thread(void *arg)
 {
-    struct fixture *f = arg;
-    hte_batch_t batch = submit_many(f, HTE_WRITE, SIZE);
+    struct fixture *f     = arg;
+    hte_batch_t     batch = submit_many(f, HTE_WRITE, SIZE);
 
     return (void *)(intptr_t)hte_batch_wait(f->engine, batch, -1, NULL);
 }
@@ -227,7 +227,7 @@ static void *wait_in_thread(void *arg)
 static void test_destroy_in_flight(void **state)
 {
     struct fixture f;
-    unsigned i;
+    unsigned       i;
 
     (void)state;
     for (i = 0; i < 3; ++i) {
@@ -246,11 +246,11 @@ static void test_destroy_in_flight(void **state)
 static void test_pause_and_timeout(void **state)
 {
     static const struct hte_option options[] = {{"slice_timeout_ms", "300"}, {"shutdown_timeout_ms", "500"}};
-    struct hte_batch_status status;
-    struct hte_request r;
-    struct fixture f;
-    hte_batch_t batch;
-    unsigned i;
+    struct hte_batch_status        status;
+    struct hte_request             r;
+    struct fixture                 f;
+    hte_batch_t                    batch;
+    unsigned                       i;
 
     (void)state;
     if (!lets_go()) {
@@ -284,11 +284,11 @@ static void test_pause_and_timeout(void **state)
 static void test_destroy_while_paused(void **state)
 {
     static const struct hte_option options[] = {{"shutdown_timeout_ms", "300"}};
-    struct hte_request r;
-    struct fixture f;
-    pthread_t thread;
-    void *result;
-    double begin;
+    struct hte_request             r;
+    struct fixture                 f;
+    pthread_t                      thread;
+    void                          *result;
+    double                         begin;
 
     (void)state;
     open_with(&f, options, 1, &buffer, 1);
@@ -310,8 +310,8 @@ static void test_destroy_while_paused(void **state)
 static void test_two_targets_in_turn(void **state)
 {
     struct hte_request r;
-    struct fixture f;
-    unsigned i;
+    struct fixture     f;
+    unsigned           i;
 
     (void)state;
     open_fixture(&f);
@@ -329,14 +329,14 @@ static void test_two_targets_in_turn(void **state)
     close_fixture(&f);
 }
 
-/* The same name, the same addresses, another process, and nobody syncs: what was under way to the old one fails, and soon requests
- * arrive at the new one. */
+/* The same name, the same addresses, another process, and nobody syncs: what was under way to the old one fails, and
+ * soon requests arrive at the new one. */
 static void test_restarted_target(void **state)
 {
     struct hte_batch_status status = {.code = HTE_FAILED};
-    struct hte_request r;
-    struct fixture f;
-    unsigned i;
+    struct hte_request      r;
+    struct fixture          f;
+    unsigned                i;
 
     (void)state;
     open_fixture(&f);
@@ -351,7 +351,8 @@ static void test_restarted_target(void **state)
     pattern_fill(f.memory, 0, M, 7);
     for (i = 0; i < 5 && status.code != HTE_COMPLETED; ++i) {
         status = transfer(&f, &r, 1);
-        assert_true(status.code == HTE_COMPLETED || status.error == HTE_ERR_DEAD_PEER || status.error == HTE_ERR_ENDPOINT);
+        assert_true(status.code == HTE_COMPLETED || status.error == HTE_ERR_DEAD_PEER ||
+                    status.error == HTE_ERR_ENDPOINT);
     }
     assert_int_equal(status.code, HTE_COMPLETED);
     assert_true(target_verify(&f.target, 0, 0, M, 7));
@@ -371,12 +372,12 @@ static uint64_t posts_of(const struct fixture *f)
 static void test_window(void **state)
 {
     static const struct hte_option options[] = {{"UCX_TLS", "tcp,self"}, {"threads", "1"}, {"window", "1"}};
-    struct hte_request requests[6];
-    struct hte_batch_status all;
-    hte_batch_t batch;
-    struct fixture f;
-    uint64_t before;
-    unsigned i;
+    struct hte_request             requests[6];
+    struct hte_batch_status        all;
+    hte_batch_t                    batch;
+    struct fixture                 f;
+    uint64_t                       before;
+    unsigned                       i;
 
     (void)state;
     if (getenv("UCX_TLS") != NULL) {
@@ -419,12 +420,12 @@ static long sleeps_of_others(void)
 static void test_full_window_sleeps(void **state)
 {
     static const struct hte_option options[] = {{"UCX_TLS", "tcp,self"}, {"threads", "1"}, {"window", "1"}};
-    struct hte_batch_status all;
-    struct hte_request r;
-    struct fixture f;
-    hte_batch_t batch;
-    long before;
-    int i;
+    struct hte_batch_status        all;
+    struct hte_request             r;
+    struct fixture                 f;
+    hte_batch_t                    batch;
+    long                           before;
+    int                            i;
 
     (void)state;
     if (getenv("UCX_TLS") != NULL) {

@@ -33,9 +33,9 @@ static void call_slowly(struct hte_engine *engine, hte_batch_t batch, void *arg)
 /* A batch whose requests are final, and whose callback runs. */
 static hte_batch_t batch_in_callback(const struct fixture *f, struct slow *slow, int fd)
 {
-    struct hte_request r = request(f, HTE_WRITE, 0, 0, 100);
+    struct hte_request      r = request(f, HTE_WRITE, 0, 0, 100);
     struct hte_batch_status status;
-    hte_batch_t batch;
+    hte_batch_t             batch;
 
     *slow = (struct slow){0};
     OK(hte_batch_alloc(f->engine, 1, &batch));
@@ -52,9 +52,9 @@ static hte_batch_t batch_in_callback(const struct fixture *f, struct slow *slow,
 
 static void test_wait_outlasts_callback(void **state)
 {
-    struct slow slow;
+    struct slow    slow;
     struct fixture f;
-    hte_batch_t batch;
+    hte_batch_t    batch;
 
     (void)state;
     open_fixture(&f);
@@ -69,9 +69,9 @@ static void test_wait_outlasts_callback(void **state)
 
 static void test_free_outlasts_callback(void **state)
 {
-    int fd = eventfd(0, EFD_CLOEXEC);
-    uint64_t events;
-    struct slow slow;
+    int            fd = eventfd(0, EFD_CLOEXEC);
+    uint64_t       events;
+    struct slow    slow;
     struct fixture f;
 
     (void)state;
@@ -93,7 +93,7 @@ struct hasty {
 static void call_hastily(struct hte_engine *engine, hte_batch_t batch, void *arg)
 {
     struct hasty *hasty = arg;
-    int fd              = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int           fd    = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 
     OK(hte_batch_free(engine, batch));
     assert_int_equal(dup2(fd, hasty->fd), hasty->fd);
@@ -103,12 +103,12 @@ static void call_hastily(struct hte_engine *engine, hte_batch_t batch, void *arg
 
 static void test_eventfd_of_another(void **state)
 {
-    struct hasty hasty = {.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-    int original       = dup(hasty.fd);
+    struct hasty       hasty    = {.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    int                original = dup(hasty.fd);
     struct hte_request r;
-    struct fixture f;
-    hte_batch_t batch;
-    uint64_t events;
+    struct fixture     f;
+    hte_batch_t        batch;
+    uint64_t           events;
 
     (void)state;
     open_fixture(&f);
@@ -121,7 +121,7 @@ static void test_eventfd_of_another(void **state)
         usleep(1000);
     }
     target_stop(&f.target);
-    close_fixture(&f); /* joins the thread that calls back */
+    close_fixture(&f);                                             /* joins the thread that calls back */
     assert_int_equal(read(hasty.fd, &events, sizeof(events)), -1); /* nobody wrote to what has its number now */
     assert_int_equal(errno, EAGAIN);
     assert_int_equal(read(original, &events, sizeof(events)), sizeof(events));
@@ -133,7 +133,7 @@ static void test_eventfd_of_another(void **state)
 static void test_bad_eventfd(void **state)
 {
     struct hte_engine *engine;
-    hte_batch_t batch;
+    hte_batch_t        batch;
 
     (void)state;
     create(&engine, NULL, 0);
@@ -149,8 +149,8 @@ static void test_bad_eventfd(void **state)
 
 struct call {
     struct fixture *f;
-    int           (*make)(struct fixture *f);
-    _Atomic int     error;      /* 1: not back yet */
+    int (*make)(struct fixture *f);
+    _Atomic int error; /* 1: not back yet */
 };
 
 static char silent_name[64]; /* of somebody who accepts connections and says nothing */
@@ -194,7 +194,7 @@ static int call_submit(struct fixture *f)
 static int call_wait(struct fixture *f)
 {
     hte_batch_t batch;
-    int error = submit_one(f, request(f, HTE_READ, 0, 0, SIZE), &batch);
+    int         error = submit_one(f, request(f, HTE_READ, 0, 0, SIZE), &batch);
 
     return error == HTE_OK ? hte_batch_wait(f->engine, batch, -1, NULL) : error;
 }
@@ -203,8 +203,8 @@ static int call_wait(struct fixture *f)
 static int call_looks(struct fixture *f)
 {
     struct hte_counters counters = {.size = sizeof(counters)};
-    size_t count                 = 0;
-    int error;
+    size_t              count    = 0;
+    int                 error;
 
     do {
         error = hte_counters(f->engine, &counters);
@@ -225,8 +225,8 @@ static void *make_call(void *arg)
 static int be_silent(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t length           = sizeof(address);
-    int fd                     = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    socklen_t          length  = sizeof(address);
+    int                fd      = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     assert_int_equal(bind(fd, (struct sockaddr *)&address, length), 0);
     assert_int_equal(listen(fd, 8), 0);
@@ -238,14 +238,14 @@ static int be_silent(void)
 /* No call is inside the library when hte_destroy() has returned. */
 static void test_destroy_under_calls(void **state)
 {
-    static const struct hte_option options[] = {{"shutdown_timeout_ms", "100"}, {"handshake_timeout_ms", "1000"}};
-    static const struct target_buffer buffer = {.length = SIZE};
-    struct call calls[] = {{.make = call_open}, {.make = call_sync}, {.make = call_send}, {.make = call_warm},
+    static const struct hte_option    options[] = {{"shutdown_timeout_ms", "100"}, {"handshake_timeout_ms", "1000"}};
+    static const struct target_buffer buffer    = {.length = SIZE};
+    struct call calls[] = {{.make = call_open},   {.make = call_sync}, {.make = call_send}, {.make = call_warm},
                            {.make = call_submit}, {.make = call_wait}, {.make = call_looks}};
     enum { CALLS = sizeof(calls) / sizeof(calls[0]) };
-    pthread_t threads[CALLS];
+    pthread_t      threads[CALLS];
     struct fixture f;
-    int i, silent;
+    int            i, silent;
 
     (void)state;
     silent = be_silent();
@@ -276,12 +276,13 @@ static void test_destroy_under_calls(void **state)
 /* Calls may go on after hte_shutdown(): all are refused, and nothing that they look at is gone. */
 static void test_calls_after_shutdown(void **state)
 {
-    int (*const calls[])(struct fixture *) = {call_open, call_sync, call_send, call_warm, call_submit, call_wait, call_looks};
-    struct call looks = {.make = call_looks, .error = 1};
-    char name[HTE_NAME_MAX + 1];
-    pthread_t thread;
+    int (*const calls[])(struct fixture *) = {call_open,   call_sync, call_send, call_warm,
+                                              call_submit, call_wait, call_looks};
+    struct call    looks                   = {.make = call_looks, .error = 1};
+    char           name[HTE_NAME_MAX + 1];
+    pthread_t      thread;
     struct fixture f;
-    size_t i;
+    size_t         i;
 
     (void)state;
     open_fixture(&f);
@@ -305,16 +306,16 @@ static void test_calls_after_shutdown(void **state)
 
 /* ---- a peer that will never answer ---- */
 
-/* Plain shared memory does not notice that a peer is dead, and UCX keeps what it was told to do: a request, its flush, the
- * close of the connection. Destroying ends all the same. */
+/* Plain shared memory does not notice that a peer is dead, and UCX keeps what it was told to do: a request, its flush,
+ * the close of the connection. Destroying ends all the same. */
 static void destroy_with_dead_peer(int opcode, void (*strike)(struct target *))
 {
-    static const struct hte_option options[] = {{"UCX_TLS", "sm,self"}, {"shutdown_timeout_ms", "100"}};
-    static const struct target_buffer buffer = {.length = SIZE};
-    struct hte_batch_status status;
-    struct hte_request r;
-    struct fixture f;
-    hte_batch_t batch;
+    static const struct hte_option    options[] = {{"UCX_TLS", "sm,self"}, {"shutdown_timeout_ms", "100"}};
+    static const struct target_buffer buffer    = {.length = SIZE};
+    struct hte_batch_status           status;
+    struct hte_request                r;
+    struct fixture                    f;
+    hte_batch_t                       batch;
 
     open_with(&f, options, 2, &buffer, 1);
     r = request(&f, opcode, 0, 0, M);
@@ -348,12 +349,9 @@ static void test_destroy_with_dead_peer(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_wait_outlasts_callback),
-        cmocka_unit_test(test_free_outlasts_callback),
-        cmocka_unit_test(test_eventfd_of_another),
-        cmocka_unit_test(test_bad_eventfd),
-        cmocka_unit_test(test_destroy_under_calls),
-        cmocka_unit_test(test_calls_after_shutdown),
+        cmocka_unit_test(test_wait_outlasts_callback), cmocka_unit_test(test_free_outlasts_callback),
+        cmocka_unit_test(test_eventfd_of_another),     cmocka_unit_test(test_bad_eventfd),
+        cmocka_unit_test(test_destroy_under_calls),    cmocka_unit_test(test_calls_after_shutdown),
         cmocka_unit_test(test_destroy_with_dead_peer),
     };
 

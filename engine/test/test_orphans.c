@@ -17,10 +17,10 @@ static void open_over_memory(struct fixture *f)
 /* The target stands still, so that they fill what it would have to empty. */
 static hte_batch_t submit_to_a_statue(struct fixture *f, int opcode)
 {
-    struct hte_request requests[REQUESTS];
+    struct hte_request      requests[REQUESTS];
     struct hte_batch_status status;
-    hte_batch_t batch;
-    unsigned i;
+    hte_batch_t             batch;
+    unsigned                i;
 
     target_pause(&f->target);
     for (i = 0; i < REQUESTS; ++i) {
@@ -28,7 +28,8 @@ static hte_batch_t submit_to_a_statue(struct fixture *f, int opcode)
     }
     OK(hte_batch_alloc(f->engine, REQUESTS, &batch));
     OK(hte_batch_submit(f->engine, batch, requests, REQUESTS));
-    assert_int_equal(hte_batch_wait(f->engine, batch, 1500, &status), HTE_ERR_TIMEOUT); /* a living peer is waited for */
+    /* a living peer is waited for */
+    assert_int_equal(hte_batch_wait(f->engine, batch, 1500, &status), HTE_ERR_TIMEOUT);
     assert_int_equal(status.code, HTE_PENDING);
     return batch;
 }
@@ -47,9 +48,9 @@ static void expect_dead_peer(const struct fixture *f, hte_batch_t batch)
 static void kill_with_requests_out(int opcode)
 {
     struct hte_batch_status status;
-    struct hte_request again;
-    struct fixture f;
-    hte_batch_t batch;
+    struct hte_request      again;
+    struct fixture          f;
+    hte_batch_t             batch;
 
     open_over_memory(&f);
     batch = submit_to_a_statue(&f, opcode);
@@ -77,7 +78,7 @@ static void test_kill_reads(void **state)
 static void test_kill_of_a_closed_segment(void **state)
 {
     struct fixture f;
-    hte_batch_t batch;
+    hte_batch_t    batch;
 
     (void)state;
     open_over_memory(&f);
@@ -91,8 +92,8 @@ static void test_kill_of_a_closed_segment(void **state)
 /* Another process has its place before anybody looked whether there is nobody. */
 static void test_replaced_at_once(void **state)
 {
-    struct fixture f;
-    hte_batch_t batch;
+    struct fixture     f;
+    hte_batch_t        batch;
     struct hte_request r;
 
     (void)state;
@@ -118,8 +119,8 @@ static void test_replaced_at_once(void **state)
 static void test_one_after_the_other(void **state)
 {
     struct fixture f;
-    hte_batch_t batch;
-    unsigned i;
+    hte_batch_t    batch;
+    unsigned       i;
 
     (void)state;
     open_over_memory(&f);

@@ -8,9 +8,9 @@
 #include "engine/core/hte_share.h"
 #include "fixture.h"
 
-#define REQUESTS  64
-#define HUNG_MAX  3
-#define SOON      3000 /* ms, for a target that is well; slice_timeout_ms is 30000 */
+#define REQUESTS 64
+#define HUNG_MAX 3
+#define SOON     3000 /* ms, for a target that is well; slice_timeout_ms is 30000 */
 
 static const struct target_buffer buffer = {.length = SIZE};
 
@@ -37,9 +37,9 @@ static void test_share(void **state)
 }
 
 struct targets {
-    struct fixture f;       /* its target hangs, */
+    struct fixture f;                  /* its target hangs, */
     struct target  hung[HUNG_MAX - 1]; /* and these, */
-    struct target  well;    /* and this one does not */
+    struct target  well;               /* and this one does not */
     hte_segment_t  segments[HUNG_MAX], second;
     unsigned       n_hung;
 };
@@ -89,7 +89,10 @@ static void fill_with(struct targets *t, int opcode, struct hte_request *request
     for (i = 0; i < t->n_hung; ++i) {
         for (k = 0; k < REQUESTS; ++k) {
             requests[i * REQUESTS + k] = (struct hte_request){
-                .opcode = opcode, .target = t->segments[i], .local = t->f.memory, .length = SIZE,
+                .opcode        = opcode,
+                .target        = t->segments[i],
+                .local         = t->f.memory,
+                .length        = SIZE,
                 .target_offset = (i == 0 ? &t->f.target : &t->hung[i - 1])->addr[0]};
         }
     }
@@ -97,15 +100,18 @@ static void fill_with(struct targets *t, int opcode, struct hte_request *request
 
 static struct hte_request to_well(const struct targets *t, int opcode, size_t length)
 {
-    return (struct hte_request){.opcode = opcode, .target = t->second, .local = t->f.memory, .length = length,
+    return (struct hte_request){.opcode        = opcode,
+                                .target        = t->second,
+                                .local         = t->f.memory,
+                                .length        = length,
                                 .target_offset = t->well.addr[0]};
 }
 
 static void transfer_soon(struct targets *t, int opcode, size_t length)
 {
-    struct hte_request r = to_well(t, opcode, length);
+    struct hte_request      r = to_well(t, opcode, length);
     struct hte_batch_status status;
-    hte_batch_t batch;
+    hte_batch_t             batch;
 
     OK(hte_batch_alloc(t->f.engine, 1, &batch));
     OK(hte_batch_submit(t->f.engine, batch, &r, 1));
@@ -122,11 +128,12 @@ static double seconds(clockid_t clock)
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-/* Less than a flush is due for by number; and the thread, asleep with what hangs, is woken, and does not just look now and then. */
+/* Less than a flush is due for by number; and the thread, asleep with what hangs, is woken, and does not just look now
+ * and then. */
 static void check_promptness(struct targets *t)
 {
     unsigned i, prompt = 0;
-    double begin;
+    double   begin;
 
     for (i = 0; i < 20; ++i) {
         usleep(20000); /* asleep */
@@ -160,9 +167,9 @@ static void wait_all(struct targets *t, hte_batch_t batch)
 static void go_on(int opcode, const char *threads, const char *window, unsigned n_hung, size_t length)
 {
     struct hte_request requests[HUNG_MAX * REQUESTS];
-    hte_batch_t batch;
-    struct targets t;
-    unsigned i;
+    hte_batch_t        batch;
+    struct targets     t;
+    unsigned           i;
 
     if (getenv("UCX_TLS") != NULL) {
         skip();
@@ -220,10 +227,10 @@ static void test_threads(void **state)
 /* Pieces that wait for room of their target are found and end. */
 static void test_cancel(void **state)
 {
-    struct hte_request requests[HUNG_MAX * REQUESTS];
+    struct hte_request      requests[HUNG_MAX * REQUESTS];
     struct hte_batch_status status;
-    hte_batch_t batch;
-    struct targets t;
+    hte_batch_t             batch;
+    struct targets          t;
 
     (void)state;
     if (getenv("UCX_TLS") != NULL) {
@@ -250,12 +257,8 @@ static void test_cancel(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_share),
-        cmocka_unit_test(test_write),
-        cmocka_unit_test(test_read),
-        cmocka_unit_test(test_smallest_window),
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_share),           cmocka_unit_test(test_write),   cmocka_unit_test(test_read),
+        cmocka_unit_test(test_smallest_window), cmocka_unit_test(test_threads), cmocka_unit_test(test_cancel),
     };
 
     target_main(argc, argv);

@@ -6,7 +6,7 @@
 
 #include "hte_status.h"
 
-#define BACKOFF_NS     2000000ull   /* after the first breakdown; doubles */
+#define BACKOFF_NS     2000000ull /* after the first breakdown; doubles */
 #define BACKOFF_MAX_NS 1000000000ull
 #define LOOK_NS        50000000ull
 
@@ -24,7 +24,7 @@ static struct hte_conn *find(struct hte_lane *lane, const struct hte_segment *se
                              unsigned rail, unsigned remote_rail)
 {
     struct hte_link_ring *link, *bucket = bucket_of(lane, segment);
-    struct hte_conn *conn;
+    struct hte_conn      *conn;
 
     for (link = bucket->next; link != bucket; link = link->next) {
         conn = HTE_OBJECT_OF(link, struct hte_conn, bucket_link);
@@ -39,7 +39,7 @@ static struct hte_conn *create(struct hte_lane *lane, struct hte_segment *segmen
                                unsigned rail, unsigned remote_rail)
 {
     struct hte_conn *conn = calloc(1, sizeof(*conn));
-    unsigned i;
+    unsigned         i;
 
     if (conn == NULL) {
         return NULL;
@@ -81,8 +81,8 @@ static bool is_waiting(const struct hte_conn *conn)
 uint32_t hte_conns_unusable(struct hte_lane *lane, const struct hte_segment *segment, const struct hte_view *view)
 {
     struct hte_link_ring *link, *bucket = bucket_of(lane, segment);
-    struct hte_conn *conn;
-    uint32_t mask = 0;
+    struct hte_conn      *conn;
+    uint32_t              mask = 0;
 
     for (link = bucket->next; link != bucket; link = link->next) {
         conn = HTE_OBJECT_OF(link, struct hte_conn, bucket_link);
@@ -110,8 +110,8 @@ static void on_error(void *arg, ucp_ep_h ep, ucs_status_t status)
  * hte_conns_doubt() has to. */
 static ucs_status_t open_at(struct hte_conn *conn, const void *address)
 {
-    ucp_worker_h ucp = conn->lane->rail[conn->rail].ucp;
-    ucs_status_t status;
+    ucp_worker_h    ucp = conn->lane->rail[conn->rail].ucp;
+    ucs_status_t    status;
     ucp_ep_params_t params = {
         .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
                       UCP_EP_PARAM_FIELD_ERR_HANDLER,
@@ -137,8 +137,8 @@ static ucs_status_t open_at(struct hte_conn *conn, const void *address)
 
 static ucs_status_t open_endpoint(struct hte_conn *conn, const struct hte_view *view)
 {
-    unsigned thread = conn->lane->index % view->threads;
-    void *address   = hte_blob_padded(&view->descriptor->workers[thread * view->rails + conn->remote_rail].address);
+    unsigned thread  = conn->lane->index % view->threads;
+    void    *address = hte_blob_padded(&view->descriptor->workers[thread * view->rails + conn->remote_rail].address);
     ucs_status_t status;
 
     if (address == NULL) {

@@ -40,30 +40,30 @@ struct hte_flush {
 };
 
 struct hte_conn {
-    struct hte_link_ring link;       /* lane's conns */
+    struct hte_link_ring link; /* lane's conns */
     struct hte_link_ring bucket_link;
     struct hte_link_ring dirty_link, broken_link;
     struct hte_lane     *lane;
-    struct hte_segment  *segment;    /* reference */
+    struct hte_segment  *segment; /* reference */
     uint64_t             incarnation;
     unsigned             rail, remote_rail;
     char                 remote_device[64];
-    _Atomic int32_t      step;       /* enum hte_conn_step; written by the thread only */
+    _Atomic int32_t      step; /* enum hte_conn_step; written by the thread only */
     ucp_ep_h             ep;
-    void                *closing;    /* UCX's request to close ep, while it has one */
+    void                *closing;      /* UCX's request to close ep, while it has one */
     bool                 is_unguarded; /* error mode NONE */
     struct hte_keys     *keys;
-    struct hte_link_ring posted;     /* operations, in order of seq */
-    struct hte_link_ring orphans;    /* requests that nobody waits for */
-    uint32_t             pending;    /* requests that UCX has */
-    uint32_t             uncovered;  /* slices of WRITEs that no flush covers */
-    uint64_t             seq;        /* of the last slice posted */
+    struct hte_link_ring posted;    /* operations, in order of seq */
+    struct hte_link_ring orphans;   /* requests that nobody waits for */
+    uint32_t             pending;   /* requests that UCX has */
+    uint32_t             uncovered; /* slices of WRITEs that no flush covers */
+    uint64_t             seq;       /* of the last slice posted */
     struct hte_flush     flush[HTE_FLUSHES_MAX];
     unsigned             flushes_out;
-    _Atomic bool         is_warm;    /* something went through it since it was opened */
-    _Atomic uint32_t     strikes;    /* breakdowns in a row */
-    uint64_t             retry_at;   /* not opened before */
-    _Atomic int32_t      error;      /* of the last breakdown */
+    _Atomic bool         is_warm;  /* something went through it since it was opened */
+    _Atomic uint32_t     strikes;  /* breakdowns in a row */
+    uint64_t             retry_at; /* not opened before */
+    _Atomic int32_t      error;    /* of the last breakdown */
     _Atomic uint64_t     transferred, reconnects;
 };
 

@@ -43,8 +43,8 @@ static void leave(struct hte_conn *conn)
 /* Another process has the segment's name. */
 static bool is_replaced(const struct hte_conn *conn)
 {
-    struct hte_view *view = hte_segment_view(conn->segment);
-    bool is_other         = view->incarnation != conn->incarnation;
+    struct hte_view *view     = hte_segment_view(conn->segment);
+    bool             is_other = view->incarnation != conn->incarnation;
 
     hte_view_put(view);
     return is_other;
@@ -100,8 +100,8 @@ void hte_conns_break_all(struct hte_lane *lane, int error)
 void hte_conns_expire(struct hte_lane *lane, uint64_t timeout)
 {
     struct hte_link_ring *link, *inner;
-    struct hte_op *op;
-    struct hte_conn *conn;
+    struct hte_op        *op;
+    struct hte_conn      *conn;
 
     for (link = lane->conns.next; link != &lane->conns; link = link->next) {
         conn = HTE_OBJECT_OF(link, struct hte_conn, link);
@@ -126,7 +126,7 @@ static bool takes_long(const struct hte_conn *conn)
 void hte_conns_doubt(struct hte_lane *lane)
 {
     struct hte_link_ring *link;
-    struct hte_conn *conn;
+    struct hte_conn      *conn;
 
     for (link = lane->conns.next; link != &lane->conns; link = link->next) {
         conn = HTE_OBJECT_OF(link, struct hte_conn, link);
@@ -142,7 +142,7 @@ void hte_conns_doubt(struct hte_lane *lane)
 bool hte_conns_are_idle(const struct hte_lane *lane)
 {
     const struct hte_link_ring *link;
-    const struct hte_conn *conn;
+    const struct hte_conn      *conn;
 
     for (link = lane->conns.next; link != &lane->conns; link = link->next) {
         conn = HTE_OBJECT_OF(link, const struct hte_conn, link);
@@ -167,13 +167,12 @@ static bool is_obsolete(const struct hte_conn *conn)
 void hte_conns_sweep(struct hte_lane *lane)
 {
     struct hte_link_ring *link, *next;
-    struct hte_conn *conn;
+    struct hte_conn      *conn;
 
     for (link = lane->conns.next; link != &lane->conns; link = next) {
         next = link->next;
         conn = HTE_OBJECT_OF(link, struct hte_conn, link);
-        if (conn->pending > 0 || conn->step > HTE_CONN_UP || !hte_ring_is_empty(&conn->posted) ||
-            !is_obsolete(conn)) {
+        if (conn->pending > 0 || conn->step > HTE_CONN_UP || !hte_ring_is_empty(&conn->posted) || !is_obsolete(conn)) {
             continue;
         }
         if (conn->step == HTE_CONN_IDLE) {
@@ -189,7 +188,7 @@ void hte_conns_sweep(struct hte_lane *lane)
 void hte_conns_close(struct hte_lane *lane)
 {
     struct hte_link_ring *link;
-    struct hte_conn *conn;
+    struct hte_conn      *conn;
 
     for (link = lane->conns.next; link != &lane->conns; link = link->next) {
         conn = HTE_OBJECT_OF(link, struct hte_conn, link);
@@ -204,8 +203,8 @@ void hte_conns_close(struct hte_lane *lane)
 void hte_conns_release(struct hte_lane *lane)
 {
     struct hte_link_ring *link, *inner;
-    struct hte_op *op;
-    struct hte_conn *conn;
+    struct hte_op        *op;
+    struct hte_conn      *conn;
 
     for (link = lane->conns.next; link != &lane->conns; link = link->next) {
         conn = HTE_OBJECT_OF(link, struct hte_conn, link);
@@ -229,8 +228,8 @@ void hte_conns_release(struct hte_lane *lane)
 void hte_conns_abandon(struct hte_lane *lane)
 {
     struct hte_link_ring *link;
-    struct hte_op *op;
-    struct hte_conn *conn;
+    struct hte_op        *op;
+    struct hte_conn      *conn;
 
     for (link = lane->conns.next; link != &lane->conns; link = link->next) {
         conn = HTE_OBJECT_OF(link, struct hte_conn, link);
@@ -253,8 +252,8 @@ void hte_conns_destroy(struct hte_lane *lane)
 unsigned hte_conns_count_warm(struct hte_lane *lane, const struct hte_segment *segment, int *error)
 {
     struct hte_link_ring *link;
-    struct hte_conn *conn;
-    unsigned count = 0;
+    struct hte_conn      *conn;
+    unsigned              count = 0;
 
     pthread_mutex_lock(&lane->lock);
     for (link = lane->conns.next; link != &lane->conns; link = link->next) {

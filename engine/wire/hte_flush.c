@@ -10,7 +10,7 @@
 static void covered(struct hte_conn *conn, uint64_t seq)
 {
     struct hte_link_ring *link, *next;
-    struct hte_op *op;
+    struct hte_op        *op;
 
     for (link = conn->posted.next; link != &conn->posted; link = next) {
         next = link->next;
@@ -27,7 +27,7 @@ static void covered(struct hte_conn *conn, uint64_t seq)
 static void on_flush(void *request, ucs_status_t status, void *arg)
 {
     struct hte_flush *flush = arg;
-    struct hte_conn *conn   = flush->conn;
+    struct hte_conn  *conn  = flush->conn;
 
     flush->is_out = false;
     --conn->flushes_out;
@@ -57,7 +57,7 @@ static struct hte_flush *free_flush(struct hte_conn *conn)
 
 static void post_flush(struct hte_conn *conn)
 {
-    struct hte_flush *flush = free_flush(conn);
+    struct hte_flush   *flush = free_flush(conn);
     ucp_request_param_t param = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
         .cb.send      = on_flush,
@@ -95,7 +95,7 @@ static bool is_due(const struct hte_conn *conn)
 void hte_conns_flush(struct hte_lane *lane)
 {
     struct hte_link_ring *link, *next;
-    struct hte_conn *conn;
+    struct hte_conn      *conn;
 
     for (link = lane->dirty.next; link != &lane->dirty; link = next) {
         next = link->next;
@@ -112,7 +112,7 @@ void hte_conns_flush(struct hte_lane *lane)
 void hte_conns_warm(struct hte_lane *lane, struct hte_segment *segment, struct hte_view *view)
 {
     struct hte_conn *conn;
-    unsigned rail;
+    unsigned         rail;
 
     for (rail = 0; rail < lane->n_rails; ++rail) {
         conn = hte_conn_get(lane, segment, view, rail, rail % view->rails);

@@ -34,7 +34,7 @@ struct hte_keys *hte_keys_renew(struct hte_keys **newest, struct hte_view *view)
 ucs_status_t hte_keys_unpack(struct hte_keys *keys, ucp_ep_h ep, unsigned remote_rail, uint32_t buffer)
 {
     ucs_status_t status;
-    void *key;
+    void        *key;
 
     if (keys == NULL) {
         return UCS_ERR_NO_MEMORY;

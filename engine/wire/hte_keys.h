@@ -20,8 +20,8 @@ struct hte_keys {
 
 /* Replaces *newest by the keys of that view; NULL: no memory. */
 struct hte_keys *hte_keys_renew(struct hte_keys **newest, struct hte_view *view);
-ucs_status_t hte_keys_unpack(struct hte_keys *keys, ucp_ep_h ep, unsigned remote_rail, uint32_t buffer);
-void hte_keys_destroy(struct hte_keys *keys);
+ucs_status_t     hte_keys_unpack(struct hte_keys *keys, ucp_ep_h ep, unsigned remote_rail, uint32_t buffer);
+void             hte_keys_destroy(struct hte_keys *keys);
 
 static inline struct hte_keys *hte_keys_of(struct hte_keys **newest, struct hte_view *view)
 {

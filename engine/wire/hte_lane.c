@@ -7,11 +7,11 @@
 
 static int open_rail(struct hte_lane *lane, unsigned index)
 {
-    struct hte_rail *rail      = &lane->rails->rail[index];
-    struct hte_lane_rail *mine = &lane->rail[index];
-    ucp_worker_params_t params = {
-        .field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
-        .thread_mode = UCS_THREAD_MODE_SERIALIZED, /* made here, used by the thread */
+    struct hte_rail      *rail   = &lane->rails->rail[index];
+    struct hte_lane_rail *mine   = &lane->rail[index];
+    ucp_worker_params_t   params = {
+          .field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
+          .thread_mode = UCS_THREAD_MODE_SERIALIZED, /* made here, used by the thread */
     };
     ucs_status_t status = ucp_worker_create(rail->context, &params, &mine->ucp);
 
@@ -51,7 +51,7 @@ void hte_lane_init(struct hte_lane *lane, const struct hte_lane_hooks *hooks, co
 int hte_lane_open(struct hte_lane *lane, struct hte_rails *rails)
 {
     unsigned i;
-    int error = HTE_OK;
+    int      error = HTE_OK;
 
     lane->rails = rails;
     for (i = 0; i < rails->count && error == HTE_OK; ++i) {

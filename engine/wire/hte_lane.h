@@ -58,25 +58,25 @@ struct hte_lane_rail {
 
 struct hte_lane {
     const struct hte_lane_hooks *hooks;
-    struct hte_rails      *rails;
-    uint64_t               window, retry_count; /* of the settings */
-    unsigned               index, n_rails;
-    struct hte_lane_rail   rail[HTE_RAILS_MAX];
+    struct hte_rails            *rails;
+    uint64_t                     window, retry_count; /* of the settings */
+    unsigned                     index, n_rails;
+    struct hte_lane_rail         rail[HTE_RAILS_MAX];
 
-    struct hte_link_ring   dirty;  /* connections with WRITEs that no flush covers yet */
-    struct hte_link_ring   broken; /* connections to be torn down, or being so */
-    struct hte_link_ring   buckets[HTE_CONN_BUCKETS]; /* connections by segment */
-    pthread_mutex_t        lock;   /* guards conns: changes, and reads by others */
-    struct hte_link_ring   conns;
+    struct hte_link_ring dirty;                     /* connections with WRITEs that no flush covers yet */
+    struct hte_link_ring broken;                    /* connections to be torn down, or being so */
+    struct hte_link_ring buckets[HTE_CONN_BUCKETS]; /* connections by segment */
+    pthread_mutex_t      lock;                      /* guards conns: changes, and reads by others */
+    struct hte_link_ring conns;
 
-    uint64_t               now;    /* as of the thread's latest turn */
-    _Atomic uint64_t       posts, slices_posted, flushes, ep_errors;
+    uint64_t         now; /* as of the thread's latest turn */
+    _Atomic uint64_t posts, slices_posted, flushes, ep_errors;
 };
 
 /* What does not fail, so that cleanup may be called from here on. */
 void hte_lane_init(struct hte_lane *lane, const struct hte_lane_hooks *hooks, const struct hte_settings *settings,
                    unsigned index);
-int hte_lane_open(struct hte_lane *lane, struct hte_rails *rails);
+int  hte_lane_open(struct hte_lane *lane, struct hte_rails *rails);
 /* Ends UCX's workers: connections let go of their keys before, and of what they have posted afterwards. */
 void hte_lane_close(struct hte_lane *lane);
 void hte_lane_cleanup(struct hte_lane *lane);

@@ -27,7 +27,7 @@ static int map_on(struct hte_rail *rail, const struct hte_region *region, struct
         .length     = region->length,
         .prot       = protection(region->permission),
     };
-    ucp_mem_h memh;
+    ucp_mem_h    memh;
     ucs_status_t status = ucp_mem_map(rail->context, &params, &memh);
 
     if (status == UCS_OK) {
@@ -48,7 +48,7 @@ static int map_on(struct hte_rail *rail, const struct hte_region *region, struct
 int hte_region_map(struct hte_rails *rails, struct hte_region *region)
 {
     unsigned i;
-    int error = HTE_OK;
+    int      error = HTE_OK;
 
     for (i = 0; i < rails->count && error == HTE_OK; ++i) {
         error = map_on(&rails->rail[i], region, &region->mapping[i]);

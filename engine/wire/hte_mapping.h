@@ -7,7 +7,7 @@
 #include "hte_rail.h"
 #include "local/hte_region.h"
 
-int hte_region_map(struct hte_rails *rails, struct hte_region *region);
+int  hte_region_map(struct hte_rails *rails, struct hte_region *region);
 void hte_region_unmap(struct hte_rails *rails, struct hte_region *region);
 
 #endif

@@ -20,9 +20,9 @@ static void account_begin(struct hte_lane *lane, unsigned rail, uint64_t length)
 
 static void account_end(struct hte_lane *lane, const struct hte_op *op, bool is_done)
 {
-    unsigned index             = op->conn->rail;
-    struct hte_rail *rail      = &lane->rails->rail[index];
-    struct hte_lane_rail *mine = &lane->rail[index];
+    unsigned              index = op->conn->rail;
+    struct hte_rail      *rail  = &lane->rails->rail[index];
+    struct hte_lane_rail *mine  = &lane->rail[index];
 
     mine->inflight -= op->length;
     atomic_fetch_sub_explicit(&rail->inflight, op->length, memory_order_relaxed);
@@ -48,9 +48,9 @@ static void succeeded(struct hte_lane *lane, struct hte_op *op)
 
 void hte_op_event(struct hte_op *op, enum hte_slice_event event, int error)
 {
-    struct hte_lane *lane        = op->conn->lane;
-    bool was_with_ucx            = hte_slice_is_with_ucx(&op->state);
-    enum hte_slice_action action = hte_slice_on(&op->state, event, (int)op->conn->rail);
+    struct hte_lane      *lane         = op->conn->lane;
+    bool                  was_with_ucx = hte_slice_is_with_ucx(&op->state);
+    enum hte_slice_action action       = hte_slice_on(&op->state, event, (int)op->conn->rail);
 
     if (was_with_ucx && !hte_slice_is_with_ucx(&op->state)) {
         lane->hooks->let_go(lane, op);
@@ -82,7 +82,7 @@ void hte_op_fail(struct hte_op *op, int error)
 /* UCX is through with its request. A WRITE may be SENT, and stay in `posted` for its flush. */
 static void on_op(void *request, ucs_status_t status, void *arg)
 {
-    struct hte_op *op = arg;
+    struct hte_op   *op = arg;
     struct hte_conn *conn;
 
     if (hte_orphan_end(request)) {
@@ -102,7 +102,7 @@ static void on_op(void *request, ucs_status_t status, void *arg)
 
 static ucs_status_ptr_t put_or_get(struct hte_conn *conn, struct hte_op *op)
 {
-    ucp_rkey_h rkey           = op->keys->rkeys[op->buffer];
+    ucp_rkey_h          rkey  = op->keys->rkeys[op->buffer];
     ucp_request_param_t param = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
         .cb.send      = on_op,
@@ -139,8 +139,8 @@ static void begin(struct hte_op *op, struct hte_conn *conn)
 
 void hte_op_post(struct hte_op *op, struct hte_conn *conn, struct hte_view *view)
 {
-    struct hte_keys *keys = hte_keys_of(&conn->keys, view);
-    ucs_status_t status   = UCS_OK;
+    struct hte_keys *keys   = hte_keys_of(&conn->keys, view);
+    ucs_status_t     status = UCS_OK;
     ucs_status_ptr_t request;
 
     if (!hte_keys_has(keys, op->buffer)) {

@@ -16,17 +16,17 @@
 #include "hte_conn.h"
 
 struct hte_op {
-    struct hte_link_ring   link;   /* conn's posted; its owner's, while it is not posted */
+    struct hte_link_ring   link; /* conn's posted; its owner's, while it is not posted */
     struct hte_slice_state state;
     char                  *local;
     uint64_t               remote, length;
     uint32_t               units;  /* slices in it, for window and counters */
     uint32_t               buffer; /* index in the view */
     bool                   is_expired;
-    struct hte_conn       *conn;   /* that it was posted to last */
-    struct hte_keys       *keys;   /* while posted */
+    struct hte_conn       *conn;    /* that it was posted to last */
+    struct hte_keys       *keys;    /* while posted */
     void                  *request; /* UCX's, while UCX has it */
-    uint64_t               seq;    /* of the connection */
+    uint64_t               seq;     /* of the connection */
     uint64_t               posted_at;
 };
 

@@ -37,7 +37,7 @@ bool hte_orphan_end(void *request)
 void hte_orphans_release(struct hte_link_ring *orphans)
 {
     struct hte_link_ring *link;
-    struct hte_orphan *orphan;
+    struct hte_orphan    *orphan;
 
     for (link = orphans->next; link != orphans; link = link->next) {
         orphan = HTE_OBJECT_OF(link, struct hte_orphan, link);

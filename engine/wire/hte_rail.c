@@ -32,7 +32,7 @@ static int set_keepalive(ucp_config_t *config, const struct hte_settings *settin
 
 static int set_devices(ucp_config_t *config, const char *name)
 {
-    char value[sizeof(((struct hte_rail *)0)->name)];
+    char   value[sizeof(((struct hte_rail *)0)->name)];
     size_t i;
 
     if (name[0] == '\0') {
@@ -48,7 +48,7 @@ static int set_devices(ucp_config_t *config, const char *name)
 static int configure(ucp_config_t *config, const struct hte_settings *settings, const char *devices)
 {
     size_t i;
-    int error = set_keepalive(config, settings);
+    int    error = set_keepalive(config, settings);
 
     if (error == HTE_OK) {
         error = set_devices(config, devices);
@@ -64,7 +64,7 @@ static int configure(ucp_config_t *config, const struct hte_settings *settings, 
 static int open_context(struct hte_rail *rail, const struct hte_settings *settings, const char *devices)
 {
     ucp_params_t params = {
-        .field_mask        = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED | UCP_PARAM_FIELD_NAME |
+        .field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED | UCP_PARAM_FIELD_NAME |
                       UCP_PARAM_FIELD_REQUEST_SIZE | UCP_PARAM_FIELD_REQUEST_INIT,
         .features          = UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP,
         .mt_workers_shared = 1,
@@ -73,8 +73,8 @@ static int open_context(struct hte_rail *rail, const struct hte_settings *settin
         .request_init      = hte_orphan_init,
     };
     ucp_config_t *config;
-    ucs_status_t status = ucp_config_read(NULL, NULL, &config);
-    int error;
+    ucs_status_t  status = ucp_config_read(NULL, NULL, &config);
+    int           error;
 
     if (status != UCS_OK) {
         return hte_fail(HTE_ERR_CONTEXT, "UCX cannot read its configuration: %s", ucs_status_string(status));
@@ -97,7 +97,7 @@ static int open_context(struct hte_rail *rail, const struct hte_settings *settin
 static int open_rail(struct hte_rails *rails, const struct hte_settings *settings, const struct hte_devices *devices)
 {
     struct hte_rail *rail = &rails->rail[rails->count];
-    int error;
+    int              error;
 
     *rail = (struct hte_rail){.context = NULL};
     strcpy(rail->name, devices->name[rails->count]);
@@ -115,10 +115,10 @@ int hte_rails_open(struct hte_rails *rails, const struct hte_settings *settings,
 
     rails->count = 0;
     rails->rule  = (struct hte_rail_rule){
-        .errors    = (uint32_t)settings->rail_errors,
-        .window    = settings->rail_window_ms * 1000000,
-        .pause     = settings->rail_pause_ms * 1000000,
-        .pause_max = settings->rail_pause_max_ms * 1000000,
+         .errors    = (uint32_t)settings->rail_errors,
+         .window    = settings->rail_window_ms * 1000000,
+         .pause     = settings->rail_pause_ms * 1000000,
+         .pause_max = settings->rail_pause_max_ms * 1000000,
     };
     while (rails->count < devices->count && error == HTE_OK) {
         error = open_rail(rails, settings, devices);
@@ -151,8 +151,8 @@ uint32_t hte_rails_paused(struct hte_rails *rails, uint64_t now)
 
 void hte_rail_charge(struct hte_rails *rails, unsigned index, uint64_t now)
 {
-    struct hte_rail *rail = &rails->rail[index];
-    uint32_t others       = ((1u << rails->count) - 1) & ~(1u << index) & ~hte_rails_paused(rails, now);
+    struct hte_rail *rail   = &rails->rail[index];
+    uint32_t         others = ((1u << rails->count) - 1) & ~(1u << index) & ~hte_rails_paused(rails, now);
 
     pthread_mutex_lock(&rail->lock);
     if (hte_rail_error(&rail->health, &rails->rule, now, others != 0)) {

@@ -22,14 +22,14 @@
 #include "local/hte_settings.h"
 
 struct hte_rail {
-    char                   name[HTE_DEVICE_NAME_MAX];
-    ucp_context_h          context;
+    char          name[HTE_DEVICE_NAME_MAX];
+    ucp_context_h context;
 
-    pthread_mutex_t        lock;   /* guards health */
+    pthread_mutex_t        lock; /* guards health */
     struct hte_rail_health health;
 
-    _Atomic uint64_t       paused_until; /* copy of the health's, for readers without the lock */
-    _Atomic uint64_t       inflight, transferred, errors, pauses;
+    _Atomic uint64_t paused_until; /* copy of the health's, for readers without the lock */
+    _Atomic uint64_t inflight, transferred, errors, pauses;
 };
 
 struct hte_rails {
@@ -39,7 +39,7 @@ struct hte_rails {
 };
 
 /* A rail for each of the devices. */
-int hte_rails_open(struct hte_rails *rails, const struct hte_settings *settings, const struct hte_devices *devices);
+int  hte_rails_open(struct hte_rails *rails, const struct hte_settings *settings, const struct hte_devices *devices);
 void hte_rails_close(struct hte_rails *rails);
 
 /* Bit of each rail that is paused. */

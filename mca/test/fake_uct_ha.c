@@ -27,7 +27,7 @@ static int is_state(const char *name)
 
 ucs_status_t uct_query_components(uct_component_h **components_p, unsigned *num_components_p)
 {
-    *components_p = fake_list;
+    *components_p     = fake_list;
     *num_components_p = is_state("refused") || is_state("silent") ? 0 : 1;
     return UCS_OK;
 }
@@ -56,11 +56,11 @@ const char *uct_ha_refusal(void)
 
 int uct_ha_stats_get(struct uct_ha_stats *stats, size_t size)
 {
-    static const struct uct_ha_stats fixed = {.failovers = 3,
-                                              .replayed = 17,
-                                              .retired = 5,
-                                              .outage_ns_total = 1500000,
-                                              .rails_up = 2,
+    static const struct uct_ha_stats fixed = {.failovers         = 3,
+                                              .replayed          = 17,
+                                              .retired           = 5,
+                                              .outage_ns_total   = 1500000,
+                                              .rails_up          = 2,
                                               .heartbeats_missed = 9};
 
     memset(stats, 0, size);

@@ -18,9 +18,9 @@ static void environment_print(const char *name)
 
 static void pvar_print(MPI_T_pvar_session session, int index, const char *name)
 {
-    MPI_T_pvar_handle handle;
+    MPI_T_pvar_handle  handle;
     unsigned long long value = 0;
-    int count;
+    int                count;
 
     if (MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count) != MPI_SUCCESS ||
         MPI_T_pvar_read(session, handle, &value) != MPI_SUCCESS) {
@@ -34,20 +34,19 @@ static void pvar_print(MPI_T_pvar_session session, int index, const char *name)
 static void pvars_print(void)
 {
     MPI_T_pvar_session session;
-    int i, n = 0;
+    int                i, n = 0;
 
     MPI_T_pvar_session_create(&session);
     MPI_T_pvar_get_num(&n);
     for (i = 0; i < n; i++) {
-        char name[256], help[256];
-        int name_length = sizeof(name), help_length = sizeof(help);
-        int verbosity, var_class, bind, readonly, continuous, atomic;
+        char         name[256], help[256];
+        int          name_length = sizeof(name), help_length = sizeof(help);
+        int          verbosity, var_class, bind, readonly, continuous, atomic;
         MPI_Datatype type;
-        MPI_T_enum enumeration;
+        MPI_T_enum   enumeration;
 
-        if (MPI_T_pvar_get_info(i, name, &name_length, &verbosity, &var_class, &type,
-                                &enumeration, help, &help_length, &bind, &readonly, &continuous,
-                                &atomic) == MPI_SUCCESS &&
+        if (MPI_T_pvar_get_info(i, name, &name_length, &verbosity, &var_class, &type, &enumeration, help, &help_length,
+                                &bind, &readonly, &continuous, &atomic) == MPI_SUCCESS &&
             strncmp(name, "hook_ha_", 8) == 0) {
             pvar_print(session, i, name);
         }

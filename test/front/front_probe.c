@@ -66,9 +66,9 @@ static void *init(void *file)
 {
     ucs_status_t (*ucp_init_fn)(unsigned, unsigned, const ucp_params_t *, const ucp_config_t *, ucp_context_h *);
     void (*cleanup)(ucp_context_h);
-    ucp_params_t params = {.field_mask = UCP_PARAM_FIELD_FEATURES, .features = UCP_FEATURE_TAG};
+    ucp_params_t  params = {.field_mask = UCP_PARAM_FIELD_FEATURES, .features = UCP_FEATURE_TAG};
     ucp_context_h context;
-    ucs_status_t status;
+    ucs_status_t  status;
 
     function_find(ucx_open(file), "ucp_init_version", &ucp_init_fn);
     function_find(ucx_open(file), "ucp_cleanup", &cleanup);
@@ -83,7 +83,7 @@ static void *init(void *file)
 static void threads(void)
 {
     static char file[] = "libucp.so.0";
-    pthread_t id[THREADS];
+    pthread_t   id[THREADS];
 
     for (int i = 0; i < THREADS; i++) {
         if (pthread_create(&id[i], NULL, init, file) != 0) {
@@ -100,8 +100,8 @@ static void components(void)
     ucs_status_t (*query_all)(uct_component_h **, unsigned *);
     ucs_status_t (*query)(uct_component_h, uct_component_attr_t *);
     uct_component_attr_t attr = {.field_mask = UCT_COMPONENT_ATTR_FIELD_NAME};
-    uct_component_h *all;
-    unsigned i, count;
+    uct_component_h     *all;
+    unsigned             i, count;
 
     function_find(ucx_open("libuct.so.0"), "uct_query_components", &query_all);
     function_find(ucx_open("libuct.so.0"), "uct_component_query", &query);
@@ -121,7 +121,7 @@ static void stats(void)
 {
     int (*get)(struct uct_ha_stats *, size_t);
     struct uct_ha_stats now;
-    int status;
+    int                 status;
 
     memset(&now, 0xff, sizeof(now));
     function_find(dlopen("libuct_ha.so.0", RTLD_LAZY | RTLD_NOLOAD), "uct_ha_stats_get", &get);
@@ -132,7 +132,7 @@ static void stats(void)
 static void fork_off(void)
 {
     pid_t child = fork();
-    int status;
+    int   status;
 
     if (child != 0) {
         (void)waitpid(child, &status, 0);
@@ -146,7 +146,7 @@ int main(int argc, char **argv)
 
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
     for (int i = 1; i < argc; i++) {
-        char *word = argv[i], *rest = strchr(word, ':');
+        char  *word = argv[i], *rest = strchr(word, ':');
         size_t length = rest ? (size_t)(rest++ - word) : strlen(word);
 
 #define IS(_name) (length == strlen(_name) && strncmp(word, _name, length) == 0)

@@ -29,8 +29,9 @@ extern const unsigned fuzz_runs;
 /* The input proves that the product is wrong. */
 static inline void fuzz_expect(int good, const char *what)
 {
-    if (good)
+    if (good) {
         return;
+    }
     fprintf(stderr, "FAILED: %s\n", what);
     abort();
 }

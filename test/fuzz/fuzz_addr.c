@@ -20,8 +20,9 @@ static int unpack(const uint8_t *data, struct uct_ha_rail_where *where)
     struct uct_ha_packed_rail packed, again;
 
     memcpy(&packed, data, sizeof(packed));
-    if (uct_ha_addr_unpack_rail(&packed, where) != 0)
+    if (uct_ha_addr_unpack_rail(&packed, where) != 0) {
         return -1;
+    }
     uct_ha_addr_pack_rail(where, &again);
     fuzz_expect(memcmp(&packed, &again, sizeof(packed)) == 0, "a rail packs to other bytes");
     fuzz_expect(where->addr.mtu == 0 || (where->addr.mtu >= 256 && where->addr.mtu <= 4096 &&
@@ -34,11 +35,12 @@ static int unpack(const uint8_t *data, struct uct_ha_rail_where *where)
 static void unpack_iface(const uint8_t *data)
 {
     struct uct_ha_packed_iface packed, again;
-    struct uct_ha_iface_where where;
+    struct uct_ha_iface_where  where;
 
     memcpy(&packed, data, sizeof(packed));
-    if (uct_ha_addr_unpack_iface(&packed, &where) != 0)
+    if (uct_ha_addr_unpack_iface(&packed, &where) != 0) {
         return;
+    }
     uct_ha_addr_pack_iface(&where, &again);
     fuzz_expect(memcmp(&packed, &again, sizeof(packed)) == 0, "an interface packs to other bytes");
     fuzz_expect(where.slots >= 1 && where.slots <= HA_SLOTS, "an interface without rails");
@@ -47,24 +49,26 @@ static void unpack_iface(const uint8_t *data)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const size_t rail = sizeof(struct uct_ha_packed_rail);
+    const size_t             rail = sizeof(struct uct_ha_packed_rail);
     struct uct_ha_rail_where a, b;
 
-    if (size < 2 * rail + sizeof(struct uct_ha_packed_iface))
+    if (size < 2 * rail + sizeof(struct uct_ha_packed_iface)) {
         return 0;
+    }
     unpack_iface(data + 2 * rail);
-    if (unpack(data, &a) != 0 || unpack(data + rail, &b) != 0)
+    if (unpack(data, &a) != 0 || unpack(data + rail, &b) != 0) {
         return 0;
+    }
     for (int allow = 0; allow <= 1; allow++) {
-        struct ha_match_opts opts = { .allow_unknown_zone = allow };
+        struct ha_match_opts opts = {.allow_unknown_zone = allow};
 
         fuzz_expect(uct_ha_where_match(&a, &b, &opts) == uct_ha_where_match(&b, &a, &opts),
                     "one side can talk to the other, but not the other way round");
         fuzz_expect(uct_ha_where_match(&a, &a, &opts) || (!allow && a.zone == 0) ||
-                    (a.addr.pkey != 0 && (a.addr.pkey & HA_PKEY_FULL) == 0),
+                        (a.addr.pkey != 0 && (a.addr.pkey & HA_PKEY_FULL) == 0),
                     "a rail cannot talk to one like it");
-        fuzz_expect(a.zone == 0 || b.zone == 0 || a.zone == b.zone ||
-                    !uct_ha_where_match(&a, &b, &opts), "rails of different zones match");
+        fuzz_expect(a.zone == 0 || b.zone == 0 || a.zone == b.zone || !uct_ha_where_match(&a, &b, &opts),
+                    "rails of different zones match");
     }
     return 0;
 }

@@ -40,8 +40,9 @@ static int something_is_left(void)
 {
     size_t length;
 
-    if (stream.size - stream.at < LENGTH_LEN)
+    if (stream.size - stream.at < LENGTH_LEN) {
         return 0;
+    }
     length = (size_t)stream.bytes[stream.at] << 8 | stream.bytes[stream.at + 1];
     return length == 0 || length > HA_PACKET_MTU || stream.size - stream.at >= LENGTH_LEN + length;
 }
@@ -49,7 +50,7 @@ static int something_is_left(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct incoming  *in  = calloc(1, sizeof(*in));
-    struct uct_ha_tcp tcp = { .cb = on_frame };
+    struct uct_ha_tcp tcp = {.cb = on_frame};
     int               bad = 0;
 
     stream.size = stream.at = 0;
@@ -58,12 +59,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         piece = piece > size - 1 ? size - 1 : piece;
         piece = piece > room ? room : piece; /* as recv() is asked for */
-        if (stream.size + piece > STREAM_MAX)
+        if (stream.size + piece > STREAM_MAX) {
             break;
+        }
         fuzz_expect(piece > 0, "the reader has no room left and waits for ever");
         memcpy(in->frame + in->have, data + 1, piece);
         memcpy(stream.bytes + stream.size, data + 1, piece);
-        in->have    += piece;
+        in->have += piece;
         stream.size += piece;
         data += piece + 1;
         size -= piece + 1;

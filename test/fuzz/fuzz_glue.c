@@ -69,8 +69,7 @@ static struct uct_ha_conn *conn_of(int s)
 {
     struct uct_ha_iface *iface = iface_of(s);
 
-    return ucs_list_is_empty(&iface->pairs.conns) ? NULL :
-           ucs_list_head(&iface->pairs.conns, struct uct_ha_conn, list);
+    return ucs_list_is_empty(&iface->pairs.conns) ? NULL : ucs_list_head(&iface->pairs.conns, struct uct_ha_conn, list);
 }
 
 static struct uct_ha_peer *peer_of(int s)
@@ -82,14 +81,16 @@ static void begin(void)
 {
     world_open(1, "DEAD_PEER=200ms CONNECT_TIMEOUT=200ms");
     ep_open(0, 0);
-    for (int i = 0; i < 400; i++)
+    for (int i = 0; i < 400; i++) {
         pump();
+    }
 }
 
 static void end(void)
 {
-    for (int s = 0; s < 2; s++)
+    for (int s = 0; s < 2; s++) {
         iface_of(s)->pairs.dead_peer = 1; /* what the input has broken is not waited for */
+    }
     side_close(0);
     side_close(1);
     fuzz_expect(fake_end() == 0, "the library has left something behind");
@@ -115,18 +116,21 @@ static void put_right(uint8_t *packet, size_t length, unsigned flags)
 {
     struct ha_packet_header header, again;
     struct ha_packet_record record;
-    struct uct_ha_peer *peer = peer_of(0);
+    struct uct_ha_peer     *peer = peer_of(0);
 
-    if (ha_packet_decode_header(packet, length, &header) != 0)
+    if (ha_packet_decode_header(packet, length, &header) != 0) {
         return;
+    }
     again = header;
-    if (flags & RIGHT_DESTINATION)
+    if (flags & RIGHT_DESTINATION) {
         again.dst_cookie = iface_of(0)->pairs.cookie;
-    if (flags & RIGHT_SOURCE)
+    }
+    if (flags & RIGHT_SOURCE) {
         again.src_cookie = iface_of(1)->pairs.cookie;
-    if ((flags & RIGHT_NONCE) && peer != NULL)
-        again.nonce = header.type == HA_PACKET_PONG ? peer->rail[flags & ON_RAIL_1 ? 1 : 0].nonce :
-                      peer->nonce;
+    }
+    if ((flags & RIGHT_NONCE) && peer != NULL) {
+        again.nonce = header.type == HA_PACKET_PONG ? peer->rail[flags & ON_RAIL_1 ? 1 : 0].nonce : peer->nonce;
+    }
     for (int s = 0; s < HA_SLOTS && (flags & RIGHT_RAILS) && peer != NULL; s++) {
         memcpy(again.rails[s].gid, peer->rail[s].where.addr.gid, sizeof(again.rails[s].gid));
         again.rails[s].mtu        = peer->rail[s].where.addr.mtu;
@@ -136,8 +140,9 @@ static void put_right(uint8_t *packet, size_t length, unsigned flags)
         again.rails[s].ud_qpn     = peer->rail[s].ud_qpn;
     }
     ha_packet_encode_header(packet, &again);
-    if (!(flags & RIGHT_PAIR) || ha_packet_decode_record(packet, length, 0, &record) != 0)
+    if (!(flags & RIGHT_PAIR) || ha_packet_decode_record(packet, length, 0, &record) != 0) {
         return;
+    }
     set_record(&record);
     ha_packet_encode_record(packet, HA_PACKET_HEADER_LEN, &record);
 }
@@ -145,19 +150,21 @@ static void put_right(uint8_t *packet, size_t length, unsigned flags)
 /* What side 1 would say now, with changes. */
 static size_t disguise(const uint8_t *data, size_t size, uint8_t *packet)
 {
-    struct ha_packet_header header = { .type = HA_PACKET_STATE, .count = 1 };
+    struct ha_packet_header header = {.type = HA_PACKET_STATE, .count = 1};
     struct ha_packet_record record;
-    struct uct_ha_conn *conn = conn_of(1);
-    size_t length            = ha_packet_encode_header(packet, &header);
+    struct uct_ha_conn     *conn   = conn_of(1);
+    size_t                  length = ha_packet_encode_header(packet, &header);
 
     memset(&record, 0, sizeof(record));
     set_record(&record);
-    if (conn != NULL)
+    if (conn != NULL) {
         ha_pair_snapshot(&conn->pair, &record.state);
+    }
     length = ha_packet_encode_record(packet, length, &record);
     put_right(packet, length, RIGHT_DESTINATION | RIGHT_SOURCE | RIGHT_RAILS);
-    for (; size >= 2; data += 2, size -= 2)
+    for (; size >= 2; data += 2, size -= 2) {
         packet[data[0] % length] = data[1];
+    }
     return length;
 }
 
@@ -166,11 +173,12 @@ static size_t disguise(const uint8_t *data, size_t size, uint8_t *packet)
 /* As if the network had brought it to the rail's control port. */
 static void deliver_ud(const uint8_t *packet, size_t length, int slot)
 {
-    struct ha_ud *ud = iface_of(0)->ctl.ud[slot];
+    struct ha_ud         *ud = iface_of(0)->ctl.ud[slot];
     struct fake_datagram *datagram;
 
-    if (ud == NULL || length == 0)
+    if (ud == NULL || length == 0) {
         return;
+    }
     datagram         = calloc(1, sizeof(*datagram) + length);
     datagram->length = length;
     memcpy(datagram->data, packet, length);
@@ -189,10 +197,11 @@ static void deliver(uint8_t *packet, size_t length, unsigned flags)
 
     pthread_mutex_lock(&iface->lanes.wake.lock);
     put_right(packet, length, flags);
-    if (flags & BY_TCP)
+    if (flags & BY_TCP) {
         uct_ha_msg_tcp(&iface->ctl, packet, length);
-    else
+    } else {
         deliver_ud(packet, length, flags & ON_RAIL_1 ? 1 : 0);
+    }
     pthread_mutex_unlock(&iface->lanes.wake.lock);
 }
 
@@ -209,11 +218,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint8_t packet[HA_PACKET_MTU];
 
-    if (world.side[0].iface == NULL)
+    if (world.side[0].iface == NULL) {
         begin();
+    }
     for (int n = 0; n < PACKETS_MAX && size >= 3; n++) {
-        unsigned flags = data[0];
-        size_t length  = (size_t)data[1] << 8 | data[2], used;
+        unsigned flags  = data[0];
+        size_t   length = (size_t)data[1] << 8 | data[2], used;
 
         length = length > size - 3 ? size - 3 : length;
         length = length > sizeof(packet) ? sizeof(packet) : length;
@@ -231,9 +241,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         size -= 3 + used;
         pump();
     }
-    for (int i = 0; i < 20; i++)
+    for (int i = 0; i < 20; i++) {
         pump();
-    if (++runs == WORLD_RUNS || is_broken())
+    }
+    if (++runs == WORLD_RUNS || is_broken()) {
         end();
+    }
     return 0;
 }

@@ -34,21 +34,24 @@ static void check_bounds(const struct hte_descriptor *descriptor)
     }
     for (uint32_t i = 0; i < descriptor->num_priorities; i++) {
         row = &descriptor->priorities[i];
-        for (uint32_t j = 0; j < row->num_preferred; j++)
+        for (uint32_t j = 0; j < row->num_preferred; j++) {
             fuzz_expect(row->preferred[j] < descriptor->num_devices, "a device that is none");
-        for (uint32_t j = 0; j < row->num_available; j++)
+        }
+        for (uint32_t j = 0; j < row->num_available; j++) {
             fuzz_expect(row->available[j] < descriptor->num_devices, "a device that is none");
+        }
     }
-    for (uint32_t i = 0; i < descriptor->num_buffers; i++)
+    for (uint32_t i = 0; i < descriptor->num_buffers; i++) {
         check_buffer(&descriptor->buffers[i]);
+    }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct hte_descriptor *first = NULL, *second = NULL;
-    struct hte_why why = { .text = "" };
-    char *text = NULL, *again = NULL;
-    int ret = hte_descriptor_from_json((const char *)data, size, &first, &why);
+    struct hte_why         why  = {.text = ""};
+    char                  *text = NULL, *again = NULL;
+    int                    ret = hte_descriptor_from_json((const char *)data, size, &first, &why);
 
     if (ret != 0) {
         fuzz_expect(ret == HTE_ERR_MALFORMED_JSON && why.text[0] != '\0', "refused without a reason");

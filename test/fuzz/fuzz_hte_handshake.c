@@ -23,10 +23,10 @@ static const char secret[] = "a secret that no input knows";
 
 static void check_messages(const char *body, size_t length)
 {
-    struct hte_ask ask;
+    struct hte_ask   ask;
     struct hte_reply reply;
-    struct hte_why why = { .text = "" };
-    char *text;
+    struct hte_why   why = {.text = ""};
+    char            *text;
 
     if (hte_ask_read(body, length, &ask, &why) == 0) {
         fuzz_expect(strlen(ask.from) <= HTE_NAME_MAX, "a name that is too long");
@@ -49,15 +49,16 @@ static void check_stored(const char *body)
     char *text = NULL;
 
     fuzz_expect(hte_seal_open(secret, "key", body, &text, NULL) != 0, "a seal that nobody made is believed");
-    if (hte_seal_open(NULL, "key", body, &text, NULL) == 0)
+    if (hte_seal_open(NULL, "key", body, &text, NULL) == 0) {
         free(text);
+    }
 }
 
 /* False = the connection is over. */
 static int take_frame(struct hte_session *session, const struct hte_frame_reader *reader)
 {
     const char *body = (const char *)reader->body;
-    char answer[HTE_SESSION_FRAME_MAX];
+    char        answer[HTE_SESSION_FRAME_MAX];
 
     check_stored(body);
     if (session->state == HTE_SESSION_OPEN) {
@@ -77,8 +78,8 @@ static int take_frame(struct hte_session *session, const struct hte_frame_reader
 static void take_stream(struct hte_session *session, const uint8_t *data, size_t size)
 {
     struct hte_frame_reader reader;
-    size_t piece, used;
-    int ret = 0;
+    size_t                  piece, used;
+    int                     ret = 0;
 
     hte_frame_init(&reader, 4096);
     while (size > 1 && ret >= 0) {
@@ -89,8 +90,8 @@ static void take_stream(struct hte_session *session, const uint8_t *data, size_t
             ret = hte_frame_feed(&reader, data, piece, &used, NULL);
             fuzz_expect(used <= piece && (used == piece || ret != 0), "bytes are left over");
             fuzz_expect(reader.room <= 4096, "more room than a frame may have");
-            data  += used;
-            size  -= used;
+            data += used;
+            size -= used;
             piece -= used;
             if (ret == 1) {
                 ret = take_frame(session, &reader) ? 0 : -1;
@@ -103,15 +104,17 @@ static void take_stream(struct hte_session *session, const uint8_t *data, size_t
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const uint8_t nonce[HTE_SESSION_NONCE_LEN] = { 1, 2, 3 };
-    struct hte_session session;
-    char answer[HTE_SESSION_FRAME_MAX];
+    static const uint8_t nonce[HTE_SESSION_NONCE_LEN] = {1, 2, 3};
+    struct hte_session   session;
+    char                 answer[HTE_SESSION_FRAME_MAX];
 
-    if (size < 1)
+    if (size < 1) {
         return 0;
+    }
     hte_session_init(&session, data[0] & 1, data[0] & 2 && hte_hmac_is_built() ? secret : NULL, nonce);
-    if (!session.is_server)
+    if (!session.is_server) {
         hte_session_step(&session, "", 0, answer, NULL);
+    }
     take_stream(&session, data + 1, size - 1);
     hte_session_cleanup(&session);
     return 0;

@@ -18,10 +18,10 @@
 const char     fuzz_name[] = "packet";
 const unsigned fuzz_runs   = 20000;
 
-#define NOW      1000000ull
-#define PSN      0xfffff0u
-#define STAGES   24  /* after so many exchanges the pair has failed over and back */
-#define AT_ONCE  64  /* more transitions in a row are endless */
+#define NOW     1000000ull
+#define PSN     0xfffff0u
+#define STAGES  24 /* after so many exchanges the pair has failed over and back */
+#define AT_ONCE 64 /* more transitions in a row are endless */
 
 struct side {
     struct ha_pair pair;
@@ -29,9 +29,12 @@ struct side {
     uint32_t       epoch;
 };
 
-static const struct ha_pair_config config = {
-    .connect_timeout = 1ull << 40, .deadline = 1ull << 40, .linger = 1ull << 40, .drain_timeout = 1, .rtx_min = 1, .rtx_max = 1
-};
+static const struct ha_pair_config config = {.connect_timeout = 1ull << 40,
+                                             .deadline        = 1ull << 40,
+                                             .linger          = 1ull << 40,
+                                             .drain_timeout   = 1,
+                                             .rtx_min         = 1,
+                                             .rtx_max         = 1};
 
 /* ---- a glue that does at once what the core asks for ------------------------------ */
 
@@ -39,7 +42,7 @@ static void give(struct side *side, const struct ha_event *event);
 
 static void answer(struct side *side, const struct ha_action *action)
 {
-    struct ha_event event = { .slot = action->slot, .gen = action->gen };
+    struct ha_event event = {.slot = action->slot, .gen = action->gen};
 
     switch (action->kind) {
     case HA_ACT_CREATE_QP:
@@ -62,8 +65,9 @@ static void answer(struct side *side, const struct ha_action *action)
         event.kind = HA_EV_RESOLVED;
         break;
     case HA_ACT_CHECK_CLOSE:
-        if (action->value != 0)
+        if (action->value != 0) {
             return; /* no message ever comes */
+        }
         event.kind  = HA_EV_DELIVERED;
         event.proof = HA_PROOF_PSN;
         event.psn   = PSN;
@@ -77,8 +81,9 @@ static void answer(struct side *side, const struct ha_action *action)
 static void perform(struct side *side, const struct ha_action *actions, int n)
 {
     fuzz_expect(n < HA_ACTIONS_MAX, "more actions than a step may emit: some may be missing");
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         answer(side, &actions[i]);
+    }
 }
 
 static void give(struct side *side, const struct ha_event *event)
@@ -91,7 +96,7 @@ static void give(struct side *side, const struct ha_event *event)
 static void run(struct side *side)
 {
     struct ha_action actions[HA_ACTIONS_MAX];
-    int n, rounds = 0;
+    int              n, rounds = 0;
 
     while ((n = ha_pair_run(&side->pair, HA_CTX_PROGRESS, NOW, actions)) >= 0) {
         fuzz_expect(rounds++ < AT_ONCE, "the core never comes to rest");
@@ -101,7 +106,7 @@ static void run(struct side *side)
 
 static void hear(struct side *side, const struct ha_record *record)
 {
-    struct ha_event event = { .kind = HA_EV_RECORD, .record = record };
+    struct ha_event event = {.kind = HA_EV_RECORD, .record = record};
 
     give(side, &event);
     run(side);
@@ -120,8 +125,7 @@ static void check_lanes(struct side *side)
         fuzz_expect(pair->lane[slot].act <= pair->epoch, "a lane serves an epoch that has not begun");
         side->rank[slot] = rank;
     }
-    fuzz_expect(pair->lane[0].act == 0 || pair->lane[0].act != pair->lane[1].act,
-                "two lanes serve one epoch");
+    fuzz_expect(pair->lane[0].act == 0 || pair->lane[0].act != pair->lane[1].act, "two lanes serve one epoch");
     fuzz_expect(pair->epoch >= side->epoch, "the epoch moves back");
     side->epoch = pair->epoch;
 }
@@ -129,17 +133,16 @@ static void check_lanes(struct side *side)
 /* Our own packets are well-formed, and our peer would look at them. */
 static void check_words(const struct side *side)
 {
-    struct ha_packet_header header = { .type = HA_PACKET_STATE, .count = 1 };
-    struct ha_packet_record record = { .slots = HA_SLOTS, .dst_ep = 1 }, again;
-    uint8_t bytes[HA_PACKET_MTU];
-    size_t length;
+    struct ha_packet_header header = {.type = HA_PACKET_STATE, .count = 1};
+    struct ha_packet_record record = {.slots = HA_SLOTS, .dst_ep = 1}, again;
+    uint8_t                 bytes[HA_PACKET_MTU];
+    size_t                  length;
 
     ha_pair_snapshot(&side->pair, &record.state);
     length = ha_packet_encode_header(bytes, &header);
     length = ha_packet_encode_record(bytes, length, &record);
     fuzz_expect(ha_packet_decode_record(bytes, length, 0, &again) == 0, "we say what is malformed");
-    fuzz_expect(memcmp(&record.state, &again.state, sizeof(again.state)) == 0,
-                "what we say is not what is heard");
+    fuzz_expect(memcmp(&record.state, &again.state, sizeof(again.state)) == 0, "what we say is not what is heard");
 }
 
 static void check(struct side *side)
@@ -158,28 +161,29 @@ static void check(struct side *side)
 
 static void begin(struct side *side, int decider)
 {
-    struct ha_event event = { .kind = HA_EV_START, .value = 1 };
+    struct ha_event event = {.kind = HA_EV_START, .value = 1};
 
     memset(side, 0, sizeof(*side));
     ha_pair_init(&side->pair, &config, decider, HA_SLOTS);
     give(side, &event);
     event.kind = HA_EV_RAIL;
-    for (event.slot = 0; event.slot < HA_SLOTS; event.slot++)
+    for (event.slot = 0; event.slot < HA_SLOTS; event.slot++) {
         give(side, &event);
+    }
     run(side);
 }
 
 /* Two sides talk; in the middle each loses a lane. Every stage is kept. */
 static void live_through(struct side stages[STAGES][2])
 {
-    struct side side[2];
+    struct side      side[2];
     struct ha_record record;
 
     begin(&side[0], 1);
     begin(&side[1], 0);
     for (unsigned i = 0; i < STAGES; i++) {
-        struct side *to       = &side[i & 1], *from = &side[!(i & 1)];
-        struct ha_event event = { .kind = HA_EV_LANE_DOWN, .cause = HA_CAUSE_PORT };
+        struct side    *to = &side[i & 1], *from = &side[!(i & 1)];
+        struct ha_event event = {.kind = HA_EV_LANE_DOWN, .cause = HA_CAUSE_PORT};
 
         check(&side[0]);
         check(&side[1]);
@@ -199,10 +203,11 @@ static void live_through(struct side stages[STAGES][2])
 static void come_to(struct side side[2], unsigned stage)
 {
     static struct side stages[STAGES][2];
-    static int lived;
+    static int         lived;
 
-    if (!lived)
+    if (!lived) {
         live_through(stages);
+    }
     lived = 1;
     memcpy(side, stages[stage], sizeof(stages[stage]));
 }
@@ -210,18 +215,19 @@ static void come_to(struct side side[2], unsigned stage)
 static void take(const uint8_t *data, size_t size, unsigned count, struct side *side)
 {
     struct ha_packet_record record;
-    uint8_t again[HA_PACKET_MTU];
+    uint8_t                 again[HA_PACKET_MTU];
 
     for (unsigned i = 0; i < count; i++) {
         size_t at = HA_PACKET_HEADER_LEN + (size_t)i * HA_PACKET_RECORD_LEN;
 
-        if (ha_packet_decode_record(data, size, i, &record) != 0)
+        if (ha_packet_decode_record(data, size, i, &record) != 0) {
             return;
+        }
         ha_packet_encode_record(again, at, &record);
-        fuzz_expect(memcmp(again + at, data + at, HA_PACKET_RECORD_LEN) == 0,
-                    "a record is not what its bytes say");
-        if (ha_packet_record_check(&side->pair, &record.state) != 0)
+        fuzz_expect(memcmp(again + at, data + at, HA_PACKET_RECORD_LEN) == 0, "a record is not what its bytes say");
+        if (ha_packet_record_check(&side->pair, &record.state) != 0) {
             continue;
+        }
         hear(side, &record.state);
         check(side);
     }
@@ -230,35 +236,39 @@ static void take(const uint8_t *data, size_t size, unsigned count, struct side *
 /* What the peer would say, with some bytes changed. */
 static size_t disguise(const uint8_t *data, size_t size, const struct side *peer, uint8_t *packet)
 {
-    struct ha_packet_header header = { .type = HA_PACKET_STATE, .count = 1 };
-    struct ha_packet_record record = { .slots = HA_SLOTS };
-    size_t length = ha_packet_encode_header(packet, &header);
+    struct ha_packet_header header = {.type = HA_PACKET_STATE, .count = 1};
+    struct ha_packet_record record = {.slots = HA_SLOTS};
+    size_t                  length = ha_packet_encode_header(packet, &header);
 
     ha_pair_snapshot(&peer->pair, &record.state);
     length = ha_packet_encode_record(packet, length, &record);
-    for (; size >= 3; data += 3, size -= 3)
+    for (; size >= 3; data += 3, size -= 3) {
         packet[(data[0] << 8 | data[1]) % length] = data[2];
+    }
     return length;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct ha_packet_header header;
-    uint8_t packet[HA_PACKET_MTU], again[HA_PACKET_MTU];
-    struct side side[2];
-    int x;
+    uint8_t                 packet[HA_PACKET_MTU], again[HA_PACKET_MTU];
+    struct side             side[2];
+    int                     x;
 
-    if (size < 2 || size - 2 > sizeof(packet))
+    if (size < 2 || size - 2 > sizeof(packet)) {
         return 0;
+    }
     come_to(side, data[0] % STAGES);
-    x     = data[1] & 1;
+    x = data[1] & 1;
     size -= 2;
-    if (data[1] & 2)
+    if (data[1] & 2) {
         size = disguise(data + 2, size, &side[!x], packet);
-    else
+    } else {
         memcpy(packet, data + 2, size);
-    if (ha_packet_decode_header(packet, size, &header) != 0)
+    }
+    if (ha_packet_decode_header(packet, size, &header) != 0) {
         return 0;
+    }
     ha_packet_encode_header(again, &header);
     fuzz_expect(memcmp(again, packet, HA_PACKET_HEADER_LEN) == 0, "a header is not what its bytes say");
     take(packet, size, header.count, &side[x]);

@@ -26,7 +26,7 @@ struct input {
 static struct input *inputs;
 static unsigned      num_inputs;
 
-static char        now[256];     /* what runs, for the last words */
+static char        now[256]; /* what runs, for the last words */
 static const char *program = "";
 
 /* ---- last words ------------------------------------------------------------- */
@@ -50,12 +50,14 @@ void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak)
 
 static void hear_of_the_end(void)
 {
-    static const int numbers[] = { SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL };
+    static const int numbers[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 
-    if (__sanitizer_set_death_callback != NULL)
+    if (__sanitizer_set_death_callback != NULL) {
         __sanitizer_set_death_callback(last_words);
-    for (unsigned i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+    }
+    for (unsigned i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         signal(numbers[i], on_signal);
+    }
 }
 
 /* ---- the corpus -------------------------------------------------------------- */
@@ -67,11 +69,11 @@ static int by_name(const void *a, const void *b)
 
 static void read_input(const char *path)
 {
-    FILE *file = fopen(path, "rb");
+    FILE         *file = fopen(path, "rb");
     struct input *input;
 
-    inputs = realloc(inputs, (num_inputs + 1) * sizeof(*inputs));
-    input  = &inputs[num_inputs++];
+    inputs       = realloc(inputs, (num_inputs + 1) * sizeof(*inputs));
+    input        = &inputs[num_inputs++];
     input->bytes = malloc(INPUT_MAX);
     input->name  = strdup(path);
     if (file == NULL) {
@@ -84,18 +86,20 @@ static void read_input(const char *path)
 
 static void read_folder(const char *folder)
 {
-    char path[PATH_MAX];
-    DIR *dir = opendir(folder);
+    char           path[PATH_MAX];
+    DIR           *dir = opendir(folder);
     struct dirent *entry;
 
     while (dir != NULL && (entry = readdir(dir)) != NULL) {
-        if (entry->d_name[0] == '.')
+        if (entry->d_name[0] == '.') {
             continue;
+        }
         snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
         read_input(path);
     }
-    if (dir != NULL)
+    if (dir != NULL) {
         closedir(dir);
+    }
     if (num_inputs == 0) {
         fprintf(stderr, "%s: no corpus in '%s': give its folder as argument\n", program, folder);
         exit(2);
@@ -116,8 +120,9 @@ static uint32_t draw(uint32_t below)
     return (uint32_t)((z ^ (z >> 31)) >> 33) % below;
 }
 
-static const uint32_t edges[] = { 0, 1, 2, 3, 4, 5, 0x7f, 0x80, 0xff, 0x100, 0x7fff, 0xffff, 0x7fffff, 0x800000,
-                                  0xffffff, 0x1000000, 0x7fffffff, 0x80000000, 0xffffffff };
+static const uint32_t edges[] = {0,        1,         2,          3,          4,         5,        0x7f,
+                                 0x80,     0xff,      0x100,      0x7fff,     0xffff,    0x7fffff, 0x800000,
+                                 0xffffff, 0x1000000, 0x7fffffff, 0x80000000, 0xffffffff};
 
 /* A number at a border, or one next to what is there; 1, 2 or 4 bytes, big endian. */
 static void change_number(uint8_t *bytes, size_t size)
@@ -125,17 +130,21 @@ static void change_number(uint8_t *bytes, size_t size)
     unsigned width = 1u << draw(3);
     uint32_t value = 0, at;
 
-    if (size < width)
+    if (size < width) {
         return;
+    }
     at = draw((uint32_t)(size - width + 1));
-    for (unsigned i = 0; i < width; i++)
+    for (unsigned i = 0; i < width; i++) {
         value = value << 8 | bytes[at + i];
-    if (draw(2))
+    }
+    if (draw(2)) {
         value += draw(2) ? 1u : UINT32_MAX;
-    else
+    } else {
         value = edges[draw(sizeof(edges) / sizeof(edges[0]))];
-    for (unsigned i = width; i-- > 0; value >>= 8)
+    }
+    for (unsigned i = width; i-- > 0; value >>= 8) {
         bytes[at + i] = (uint8_t)value;
+    }
 }
 
 static size_t change_length(uint8_t *bytes, size_t size)
@@ -147,11 +156,13 @@ static size_t change_length(uint8_t *bytes, size_t size)
         memmove(bytes + at, bytes + at + n, size - at - n);
         return size - n;
     }
-    if (size + n > INPUT_MAX)
+    if (size + n > INPUT_MAX) {
         return size;
+    }
     memmove(bytes + at + n, bytes + at, size - at);
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
         bytes[at + i] = (uint8_t)draw(256);
+    }
     return size + n;
 }
 
@@ -159,8 +170,8 @@ static size_t change_length(uint8_t *bytes, size_t size)
 static size_t splice(uint8_t *bytes, size_t size)
 {
     const struct input *other = &inputs[draw(num_inputs)];
-    uint32_t keep = draw((uint32_t)size + 1), from = draw((uint32_t)other->size + 1);
-    size_t n = other->size - from;
+    uint32_t            keep = draw((uint32_t)size + 1), from = draw((uint32_t)other->size + 1);
+    size_t              n = other->size - from;
 
     n = n > INPUT_MAX - keep ? INPUT_MAX - keep : n;
     memcpy(bytes + keep, other->bytes + from, n);
@@ -175,8 +186,9 @@ static size_t change(uint8_t *bytes, size_t size)
     case 1:
         return splice(bytes, size);
     case 2:
-        if (size > 0)
+        if (size > 0) {
             bytes[draw((uint32_t)size)] ^= (uint8_t)(1u << draw(8));
+        }
         return size;
     default:
         change_number(bytes, size);
@@ -186,17 +198,18 @@ static size_t change(uint8_t *bytes, size_t size)
 
 static void run_changed(uint64_t seed)
 {
-    static uint8_t bytes[INPUT_MAX];
+    static uint8_t      bytes[INPUT_MAX];
     const struct input *input;
-    size_t size;
-    uint8_t *exact;
+    size_t              size;
+    uint8_t            *exact;
 
     state = seed;
     input = &inputs[draw(num_inputs)];
     size  = input->size;
     memcpy(bytes, input->bytes, size);
-    for (uint32_t n = 1 + draw(4); n > 0; n--)
+    for (uint32_t n = 1 + draw(4); n > 0; n--) {
         size = change(bytes, size);
+    }
     snprintf(now, sizeof(now), "%s: again: %s --seed %" PRIu64 " --runs 1\n", fuzz_name, program, seed);
     exact = malloc(size + !size); /* so that a sanitizer sees its end */
     memcpy(exact, bytes, size);
@@ -208,14 +221,13 @@ static void run_changed(uint64_t seed)
 
 static uint64_t number(const char *name, const char *text)
 {
-    char *end;
+    char              *end;
     unsigned long long value;
 
     errno = 0;
     value = strtoull(text != NULL ? text : "", &end, 0);
     if (text == NULL || *text == '\0' || *text == '-' || *end != '\0' || errno != 0) {
-        fprintf(stderr, "%s: %s '%s' is not a number. Try --help.\n", program, name,
-                text != NULL ? text : "");
+        fprintf(stderr, "%s: %s '%s' is not a number. Try --help.\n", program, name, text != NULL ? text : "");
         exit(2);
     }
     return value;
@@ -226,7 +238,8 @@ static void usage(void)
     printf("usage: %s [--seed S] [--runs N] [FOLDER|FILE...]\n\n"
            "Runs every file of the corpus (default: test/fuzz/corpus/%s of the sources), then N\n"
            "changes of them (default %u) with the seeds S, S+1, ... (default 1).\n"
-           "With FILEs: only these, unchanged.\n", program, fuzz_name, fuzz_runs);
+           "With FILEs: only these, unchanged.\n",
+           program, fuzz_name, fuzz_runs);
     exit(0);
 }
 
@@ -234,25 +247,25 @@ static int is_folder(const char *path)
 {
     DIR *dir = opendir(path);
 
-    if (dir != NULL)
+    if (dir != NULL) {
         closedir(dir);
+    }
     return dir != NULL;
 }
 
 static void read_default(void)
 {
-    char folder[PATH_MAX];
+    char        folder[PATH_MAX];
     const char *sources = getenv("srcdir"); /* set by `make check` */
 
-    snprintf(folder, sizeof(folder), "%s/test/fuzz/corpus/%s", sources != NULL ? sources : FUZZ_SOURCES,
-             fuzz_name);
+    snprintf(folder, sizeof(folder), "%s/test/fuzz/corpus/%s", sources != NULL ? sources : FUZZ_SOURCES, fuzz_name);
     read_folder(folder);
 }
 
 int main(int argc, char **argv)
 {
     uint64_t seed = 1, runs = fuzz_runs;
-    int files = 0;
+    int      files = 0;
 
     program = argv[0];
     for (int i = 1; i < argc; i++) {
@@ -269,16 +282,17 @@ int main(int argc, char **argv)
             files = 1;
         }
     }
-    if (num_inputs == 0)
+    if (num_inputs == 0) {
         read_default();
+    }
     hear_of_the_end();
     for (unsigned i = 0; i < num_inputs; i++) {
         snprintf(now, sizeof(now), "%s: again: %s %s\n", fuzz_name, program, inputs[i].name);
         LLVMFuzzerTestOneInput(inputs[i].bytes, inputs[i].size);
     }
-    for (uint64_t i = 0; i < runs && !files; i++)
+    for (uint64_t i = 0; i < runs && !files; i++) {
         run_changed(seed + i);
-    printf("%s: %u files, %" PRIu64 " changed inputs, nothing wrong\n", fuzz_name, num_inputs,
-           files ? 0 : runs);
+    }
+    printf("%s: %u files, %" PRIu64 " changed inputs, nothing wrong\n", fuzz_name, num_inputs, files ? 0 : runs);
     return 0;
 }

@@ -8,7 +8,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-
 int ha_cq_create(struct ha_rail *rail, unsigned depth, int with_fd, struct ha_cq **cq_p)
 {
     struct ha_cq *cq = calloc(1, sizeof(*cq));

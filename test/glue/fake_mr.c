@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int ha_mr_reg(struct ha_rail *rail, void *addr, size_t length, unsigned access,
-              struct ha_mr **mr_p)
+int ha_mr_reg(struct ha_rail *rail, void *addr, size_t length, unsigned access, struct ha_mr **mr_p)
 {
     struct ha_mr *mr = calloc(1, sizeof(*mr));
     int           status;
@@ -59,15 +58,15 @@ uint32_t ha_mr_rkey(const struct ha_mr *mr)
     return mr->key + 1;
 }
 
-static void *memory(const struct ha_rail *rail, uint64_t addr, uint64_t length, uint32_t key,
-                    unsigned access)
+static void *memory(const struct ha_rail *rail, uint64_t addr, uint64_t length, uint32_t key, unsigned access)
 {
     const struct ha_mr *mr;
 
     for (mr = fake.mrs; mr != NULL; mr = mr->next) {
         if (mr->key == key && mr->rail == rail) {
-            return addr >= mr->addr && addr + length <= mr->addr + mr->length &&
-                   (mr->access & access) == access ? (void *)(uintptr_t)addr : NULL;
+            return addr >= mr->addr && addr + length <= mr->addr + mr->length && (mr->access & access) == access
+                       ? (void *)(uintptr_t)addr
+                       : NULL;
         }
     }
     return NULL;
@@ -81,8 +80,7 @@ void *fake_local(const struct ha_rail *rail, uint64_t addr, uint64_t length, uin
     return at;
 }
 
-void *fake_remote(const struct ha_rail *rail, uint64_t addr, uint64_t length, uint32_t rkey,
-                  unsigned access)
+void *fake_remote(const struct ha_rail *rail, uint64_t addr, uint64_t length, uint32_t rkey, unsigned access)
 {
     void *at = (rkey & 1) ? memory(rail, addr, length, rkey - 1, access) : NULL;
 

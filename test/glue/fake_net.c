@@ -33,8 +33,7 @@ static struct ha_rc *peer_of(const struct ha_rc *rc)
 
 static void complete_send(struct ha_rc *rc, enum ha_wc_status status)
 {
-    struct ha_wc wc = { .wr_id = wqe_at(rc, rc->head)->send.wr_id, .status = status,
-                        .raw = status, .src_qpn = rc->qpn };
+    struct ha_wc wc = {.wr_id = wqe_at(rc, rc->head)->send.wr_id, .status = status, .raw = status, .src_qpn = rc->qpn};
 
     int silent = status == HA_WC_OK && (wqe_at(rc, rc->head)->send.flags & HA_SEND_SILENT);
 
@@ -48,9 +47,12 @@ static void complete_send(struct ha_rc *rc, enum ha_wc_status status)
 
 void fake_complete_recv(struct ha_rc *rc, enum ha_wc_status status, uint32_t length, uint32_t imm)
 {
-    struct ha_wc wc = { .wr_id = rc->rq[rc->rq_head % rc->caps.recv_depth].wr_id,
-                        .status = status, .raw = status, .byte_len = length, .imm = imm,
-                        .src_qpn = rc->qpn };
+    struct ha_wc wc = {.wr_id    = rc->rq[rc->rq_head % rc->caps.recv_depth].wr_id,
+                       .status   = status,
+                       .raw      = status,
+                       .byte_len = length,
+                       .imm      = imm,
+                       .src_qpn  = rc->qpn};
 
     rc->rq_head++;
     if (status == HA_WC_FLUSHED && (rc->rail->knob[FAKE_LOSE_FLUSHES] & FAKE_FLUSHES_NO_RECVS)) {
@@ -67,12 +69,12 @@ void fake_rc_to_err(struct ha_rc *rc)
     if (rc->state == FAKE_ERR) {
         return;
     }
-    rc->late     = rc->state == FAKE_RTS && fake_luck(rc->rail->knob[FAKE_LATE]);
+    rc->late       = rc->state == FAKE_RTS && fake_luck(rc->rail->knob[FAKE_LATE]);
     rc->late_reads = rc->late ? rc->rail->knob[FAKE_LATE_READS] : 0;
-    rc->err_at   = rc->state == FAKE_RTS ? fake_now() : 0;
-    rc->deaf     = fake_luck(500);
-    rc->state    = FAKE_ERR;
-    rc->flush_at = fake_now() + (rc->late_reads > 0 ? FAKE_LATER_NS : rc->late ? FAKE_LATE_NS : 0);
+    rc->err_at     = rc->state == FAKE_RTS ? fake_now() : 0;
+    rc->deaf       = fake_luck(500);
+    rc->state      = FAKE_ERR;
+    rc->flush_at   = fake_now() + (rc->late_reads > 0 ? FAKE_LATER_NS : rc->late ? FAKE_LATE_NS : 0);
     fake_kick();
 }
 
@@ -166,14 +168,12 @@ static int is_held_back(struct ha_rc *rc, const struct fake_wqe *wqe)
 
 static int is_lost_on_the_way(const struct ha_rc *rc)
 {
-    return !fake_path_leads(rc->rail, rc->dest_rail, &rc->way) ||
-           fake_luck(rc->rail->knob[FAKE_LOSE_DATA_OUT]) ||
+    return !fake_path_leads(rc->rail, rc->dest_rail, &rc->way) || fake_luck(rc->rail->knob[FAKE_LOSE_DATA_OUT]) ||
            fake_luck(rc->dest_rail->knob[FAKE_LOSE_DATA_IN]);
 }
 
 /* Everything before it was executed; both ends are lost by it. */
-static void refused(struct ha_rc *rc, struct ha_rc *peer, const struct fake_wqe *wqe,
-                    enum ha_wc_status status)
+static void refused(struct ha_rc *rc, struct ha_rc *peer, const struct fake_wqe *wqe, enum ha_wc_status status)
 {
     while (wqe_at(rc, rc->head) != wqe) {
         if (fake_has_answer(wqe_at(rc, rc->head)) && !wqe_at(rc, rc->head)->read_done) {
@@ -186,8 +186,7 @@ static void refused(struct ha_rc *rc, struct ha_rc *peer, const struct fake_wqe 
     fake_rc_to_err(peer);
 }
 
-static void take_answer(struct ha_rc *rc, struct ha_rc *peer, const struct fake_wqe *wqe,
-                        enum fake_answer answer)
+static void take_answer(struct ha_rc *rc, struct ha_rc *peer, const struct fake_wqe *wqe, enum fake_answer answer)
 {
     switch (answer) {
     case FAKE_ANSWER_RNR:
@@ -246,8 +245,7 @@ static int send_packet(struct ha_rc *rc)
 
 static int is_done(const struct fake_wqe *wqe, uint32_t expected)
 {
-    return fake_psn_diff(wqe->psn + wqe->npsn, expected) <= 0 &&
-           (!fake_has_answer(wqe) || wqe->read_done);
+    return fake_psn_diff(wqe->psn + wqe->npsn, expected) <= 0 && (!fake_has_answer(wqe) || wqe->read_done);
 }
 
 /* A packet that was on its way all the time: its sender may have been fenced meanwhile. */
@@ -272,8 +270,8 @@ static void take_acks(struct ha_rc *rc)
     struct ha_rc *peer = peer_of(rc);
     int           done = 0;
 
-    if (rc->state != FAKE_RTS || rc->head == rc->tail || peer == NULL ||
-        peer->state == FAKE_INIT || peer->path.qpn != rc->qpn) {
+    if (rc->state != FAKE_RTS || rc->head == rc->tail || peer == NULL || peer->state == FAKE_INIT ||
+        peer->path.qpn != rc->qpn) {
         return;
     }
     if (!fake_ack_arrives(rc, peer)) {

@@ -10,15 +10,14 @@
 struct fake_path fake_path(const struct ha_rail *from, const uint8_t *dgid)
 {
     const struct ha_rail *to  = fake_rail_of_gid(dgid);
-    struct fake_path      way = { .sgid_index = from->gid_index, .dmac = to == NULL ? 0 : to->mac };
+    struct fake_path      way = {.sgid_index = from->gid_index, .dmac = to == NULL ? 0 : to->mac};
 
     memcpy(way.sgid, from->gid, sizeof(way.sgid));
     memcpy(way.dgid, dgid, sizeof(way.dgid));
     return way;
 }
 
-int fake_path_leads(const struct ha_rail *from, const struct ha_rail *to,
-                    const struct fake_path *way)
+int fake_path_leads(const struct ha_rail *from, const struct ha_rail *to, const struct fake_path *way)
 {
     return fake_reachable(from, to) && memcmp(way->sgid, from->gid, sizeof(way->sgid)) == 0 &&
            memcmp(way->dgid, to->gid, sizeof(way->dgid)) == 0 && way->dmac == to->mac;
@@ -61,7 +60,7 @@ struct ha_rail_limits *fake_limits(int rail)
 
 struct fake_objects fake_objects(void)
 {
-    struct fake_objects objects = { 0 };
+    struct fake_objects objects = {0};
 
     pthread_mutex_lock(&fake.lock);
     objects.all = fake.live;

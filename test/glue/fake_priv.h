@@ -16,7 +16,7 @@
 #define FAKE_INLINE_MAX 256
 #define FAKE_PSN_MASK   0xffffffu
 #define FAKE_EVENTS_MAX 64
-#define FAKE_LATE_NS    4000000ull /* a late packet has executed by then */
+#define FAKE_LATE_NS    4000000ull    /* a late packet has executed by then */
 #define FAKE_REST_NS    1000000000ull /* so long the number of a queue pair must not come back */
 #define FAKE_LATER_NS   1000000000ull /* ... or, with FAKE_LATE_READS, by then */
 
@@ -27,15 +27,15 @@ struct ha_rail {
     unsigned              host;
     int                   port_up; /* the truth; `up` is what was last asked */
     int                   up;
-    struct ha_rail_addr   addr;    /* as last asked; the truth is what follows */
+    struct ha_rail_addr   addr; /* as last asked; the truth is what follows */
     uint8_t               gid[16];
     unsigned              gid_index, mac;
     enum fake_card        card;
-    int                   gone;    /* ... and its owner has heard of it */
+    int                   gone; /* ... and its owner has heard of it */
     uint32_t              next_ud, last_ud;
     struct ha_rc_path     last_path;
     struct ha_rail_limits limits;
-    struct ha_rail_opts   opts;    /* of the first opener */
+    struct ha_rail_opts   opts; /* of the first opener */
     unsigned              knob[FAKE_KNOBS];
     int                   event_fd;
     struct ha_rail_event  events[FAKE_EVENTS_MAX];
@@ -93,26 +93,26 @@ struct ha_rc {
     enum fake_rc_state state;
 
     /* requester: indices run freely */
-    struct fake_wqe   *sq;
-    unsigned           head, send, tail; /* oldest, being sent, next free */
-    uint32_t           send_pkt;         /* of `send`: next packet */
-    uint32_t           next_psn;         /* for the next one posted */
-    unsigned           retries, rnr_retries;
-    uint64_t           retry_at;         /* something was lost: try again then */
-    uint64_t           rnr_until;
+    struct fake_wqe *sq;
+    unsigned         head, send, tail; /* oldest, being sent, next free */
+    uint32_t         send_pkt;         /* of `send`: next packet */
+    uint32_t         next_psn;         /* for the next one posted */
+    unsigned         retries, rnr_retries;
+    uint64_t         retry_at; /* something was lost: try again then */
+    uint64_t         rnr_until;
 
     /* responder */
-    struct fake_rqe   *rq;
-    unsigned           rq_head, rq_tail;
-    unsigned           not_ready; /* messages that found no receive since one was posted */
-    uint32_t           expected_psn;
-    uint64_t           offset;           /* in the message or write under way */
+    struct fake_rqe *rq;
+    unsigned         rq_head, rq_tail;
+    unsigned         not_ready; /* messages that found no receive since one was posted */
+    uint32_t         expected_psn;
+    uint64_t         offset; /* in the message or write under way */
 
     /* ERR */
-    int                late, deaf;       /* one more packet; acknowledgements are lost */
-    unsigned           late_reads;       /* ... not before so many reads of the packet number */
-    uint64_t           err_at;           /* of one that was connected */
-    uint64_t           flush_at;
+    int      late, deaf; /* one more packet; acknowledgements are lost */
+    unsigned late_reads; /* ... not before so many reads of the packet number */
+    uint64_t err_at;     /* of one that was connected */
+    uint64_t flush_at;
 };
 
 struct fake_datagram {
@@ -162,10 +162,10 @@ struct fake {
         int      rail, error;
         unsigned count;
     } fail[FAKE_CALL_LAST];
-    uint64_t              broken_addr; /* of the WRITEs that fail, and how many more */
-    unsigned              broken;
+    uint64_t broken_addr; /* of the WRITEs that fail, and how many more */
+    unsigned broken;
     void (*on_write)(void *arg, uint64_t addr, uint64_t length);
-    void                 *on_write_arg;
+    void *on_write_arg;
 };
 
 extern struct fake fake;
@@ -177,20 +177,18 @@ int      fake_luck(unsigned per_mille); /* 1 with this probability */
 void fake_push_event(struct ha_rail *rail, enum ha_rail_event_kind kind, uint32_t qpn);
 
 /* The error that this call has to answer with, or 0. */
-int      fake_refuses(enum fake_call call, const struct ha_rail *rail);
+int fake_refuses(enum fake_call call, const struct ha_rail *rail);
 
 struct ha_rail *fake_rail_of_gid(const uint8_t *gid);
 int             fake_reachable(const struct ha_rail *from, const struct ha_rail *to);
 
 /* The way as it is now, and whether one that was fixed earlier still leads there. */
 struct fake_path fake_path(const struct ha_rail *from, const uint8_t *dgid);
-int              fake_path_leads(const struct ha_rail *from, const struct ha_rail *to,
-                                 const struct fake_path *way);
+int              fake_path_leads(const struct ha_rail *from, const struct ha_rail *to, const struct fake_path *way);
 
 /* Memory behind a key, or NULL when key, bounds or access are wrong. */
 void *fake_local(const struct ha_rail *rail, uint64_t addr, uint64_t length, uint32_t lkey);
-void *fake_remote(const struct ha_rail *rail, uint64_t addr, uint64_t length, uint32_t rkey,
-                  unsigned access);
+void *fake_remote(const struct ha_rail *rail, uint64_t addr, uint64_t length, uint32_t rkey, unsigned access);
 
 void fake_cq_push(struct ha_cq *cq, const struct ha_wc *wc);
 void fake_fd_raise(int fd);
@@ -209,9 +207,7 @@ static inline int32_t fake_psn_diff(uint32_t a, uint32_t b)
 }
 
 /* The peer's device takes packet number `pkt` of an operation; what the sender hears at once. */
-enum fake_answer {
-    FAKE_ANSWER_NONE, FAKE_ANSWER_RNR, FAKE_ANSWER_GAP, FAKE_ANSWER_REFUSED, FAKE_ANSWER_BROKEN
-};
+enum fake_answer { FAKE_ANSWER_NONE, FAKE_ANSWER_RNR, FAKE_ANSWER_GAP, FAKE_ANSWER_REFUSED, FAKE_ANSWER_BROKEN };
 enum fake_answer fake_respond(struct ha_rc *rc, struct ha_rc *peer, struct fake_wqe *wqe, uint32_t pkt);
 
 /* Does the operation bring something back; does what the peer sends back arrive now? */

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-struct fake fake = { .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER };
+struct fake fake = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
 
 /* ---- small helpers -------------------------------------------------------- */
 
@@ -44,8 +44,7 @@ int fake_refuses(enum fake_call call, const struct ha_rail *rail)
         call != FAKE_CALL_POST_RECV && call != FAKE_CALL_UD_SEND) {
         return -EIO; /* the others only write to memory */
     }
-    if (fake.fail[call].count == 0 ||
-        (fake.fail[call].rail >= 0 && fake.fail[call].rail != rail->index)) {
+    if (fake.fail[call].count == 0 || (fake.fail[call].rail >= 0 && fake.fail[call].rail != rail->index)) {
         return 0;
     }
     fake.fail[call].count--;
@@ -54,7 +53,7 @@ int fake_refuses(enum fake_call call, const struct ha_rail *rail)
 
 void fake_fd_raise(int fd)
 {
-    uint64_t one = 1;
+    uint64_t one     = 1;
     ssize_t  written = write(fd, &one, sizeof(one));
 
     (void)written;
@@ -92,12 +91,12 @@ static void *network(void *arg)
     (void)arg;
     pthread_mutex_lock(&fake.lock);
     while (!fake.stopping) {
-        busy  = fake_rc_step();
+        busy = fake_rc_step();
         busy |= fake_ud_step();
         if (busy) {
             clock_gettime(CLOCK_REALTIME, &until);
             until.tv_nsec += 500000;
-            until.tv_sec  += until.tv_nsec / 1000000000;
+            until.tv_sec += until.tv_nsec / 1000000000;
             until.tv_nsec %= 1000000000;
             pthread_cond_timedwait(&fake.wake, &fake.lock, &until);
         } else {
@@ -159,28 +158,38 @@ int fake_end(void)
 int fake_rail_add(const char *name, unsigned net, unsigned host)
 {
     struct ha_rail *rail = &fake.rail[fake.num_rails];
-    uint8_t         gid[16] = { [10] = 0xff, [11] = 0xff, [12] = 10, [13] = 0,
-                                [14] = (uint8_t)net, [15] = (uint8_t)host };
+    uint8_t gid[16]      = {[10] = 0xff, [11] = 0xff, [12] = 10, [13] = 0, [14] = (uint8_t)net, [15] = (uint8_t)host};
 
     memset(rail, 0, sizeof(*rail));
     snprintf(rail->name, sizeof(rail->name), "%s", name);
-    rail->index    = fake.num_rails;
-    rail->net      = net;
-    rail->host     = host % FAKE_HOSTS_MAX;
-    rail->port_up  = rail->up = 1;
-    rail->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    rail->index   = fake.num_rails;
+    rail->net     = net;
+    rail->host    = host % FAKE_HOSTS_MAX;
+    rail->port_up = rail->up = 1;
+    rail->event_fd           = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     memcpy(rail->gid, gid, sizeof(gid));
     memcpy(rail->addr.gid, gid, sizeof(gid));
     rail->addr.link_layer = HA_LINK_ETHERNET;
     rail->addr.prefix_len = 120;
     rail->addr.mtu        = 1024;
-    rail->limits = (struct ha_rail_limits) {
-        .max_qp = 4096, .max_qp_wr = 16384, .max_sge = FAKE_SGE_MAX,
-        .max_cqe = fake.max_cqe, .max_rd_init = 16, .max_rd_resp = 16, .max_msg_size = 1u << 31,
-        .max_mr_size = UINT64_MAX, .bandwidth = 1e9, .packet_extra = 90, .slot_rate = 1e12,
-        .latency = 1e-6, .numa_node = -1,
-        .node_guid = 100 + (uint64_t)rail->index, .has_ud = 1, .model = "fake",
-        .atomics = HA_ATOMICS_CARD,
+    rail->limits          = (struct ha_rail_limits){
+                 .max_qp       = 4096,
+                 .max_qp_wr    = 16384,
+                 .max_sge      = FAKE_SGE_MAX,
+                 .max_cqe      = fake.max_cqe,
+                 .max_rd_init  = 16,
+                 .max_rd_resp  = 16,
+                 .max_msg_size = 1u << 31,
+                 .max_mr_size  = UINT64_MAX,
+                 .bandwidth    = 1e9,
+                 .packet_extra = 90,
+                 .slot_rate    = 1e12,
+                 .latency      = 1e-6,
+                 .numa_node    = -1,
+                 .node_guid    = 100 + (uint64_t)rail->index,
+                 .has_ud       = 1,
+                 .model        = "fake",
+                 .atomics      = HA_ATOMICS_CARD,
     };
     return fake.num_rails++;
 }
@@ -188,128 +197,6 @@ int fake_rail_add(const char *name, unsigned net, unsigned host)
 void fake_model(int rail, const char *model)
 {
     snprintf(fake.rail[rail].limits.model, sizeof(fake.rail[rail].limits.model), "%s", model);
-}
-
-void fake_push_event(struct ha_rail *rail, enum ha_rail_event_kind kind, uint32_t qpn)
-{
-    if (rail->num_events < FAKE_EVENTS_MAX) {
-        rail->events[rail->num_events].kind  = kind;
-        rail->events[rail->num_events++].qpn = qpn;
-        fake_fd_raise(rail->event_fd);
-    }
-}
-
-static void set_port(int index, int up, int tell)
-{
-    struct ha_rail *rail = &fake.rail[index];
-
-    pthread_mutex_lock(&fake.lock);
-    rail->port_up = up;
-    if (tell) {
-        fake_push_event(rail, up ? HA_RAIL_EVENT_PORT_UP : HA_RAIL_EVENT_PORT_DOWN, 0);
-    }
-    fake_kick();
-    pthread_mutex_unlock(&fake.lock);
-}
-
-void fake_port(int rail, int up)
-{
-    set_port(rail, up, 1);
-}
-
-void fake_port_silently(int rail, int up)
-{
-    set_port(rail, up, 0);
-}
-
-void fake_card_reset(int index, enum fake_card how)
-{
-    struct ha_rail *rail = &fake.rail[index];
-
-    pthread_mutex_lock(&fake.lock);
-    rail->card = how;
-    for (struct ha_rc *rc = fake.rcs; rc != NULL && how == FAKE_CARD_OVERRUN; rc = rc->next) {
-        if (rc->rail == rail && rc->state == FAKE_RTS) {
-            fake_rc_to_err(rc);
-        }
-    }
-    fake_push_event(rail, HA_RAIL_EVENT_DEVICE_FATAL, 0);
-    fake_kick();
-    pthread_mutex_unlock(&fake.lock);
-}
-
-int fake_card_back(int index)
-{
-    struct ha_rail *old = &fake.rail[index];
-    int             new;
-
-    pthread_mutex_lock(&fake.lock);
-    new = fake_rail_add(old->name, old->net, old->host);
-    memcpy(fake.rail[new].limits.model, old->limits.model, sizeof(old->limits.model));
-    pthread_mutex_unlock(&fake.lock);
-    return new;
-}
-
-void fake_event_qp_fatal(int rail)
-{
-    struct ha_rc *rc;
-
-    pthread_mutex_lock(&fake.lock);
-    for (rc = fake.rcs; rc != NULL; rc = rc->next) {
-        if (rc->rail->index == rail && rc->state == FAKE_RTS) {
-            fake_push_event(rc->rail, HA_RAIL_EVENT_QP_FATAL, rc->qpn);
-        }
-    }
-    pthread_mutex_unlock(&fake.lock);
-}
-
-void fake_event_one_qp_fatal(int rail)
-{
-    struct ha_rc *rc;
-
-    pthread_mutex_lock(&fake.lock);
-    for (rc = fake.rcs; rc != NULL; rc = rc->next) {
-        if (rc->rail->index == rail && rc->state == FAKE_RTS) {
-            fake_push_event(rc->rail, HA_RAIL_EVENT_QP_FATAL, rc->qpn);
-            break;
-        }
-    }
-    pthread_mutex_unlock(&fake.lock);
-}
-
-void fake_mtu(int rail, uint16_t mtu)
-{
-    fake.rail[rail].addr.mtu = mtu;
-}
-
-void fake_set(int rail, enum fake_knob knob, unsigned value)
-{
-    pthread_mutex_lock(&fake.lock);
-    fake.rail[rail].knob[knob] = value;
-    fake_kick();
-    pthread_mutex_unlock(&fake.lock);
-}
-
-void fake_fail(enum fake_call call, int rail, int error, unsigned count)
-{
-    pthread_mutex_lock(&fake.lock);
-    fake.fail[call].rail  = rail;
-    fake.fail[call].error = error;
-    fake.fail[call].count = count;
-    pthread_mutex_unlock(&fake.lock);
-}
-
-void fake_break(uint64_t addr, unsigned count)
-{
-    pthread_mutex_lock(&fake.lock);
-    fake.broken_addr = addr;
-    fake.broken      = count;
-    pthread_mutex_unlock(&fake.lock);
-}
-
-void fake_limit_cqe(uint32_t max_cqe)
-{
-    fake.max_cqe = max_cqe;
 }
 
 struct ha_rc_path fake_last_path(int rail)
@@ -354,8 +241,8 @@ struct ha_rail *fake_rail_of_gid(const uint8_t *gid)
 
 int fake_reachable(const struct ha_rail *from, const struct ha_rail *to)
 {
-    return to != NULL && from->net == to->net && from->port_up && to->port_up &&
-           from->card != FAKE_CARD_DEAD && to->card != FAKE_CARD_DEAD;
+    return to != NULL && from->net == to->net && from->port_up && to->port_up && from->card != FAKE_CARD_DEAD &&
+           to->card != FAKE_CARD_DEAD;
 }
 
 int ha_rail_list(char (*names)[HA_RAIL_NAME_MAX], int max)

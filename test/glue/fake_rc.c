@@ -10,8 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-int ha_rc_create(struct ha_rail *rail, struct ha_cq *cq, struct ha_rc_caps *caps,
-                 struct ha_rc **rc_p)
+int ha_rc_create(struct ha_rail *rail, struct ha_cq *cq, struct ha_rc_caps *caps, struct ha_rc **rc_p)
 {
     struct ha_rc *rc = calloc(1, sizeof(*rc));
     int           status;
@@ -56,7 +55,7 @@ static void forget_completions(struct ha_rc *rc)
         }
     }
     cq->promised -= cq->tail - keep;
-    cq->tail      = keep;
+    cq->tail = keep;
 }
 
 void ha_rc_destroy(struct ha_rc *rc)
@@ -106,15 +105,15 @@ int ha_rc_connect(struct ha_rc *rc, const struct ha_rc_path *path)
         status = -EINVAL; /* fenced meanwhile */
     }
     if (status == 0) {
-        rc->path         = *path;
+        rc->path            = *path;
         rc->rail->last_path = *path;
-        rc->dest_rail    = dest;
-        rc->way          = fake_path(rc->rail, path->remote.gid);
-        rc->expected_psn = path->recv_psn & FAKE_PSN_MASK;
-        rc->next_psn     = path->send_psn & FAKE_PSN_MASK;
-        rc->retries      = path->retry_count;
-        rc->rnr_retries  = path->rnr_retry;
-        rc->state        = FAKE_RTS;
+        rc->dest_rail       = dest;
+        rc->way             = fake_path(rc->rail, path->remote.gid);
+        rc->expected_psn    = path->recv_psn & FAKE_PSN_MASK;
+        rc->next_psn        = path->send_psn & FAKE_PSN_MASK;
+        rc->retries         = path->retry_count;
+        rc->rnr_retries     = path->rnr_retry;
+        rc->state           = FAKE_RTS;
         fake.counts.connects++;
     }
     pthread_mutex_unlock(&fake.lock);
@@ -209,10 +208,10 @@ static void fill_wqe(struct ha_rc *rc, struct fake_wqe *wqe, const struct ha_sen
 {
     uint32_t mtu = rc->path.mtu == 0 ? 1024 : rc->path.mtu;
 
-    wqe->send   = *send;
-    wqe->length = length_of(send);
-    wqe->psn    = rc->next_psn;
-    wqe->npsn   = wqe->length == 0 ? 1 : (uint32_t)((wqe->length + mtu - 1) / mtu);
+    wqe->send      = *send;
+    wqe->length    = length_of(send);
+    wqe->psn       = rc->next_psn;
+    wqe->npsn      = wqe->length == 0 ? 1 : (uint32_t)((wqe->length + mtu - 1) / mtu);
     wqe->read_done = 0;
     for (unsigned i = 0; i < send->num_sge; i++) {
         wqe->sge[i] = send->sge[i];
@@ -241,8 +240,7 @@ int ha_rc_post_send(struct ha_rc *rc, const struct ha_send *send)
         status = -EINVAL;
     }
     if (status == 0 && (send->num_sge > rc->caps.max_sge ||
-                        ((send->flags & HA_SEND_INLINE) &&
-                         length_of(send) > rc->caps.max_inline))) {
+                        ((send->flags & HA_SEND_INLINE) && length_of(send) > rc->caps.max_inline))) {
         status = -EINVAL;
     }
     if (status == 0 && rc->tail - rc->head == rc->caps.send_depth) {
@@ -270,10 +268,9 @@ int ha_rc_post_recv(struct ha_rc *rc, uint64_t wr_id, const struct ha_sge *sge)
         status = -ENOMEM;
     }
     if (status == 0) {
-        rc->rq[rc->rq_tail++ % rc->caps.recv_depth] =
-            (struct fake_rqe) { .wr_id = wr_id, .sge = *sge };
+        rc->rq[rc->rq_tail++ % rc->caps.recv_depth] = (struct fake_rqe){.wr_id = wr_id, .sge = *sge};
         fake.counts.rnr += rc->not_ready;
-        rc->not_ready    = 0;
+        rc->not_ready = 0;
         promise(rc->cq);
     }
     pthread_mutex_unlock(&fake.lock);

@@ -7,8 +7,7 @@
 #include <string.h>
 
 /* Bytes [from, from + length) of the operation, out of its gather list. */
-static int gather(const struct ha_rc *rc, const struct fake_wqe *wqe, uint64_t from, uint8_t *to,
-                  uint64_t length)
+static int gather(const struct ha_rc *rc, const struct fake_wqe *wqe, uint64_t from, uint8_t *to, uint64_t length)
 {
     for (unsigned i = 0; i < wqe->send.num_sge && length > 0; i++) {
         const struct ha_sge *sge = &wqe->sge[i];
@@ -25,15 +24,14 @@ static int gather(const struct ha_rc *rc, const struct fake_wqe *wqe, uint64_t f
             return -1;
         }
         memcpy(to, at, part);
-        to     += part;
+        to += part;
         length -= part;
-        from    = 0;
+        from = 0;
     }
     return 0;
 }
 
-static int fetch(const struct ha_rc *rc, const struct fake_wqe *wqe, uint64_t from, uint8_t *to,
-                 uint64_t length)
+static int fetch(const struct ha_rc *rc, const struct fake_wqe *wqe, uint64_t from, uint8_t *to, uint64_t length)
 {
     if (wqe->send.flags & HA_SEND_INLINE) {
         memcpy(to, wqe->bytes + from, length);
@@ -42,8 +40,8 @@ static int fetch(const struct ha_rc *rc, const struct fake_wqe *wqe, uint64_t fr
     return gather(rc, wqe, from, to, length);
 }
 
-static enum fake_answer execute_send(struct ha_rc *rc, struct ha_rc *peer, const struct fake_wqe *wqe,
-                                uint64_t from, uint64_t length, int last)
+static enum fake_answer execute_send(struct ha_rc *rc, struct ha_rc *peer, const struct fake_wqe *wqe, uint64_t from,
+                                     uint64_t length, int last)
 {
     const struct fake_rqe *rqe = &peer->rq[peer->rq_head % peer->caps.recv_depth];
     uint8_t               *to;
@@ -66,12 +64,11 @@ static enum fake_answer execute_send(struct ha_rc *rc, struct ha_rc *peer, const
     return FAKE_ANSWER_NONE;
 }
 
-static enum fake_answer execute_write(struct ha_rc *rc, struct ha_rc *peer, const struct fake_wqe *wqe,
-                                 uint64_t from, uint64_t length, int last)
+static enum fake_answer execute_write(struct ha_rc *rc, struct ha_rc *peer, const struct fake_wqe *wqe, uint64_t from,
+                                      uint64_t length, int last)
 {
-    int notice = wqe->send.op == HA_WRITE_IMM && last;
-    uint8_t *to = fake_remote(peer->rail, wqe->send.remote_addr, wqe->length, wqe->send.rkey,
-                              HA_ACCESS_REMOTE_PUT);
+    int      notice = wqe->send.op == HA_WRITE_IMM && last;
+    uint8_t *to     = fake_remote(peer->rail, wqe->send.remote_addr, wqe->length, wqe->send.rkey, HA_ACCESS_REMOTE_PUT);
 
     if (fake.broken > 0 && wqe->send.remote_addr == fake.broken_addr) {
         fake.broken--;
@@ -96,8 +93,7 @@ static enum fake_answer execute_write(struct ha_rc *rc, struct ha_rc *peer, cons
 int fake_ack_arrives(const struct ha_rc *rc, const struct ha_rc *peer)
 {
     if (fake_path_leads(peer->rail, rc->rail, &peer->way) && !(peer->state == FAKE_ERR && peer->deaf) &&
-        !fake_luck(peer->rail->knob[FAKE_LOSE_ACK_OUT]) &&
-        !fake_luck(rc->rail->knob[FAKE_LOSE_ACK_IN])) {
+        !fake_luck(peer->rail->knob[FAKE_LOSE_ACK_OUT]) && !fake_luck(rc->rail->knob[FAKE_LOSE_ACK_IN])) {
         return 1;
     }
     fake.counts.acks_lost++;
@@ -107,8 +103,8 @@ int fake_ack_arrives(const struct ha_rc *rc, const struct ha_rc *peer)
 /* The answer is lost like an acknowledgement; asked again, it is read again. */
 static enum fake_answer execute_read(struct ha_rc *rc, struct ha_rc *peer, struct fake_wqe *wqe)
 {
-    const uint8_t *from = fake_remote(peer->rail, wqe->send.remote_addr, wqe->length,
-                                      wqe->send.rkey, HA_ACCESS_REMOTE_GET);
+    const uint8_t *from = fake_remote(peer->rail, wqe->send.remote_addr, wqe->length, wqe->send.rkey,
+                                      HA_ACCESS_REMOTE_GET);
     uint8_t       *to;
 
     if (from == NULL) {
@@ -169,9 +165,9 @@ static enum fake_answer execute_atomic(struct ha_rc *rc, struct ha_rc *peer, str
 
 static enum fake_answer execute(struct ha_rc *rc, struct ha_rc *peer, struct fake_wqe *wqe, uint32_t pkt)
 {
-    uint64_t    from   = (uint64_t)pkt * rc->path.mtu;
-    uint64_t    length = wqe->length - from < rc->path.mtu ? wqe->length - from : rc->path.mtu;
-    int         last   = pkt + 1 == wqe->npsn;
+    uint64_t         from   = (uint64_t)pkt * rc->path.mtu;
+    uint64_t         length = wqe->length - from < rc->path.mtu ? wqe->length - from : rc->path.mtu;
+    int              last   = pkt + 1 == wqe->npsn;
     enum fake_answer answer;
 
     if (length > peer->path.mtu && wqe->send.op != HA_READ) {
@@ -190,8 +186,7 @@ static enum fake_answer execute(struct ha_rc *rc, struct ha_rc *peer, struct fak
     if (answer == FAKE_ANSWER_NONE) {
         fake.counts.packets++;
         fake.counts.after_reset += peer->rail->card == FAKE_CARD_UNDEAD;
-        peer->expected_psn = (peer->expected_psn + (wqe->send.op == HA_READ ? wqe->npsn : 1)) &
-                             FAKE_PSN_MASK;
+        peer->expected_psn = (peer->expected_psn + (wqe->send.op == HA_READ ? wqe->npsn : 1)) & FAKE_PSN_MASK;
     }
     return answer;
 }

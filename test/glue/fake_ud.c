@@ -103,8 +103,7 @@ int ha_ud_is_dead(const struct ha_ud *ud)
     return dead;
 }
 
-static void send_copy(struct ha_ud *ud, const struct ha_ud_ah *ah, uint32_t qpn,
-                      const void *data, size_t length)
+static void send_copy(struct ha_ud *ud, const struct ha_ud_ah *ah, uint32_t qpn, const void *data, size_t length)
 {
     struct fake_datagram *datagram = malloc(sizeof(*datagram) + length);
 
@@ -120,8 +119,7 @@ static void send_copy(struct ha_ud *ud, const struct ha_ud_ah *ah, uint32_t qpn,
     fake_kick();
 }
 
-int ha_ud_send(struct ha_ud *ud, struct ha_ud_ah *ah, uint32_t remote_qpn, const void *data,
-               size_t length)
+int ha_ud_send(struct ha_ud *ud, struct ha_ud_ah *ah, uint32_t remote_qpn, const void *data, size_t length)
 {
     int status;
 
@@ -182,9 +180,8 @@ static void arrive(struct fake_datagram *datagram)
     }
     if (ud == NULL || ud->dead || ud->received == ud->depth ||
         !fake_path_leads(datagram->from, datagram->to, &datagram->way) ||
-        datagram->way.sgid_index != datagram->from->gid_index ||
-        fake_luck(datagram->from->knob[FAKE_LOSE_CTL]) || fake_luck(datagram->from->knob[FAKE_LOSE_CTL_OUT]) ||
-        fake_luck(datagram->to->knob[FAKE_LOSE_CTL])) {
+        datagram->way.sgid_index != datagram->from->gid_index || fake_luck(datagram->from->knob[FAKE_LOSE_CTL]) ||
+        fake_luck(datagram->from->knob[FAKE_LOSE_CTL_OUT]) || fake_luck(datagram->to->knob[FAKE_LOSE_CTL])) {
         free(datagram);
         return;
     }

@@ -28,10 +28,10 @@ void fake_begin(uint64_t seed);
 
 /* Stop the network's thread. Returns the number of objects (rails, queues,
  * registrations, ...) that the product has left behind; 0 is right. */
-int  fake_end(void);
+int fake_end(void);
 
 /* A port "name" on network `net`; returns its index. */
-int  fake_rail_add(const char *name, unsigned net, unsigned host);
+int fake_rail_add(const char *name, unsigned net, unsigned host);
 
 /* Port state, told by an event (as the kernel does), or silently. */
 void fake_port(int rail, int up);
@@ -49,7 +49,7 @@ void fake_partition(int rail, uint16_t pkey); /* nobody is told, and the network
 void     fake_next_ud(int rail, uint32_t qpn);
 uint32_t fake_last_ud(int rail);
 
-void fake_event_qp_fatal(int rail); /* for every connected queue pair there */
+void fake_event_qp_fatal(int rail);     /* for every connected queue pair there */
 void fake_event_one_qp_fatal(int rail); /* for the youngest of them */
 
 /* The largest packet that the port takes; for rails that nobody has opened yet. */
@@ -59,21 +59,21 @@ void fake_mtu(int rail, uint16_t mtu);
 enum fake_knob {
     FAKE_LOSE_DATA_OUT, /* requests that leave by this rail */
     FAKE_LOSE_DATA_IN,
-    FAKE_LOSE_ACK_OUT,  /* acknowledgements that leave by this rail */
+    FAKE_LOSE_ACK_OUT, /* acknowledgements that leave by this rail */
     FAKE_LOSE_ACK_IN,
-    FAKE_LOSE_CTL,      /* datagrams, both directions */
-    FAKE_LOSE_CTL_OUT,  /* those that leave by this rail */
-    FAKE_CTL_DELAY_US,  /* datagrams that leave by this rail take so long */
+    FAKE_LOSE_CTL,     /* datagrams, both directions */
+    FAKE_LOSE_CTL_OUT, /* those that leave by this rail */
+    FAKE_CTL_DELAY_US, /* datagrams that leave by this rail take so long */
     FAKE_REPEAT_CTL,
-    FAKE_LATE,          /* a fence after which one more packet executes */
-    FAKE_LATE_READS,    /* not before it was asked so often how far it is, or a second has passed */
-    FAKE_LATE_LOST,     /* and if it is a message: it counts, but its receive comes back flushed */
-    FAKE_SCRIBBLE,      /* the device writes into the buffer of a receive that it flushes */
-    FAKE_STALL,         /* network steps that do nothing for this rail */
-    FAKE_PSN,           /* enum fake_psn: what the device says of its responder */
-    FAKE_BLOCK_MS,      /* connecting and address look-up take this long */
-    FAKE_HANG_MS,       /* so do commands about a queue pair: to stop it, to ask how far it is */
-    FAKE_LOSE_FLUSHES,  /* enum fake_flushes: what comes back flushed is lost */
+    FAKE_LATE,         /* a fence after which one more packet executes */
+    FAKE_LATE_READS,   /* not before it was asked so often how far it is, or a second has passed */
+    FAKE_LATE_LOST,    /* and if it is a message: it counts, but its receive comes back flushed */
+    FAKE_SCRIBBLE,     /* the device writes into the buffer of a receive that it flushes */
+    FAKE_STALL,        /* network steps that do nothing for this rail */
+    FAKE_PSN,          /* enum fake_psn: what the device says of its responder */
+    FAKE_BLOCK_MS,     /* connecting and address look-up take this long */
+    FAKE_HANG_MS,      /* so do commands about a queue pair: to stop it, to ask how far it is */
+    FAKE_LOSE_FLUSHES, /* enum fake_flushes: what comes back flushed is lost */
     FAKE_KNOBS
 };
 void fake_set(int rail, enum fake_knob knob, unsigned value);
@@ -82,8 +82,8 @@ enum fake_flushes { FAKE_FLUSHES_ALL, FAKE_FLUSHES_NO_SENDS, FAKE_FLUSHES_NO_REC
 
 /* The card of a rail is reset, and its owner is told: every command about it fails, nothing completes on
  * it any more, for good. DEAD: nothing passes it either; UNDEAD: it goes on sending and executing;
- * OVERRUN: only its completion queues are lost, and its queue pairs are in error. What is opened by that name then is nothing, until
- * fake_card_back() has put a new card with the same name and address there, whose number it returns. */
+ * OVERRUN: only its completion queues are lost, and its queue pairs are in error. What is opened by that name then is
+ * nothing, until fake_card_back() has put a new card with the same name and address there, whose number it returns. */
 enum fake_card { FAKE_CARD_WELL, FAKE_CARD_DEAD, FAKE_CARD_UNDEAD, FAKE_CARD_OVERRUN };
 void fake_card_reset(int rail, enum fake_card how);
 int  fake_card_back(int rail);
@@ -91,11 +91,11 @@ int  fake_card_back(int rail);
 /* Devices that do not report packet numbers as Soft-RoCE and mlx5 do. */
 enum fake_psn {
     FAKE_PSN_LIVE,
-    FAKE_PSN_STALE,     /* what was given at RTR, as irdma says */
+    FAKE_PSN_STALE, /* what was given at RTR, as irdma says */
     FAKE_PSN_ZERO,
     FAKE_PSN_GARBAGE,
-    FAKE_PSN_STALE_ERR, /* live while it runs, the number at RTR when it is stopped */
-    FAKE_PSN_BEHIND_ERR,/* ... one packet behind */
+    FAKE_PSN_STALE_ERR,  /* live while it runs, the number at RTR when it is stopped */
+    FAKE_PSN_BEHIND_ERR, /* ... one packet behind */
 };
 
 /* What was found out about another device of the same model holds for this one. */
@@ -106,9 +106,19 @@ struct ha_rail_limits *fake_limits(int rail);
 
 /* The next `count` calls on this rail (-1: any) fail with `error` (negative). */
 enum fake_call {
-    FAKE_CALL_CQ_CREATE, FAKE_CALL_CQ_RESIZE, FAKE_CALL_MR_REG, FAKE_CALL_RC_CREATE,
-    FAKE_CALL_RC_CONNECT, FAKE_CALL_RC_FENCE, FAKE_CALL_EXPECTED_PSN, FAKE_CALL_POST_SEND, FAKE_CALL_POST_RECV,
-    FAKE_CALL_UD_CREATE, FAKE_CALL_UD_SEND, FAKE_CALL_AH_CREATE, FAKE_CALL_LAST
+    FAKE_CALL_CQ_CREATE,
+    FAKE_CALL_CQ_RESIZE,
+    FAKE_CALL_MR_REG,
+    FAKE_CALL_RC_CREATE,
+    FAKE_CALL_RC_CONNECT,
+    FAKE_CALL_RC_FENCE,
+    FAKE_CALL_EXPECTED_PSN,
+    FAKE_CALL_POST_SEND,
+    FAKE_CALL_POST_RECV,
+    FAKE_CALL_UD_CREATE,
+    FAKE_CALL_UD_SEND,
+    FAKE_CALL_AH_CREATE,
+    FAKE_CALL_LAST
 };
 void fake_fail(enum fake_call call, int rail, int error, unsigned count);
 
@@ -124,16 +134,16 @@ struct ha_rc_path fake_last_path(int rail);
 
 /* What happened since fake_begin(). */
 struct fake_counts {
-    uint64_t packets;      /* executed */
+    uint64_t packets; /* executed */
     uint64_t lost, acks_lost;
-    uint64_t late;         /* executed after modify(ERR) had returned */
+    uint64_t late; /* executed after modify(ERR) had returned */
     uint64_t retry_exceeded;
-    uint64_t rnr;          /* no receive was posted, and one was later: flow control is broken. (None is posted any more
-                            * where the owner has begun to fence.) */
-    uint64_t overruns;     /* completions that found their queue full */
-    uint64_t overbooked;   /* posted although the queue could not take them all */
+    uint64_t rnr;        /* no receive was posted, and one was later: flow control is broken. (None is posted any more
+                          * where the owner has begun to fence.) */
+    uint64_t overruns;   /* completions that found their queue full */
+    uint64_t overbooked; /* posted although the queue could not take them all */
     uint64_t bad_lkey, bad_rkey, bad_length;
-    uint64_t wrong_peer;   /* packets that a fenced or other queue pair refused */
+    uint64_t wrong_peer; /* packets that a fenced or other queue pair refused */
     uint64_t connects, fences;
     uint64_t too_long;     /* packets longer than the receiver's path allows; it dropped them */
     uint64_t psn_overruns; /* sends for which a queue pair had no packet numbers left */
@@ -141,7 +151,7 @@ struct fake_counts {
     uint64_t after_reset;  /* packets that an undead card has executed */
     uint64_t unheard;      /* completions that never came: lost flushes, queues that are lost */
     uint64_t atomics;
-    uint64_t mr_regs;      /* registrations made */
+    uint64_t mr_regs;           /* registrations made */
     uint64_t mr_regs_in_switch; /* ... on a host between a fence and its first post on another rail */
 };
 struct fake_counts fake_counts(void);

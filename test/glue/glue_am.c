@@ -71,7 +71,7 @@ static ucs_status_t send_short(struct side *side, int i, unsigned length)
 
 static ucs_status_t send_bcopy(struct side *side, int i, unsigned length)
 {
-    size_t  how[] = { (size_t)i, side->sent[i], length };
+    size_t  how[] = {(size_t)i, side->sent[i], length};
     ssize_t sent  = uct_ep_am_bcopy(side->ep[i], AM_ID, pack_message, how, 0);
 
     return sent < 0 ? (ucs_status_t)sent : UCS_OK;
@@ -81,11 +81,9 @@ static ucs_status_t send_bcopy(struct side *side, int i, unsigned length)
 static ucs_status_t send_zcopy(struct side *side, int i, unsigned length, uct_completion_t *comp)
 {
     struct message message;
-    uint8_t       *bytes = side->am_source +
-                           ((size_t)i * AM_SLOTS + side->sent[i] % AM_SLOTS) * AM_SLOT;
-    uct_iov_t      iov   = { .buffer = bytes, .length = length > AM_SLOT ? AM_SLOT : length,
-                             .memh = side->am_memh, .count = 1 };
-    ucs_status_t   status;
+    uint8_t       *bytes = side->am_source + ((size_t)i * AM_SLOTS + side->sent[i] % AM_SLOTS) * AM_SLOT;
+    uct_iov_t iov = {.buffer = bytes, .length = length > AM_SLOT ? AM_SLOT : length, .memh = side->am_memh, .count = 1};
+    ucs_status_t status;
 
     fill(&message, (uint32_t)i, side->sent[i], iov.length);
     memcpy(bytes, message.bytes, iov.length);

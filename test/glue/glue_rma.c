@@ -4,7 +4,7 @@
 #include <string.h>
 
 static struct {
-    unsigned next;            /* number of the next PUT */
+    unsigned next; /* number of the next PUT */
     unsigned length[PLACES];
     unsigned written[PLACES]; /* under the fake's lock */
 } puts_of[2];
@@ -62,14 +62,12 @@ static size_t pack(void *dest, void *arg)
 
 ucs_status_t rma_put_one(int s, int i, enum how how, uct_completion_t *comp)
 {
-    struct side   *side   = &world.side[s];
-    unsigned       number = puts_of[s].next;
-    uint64_t       to     = (uintptr_t)rma_place(!s, number);
-    uint8_t       *source = rma_source(s, number);
-    struct packing packing = { s, number, how == SHORT ? 1 + number % 48 :
-                                          1 + number * 97 % PLACE_LEN };
-    uct_iov_t      iov = { .buffer = source, .length = packing.length, .memh = side->memh,
-                           .count = 1 };
+    struct side   *side    = &world.side[s];
+    unsigned       number  = puts_of[s].next;
+    uint64_t       to      = (uintptr_t)rma_place(!s, number);
+    uint8_t       *source  = rma_source(s, number);
+    struct packing packing = {s, number, how == SHORT ? 1 + number % 48 : 1 + number * 97 % PLACE_LEN};
+    uct_iov_t      iov     = {.buffer = source, .length = packing.length, .memh = side->memh, .count = 1};
     ucs_status_t   status;
     ssize_t        sent;
 
@@ -130,8 +128,7 @@ void rma_check(int s)
         }
         for (unsigned i = 0; i < puts_of[s].length[n]; i++) {
             if (rma_place(!s, n)[i] != pattern(s, n, i)) {
-                fail_msg("PUT %u of side %d differs at byte %u of %u", n, s, i,
-                         puts_of[s].length[n]);
+                fail_msg("PUT %u of side %d differs at byte %u of %u", n, s, i, puts_of[s].length[n]);
             }
         }
     }
@@ -145,21 +142,19 @@ static void unpack(void *dest, const void *data, size_t length)
 
 void rma_get_check(int s, int i, enum how how, unsigned place)
 {
-    struct side   *side = &world.side[s];
-    uint8_t       *to   = rma_source(s, PLACES - 1);
-    uint64_t       from = (uintptr_t)rma_place(!s, place);
+    struct side   *side   = &world.side[s];
+    uint8_t       *to     = rma_source(s, PLACES - 1);
+    uint64_t       from   = (uintptr_t)rma_place(!s, place);
     unsigned       length = puts_of[s].length[place];
-    uct_iov_t      iov = { .buffer = to, .length = length, .memh = side->memh, .count = 1 };
+    uct_iov_t      iov    = {.buffer = to, .length = length, .memh = side->memh, .count = 1};
     struct counted done;
     ucs_status_t   status;
 
     memset(to, 0, PLACE_LEN);
     if (how == ZCOPY) {
-        status = uct_ep_get_zcopy(side->ep[i], &iov, 1, from, side->rkey.rkey,
-                                  count_completion(&done));
+        status = uct_ep_get_zcopy(side->ep[i], &iov, 1, from, side->rkey.rkey, count_completion(&done));
     } else {
-        status = uct_ep_get_bcopy(side->ep[i], unpack, to, length, from,
-                                  side->rkey.rkey, count_completion(&done));
+        status = uct_ep_get_bcopy(side->ep[i], unpack, to, length, from, side->rkey.rkey, count_completion(&done));
     }
     assert_int_equal(status, UCS_INPROGRESS);
     pump_until(done.called == 1);
@@ -172,12 +167,11 @@ void rma_get_check(int s, int i, enum how how, unsigned place)
 void rma_get_loose(int s, int i, unsigned count)
 {
     struct side *side = &world.side[s];
-    uct_iov_t    iov  = { .buffer = rma_source(s, PLACES - 2), .length = PLACE_LEN,
-                          .memh = side->memh, .count = 1 };
+    uct_iov_t    iov  = {.buffer = rma_source(s, PLACES - 2), .length = PLACE_LEN, .memh = side->memh, .count = 1};
 
     while (count > 0) {
-        if (uct_ep_get_zcopy(side->ep[i], &iov, 1, (uintptr_t)rma_source(!s, PLACES - 3), side->rkey.rkey,
-                             NULL) == UCS_INPROGRESS) {
+        if (uct_ep_get_zcopy(side->ep[i], &iov, 1, (uintptr_t)rma_source(!s, PLACES - 3), side->rkey.rkey, NULL) ==
+            UCS_INPROGRESS) {
             count--;
         } else {
             pump();

@@ -42,7 +42,7 @@ static ucs_status_t on_error(void *arg, uct_ep_h ep, ucs_status_t status)
 static uct_component_h find_component(void)
 {
     uct_component_h     *components, found = NULL;
-    uct_component_attr_t attr = { .field_mask = UCT_COMPONENT_ATTR_FIELD_NAME };
+    uct_component_attr_t attr = {.field_mask = UCT_COMPONENT_ATTR_FIELD_NAME};
     unsigned             num;
 
     assert_int_equal(uct_query_components(&components, &num), UCS_OK);
@@ -60,7 +60,7 @@ static uct_component_h find_component(void)
 /* Settings that the table does not know belong to the other table. */
 static void configure(void *config, const char *settings)
 {
-    char  copy[512], *save, *token, *value;
+    char copy[512], *save, *token, *value;
 
     snprintf(copy, sizeof(copy), "%s", settings);
     for (token = strtok_r(copy, " ", &save); token != NULL; token = strtok_r(NULL, " ", &save)) {
@@ -72,8 +72,9 @@ static void configure(void *config, const char *settings)
 }
 
 /* Fast enough for a test, slow enough for a machine that is busy. */
-#define SETTINGS "RCACHE=n TIMEOUT=10 RETRY_COUNT=3 RTO=400ms HEARTBEAT=50ms DEAD_PEER=10s " \
-                 "COOLDOWN=1ms COOLDOWN_MAX=1ms CONNECT_TIMEOUT=20s RX_QUEUE_LEN=32 TX_QUEUE_LEN=64 CTL_QUEUE_LEN=64 "
+#define SETTINGS                                                                \
+    "RCACHE=n TIMEOUT=10 RETRY_COUNT=3 RTO=400ms HEARTBEAT=50ms DEAD_PEER=10s " \
+    "COOLDOWN=1ms COOLDOWN_MAX=1ms CONNECT_TIMEOUT=20s RX_QUEUE_LEN=32 TX_QUEUE_LEN=64 CTL_QUEUE_LEN=64 "
 
 static void open_md(struct side *side, int s, const char *settings)
 {
@@ -82,13 +83,11 @@ static void open_md(struct side *side, int s, const char *settings)
     char             rails[64];
 
     assert_int_equal(uct_md_config_read(component, NULL, NULL, &config), UCS_OK);
-    snprintf(rails, sizeof(rails), "%s+%s,%s+%s", world.names[A0], world.names[A1],
-             world.names[B0], world.names[B1]);
+    snprintf(rails, sizeof(rails), "%s+%s,%s+%s", world.names[A0], world.names[A1], world.names[B0], world.names[B1]);
     assert_int_equal(uct_config_modify(config, "RAILS", rails), UCS_OK);
     configure(config, SETTINGS);
     configure(config, settings);
-    assert_int_equal(uct_md_open(component, world.names[s == 0 ? A0 : B0], config, &side->md),
-                     UCS_OK);
+    assert_int_equal(uct_md_open(component, world.names[s == 0 ? A0 : B0], config, &side->md), UCS_OK);
     uct_config_release(config);
 }
 
@@ -110,7 +109,7 @@ static ucs_status_t open_iface(struct side *side, int s, const char *settings)
     params.mode.device.dev_name = world.names[s == 0 ? A0 : B0];
     params.err_handler          = on_error;
     params.err_handler_arg      = side;
-    status = uct_iface_open(side->md, side->worker, &params, config, &side->iface);
+    status                      = uct_iface_open(side->md, side->worker, &params, config, &side->iface);
     uct_config_release(config);
     return status;
 }
@@ -120,10 +119,8 @@ static void open_domain(int s, const char *settings)
     struct side *side = &world.side[s];
 
     memset(side, 0, sizeof(*side));
-    assert_int_equal(ucs_async_context_create(UCS_ASYNC_MODE_THREAD_SPINLOCK, &side->async),
-                     UCS_OK);
-    assert_int_equal(uct_worker_create(side->async, UCS_THREAD_MODE_SINGLE, &side->worker),
-                     UCS_OK);
+    assert_int_equal(ucs_async_context_create(UCS_ASYNC_MODE_THREAD_SPINLOCK, &side->async), UCS_OK);
+    assert_int_equal(uct_worker_create(side->async, UCS_THREAD_MODE_SINGLE, &side->worker), UCS_OK);
     open_md(side, s, settings);
 }
 
@@ -182,7 +179,7 @@ void world_open(uint64_t seed, const char *settings)
 
 void world_open_small(uint64_t seed, uint32_t max_cqe, const char *settings)
 {
-    static const char *const names[] = { "a0:1", "a1:1", "b0:1", "b1:1" };
+    static const char *const names[] = {"a0:1", "a1:1", "b0:1", "b1:1"};
 
     fake_begin(seed);
     if (max_cqe != 0) {
@@ -254,8 +251,7 @@ ucs_status_t ep_try(int s, int i)
     uct_ep_params_t params;
 
     memset(&params, 0, sizeof(params));
-    params.field_mask = UCT_EP_PARAM_FIELD_IFACE | UCT_EP_PARAM_FIELD_DEV_ADDR |
-                        UCT_EP_PARAM_FIELD_IFACE_ADDR;
+    params.field_mask = UCT_EP_PARAM_FIELD_IFACE | UCT_EP_PARAM_FIELD_DEV_ADDR | UCT_EP_PARAM_FIELD_IFACE_ADDR;
     params.iface      = side->iface;
     params.dev_addr   = (void *)peer->dev_addr;
     params.iface_addr = (void *)peer->iface_addr;
@@ -313,17 +309,17 @@ void world_print(void)
     for (int s = 0; s < 2; s++) {
         for (int i = 0; i < EPS_ROOM; i++) {
             if (world.side[s].sent[i] != world.side[!s].received[i]) {
-                print_message("side %d stream %d: %u sent, %u received\n", s, i,
-                              world.side[s].sent[i], world.side[!s].received[i]);
+                print_message("side %d stream %d: %u sent, %u received\n", s, i, world.side[s].sent[i],
+                              world.side[!s].received[i]);
             }
         }
         print_message("side %d: %u errors (%s), %u wrong\n", s, world.side[s].errors,
                       ucs_status_string(world.side[s].error), world.side[s].wrong);
     }
     print_message("packets %lu, lost %lu, late %lu, retries exceeded %lu, rnr %lu, overruns %lu, "
-                  "bad keys %lu/%lu, to nobody %lu\n", counts.packets, counts.lost, counts.late,
-                  counts.retry_exceeded, counts.rnr, counts.overruns, counts.bad_lkey,
-                  counts.bad_rkey, counts.wrong_peer);
+                  "bad keys %lu/%lu, to nobody %lu\n",
+                  counts.packets, counts.lost, counts.late, counts.retry_exceeded, counts.rnr, counts.overruns,
+                  counts.bad_lkey, counts.bad_rkey, counts.wrong_peer);
 }
 
 struct uct_ha_stats stats(void)

@@ -39,16 +39,16 @@ struct side {
     uct_ep_h             ep[EPS_ROOM];
 
     /* active messages: each stream counts */
-    uint32_t             sent[EPS_ROOM], received[EPS_ROOM];
-    unsigned             wrong; /* out of order, twice, or of wrong content */
-    unsigned             errors;
-    ucs_status_t         error; /* the last one */
+    uint32_t     sent[EPS_ROOM], received[EPS_ROOM];
+    unsigned     wrong; /* out of order, twice, or of wrong content */
+    unsigned     errors;
+    ucs_status_t error; /* the last one */
 
     /* registered memory: what is sent from, and what the peer writes to */
-    uint8_t             *memory;
-    uint8_t             *am_source; /* zero-copy messages, AM_SLOTS of a stream */
-    uct_mem_h            memh, am_memh;
-    uct_rkey_bundle_t    rkey; /* of the peer's memory */
+    uint8_t          *memory;
+    uint8_t          *am_source; /* zero-copy messages, AM_SLOTS of a stream */
+    uct_mem_h         memh, am_memh;
+    uct_rkey_bundle_t rkey; /* of the peer's memory */
 };
 
 struct world {
@@ -77,16 +77,16 @@ void         ep_close(int s, int i);
 void pump(void);
 
 /* ... until the condition holds; fails the test when it does not. */
-#define pump_until(_condition) \
-    do { \
-        uint64_t _start = now_ns(); \
-        while (!(_condition)) { \
-            pump(); \
+#define pump_until(_condition)                                    \
+    do {                                                          \
+        uint64_t _start = now_ns();                               \
+        while (!(_condition)) {                                   \
+            pump();                                               \
             if (now_ns() - _start > PATIENCE_S * 1000000000ull) { \
-                world_print(); \
-                fail_msg("still not: %s", #_condition); \
-            } \
-        } \
+                world_print();                                    \
+                fail_msg("still not: %s", #_condition);           \
+            }                                                     \
+        }                                                         \
     } while (0)
 
 void     pump_ms(unsigned ms);
@@ -99,12 +99,12 @@ enum how { SHORT, BCOPY, ZCOPY, HOWS };
 ucs_status_t am_send(int s, int i, enum how how, unsigned length, uct_completion_t *comp);
 
 /* `count` more messages of mixed kinds each way on endpoint `i`, all delivered. */
-void am_exchange(int i, unsigned count);
-void am_post(int s, int i, unsigned count); /* pumps while there is no room */
-int  am_all_here(void);
+void         am_exchange(int i, unsigned count);
+void         am_post(int s, int i, unsigned count); /* pumps while there is no room */
+int          am_all_here(void);
 ucs_status_t am_received(void *side, void *data, size_t length, unsigned flags); /* handler */
-void flush_all(void);
-void flush_all_of(int s);
+void         flush_all(void);
+void         flush_all_of(int s);
 
 /* Memory of `bytes` on both sides, registered, keys exchanged. */
 void memory_open(size_t bytes);

@@ -39,8 +39,7 @@ static ucs_status_t add(unsigned i)
 {
     struct side *side = &world.side[0];
 
-    return uct_ep_atomic64_fetch(side->ep[0], UCT_ATOMIC_OP_ADD, 1, &old[i],
-                                 (uintptr_t)word_of(1), side->rkey.rkey,
+    return uct_ep_atomic64_fetch(side->ep[0], UCT_ATOMIC_OP_ADD, 1, &old[i], (uintptr_t)word_of(1), side->rkey.rkey,
                                  count_completion(&done[i]));
 }
 
@@ -48,16 +47,15 @@ static ucs_status_t post_add(void)
 {
     struct side *side = &world.side[0];
 
-    return uct_ep_atomic64_post(side->ep[0], UCT_ATOMIC_OP_ADD, 1000, (uintptr_t)word_of(1),
-                                side->rkey.rkey);
+    return uct_ep_atomic64_post(side->ep[0], UCT_ATOMIC_OP_ADD, 1000, (uintptr_t)word_of(1), side->rkey.rkey);
 }
 
-#define retry(_call) \
-    do { \
-        ucs_status_t _status; \
-        while ((_status = (_call)) == UCS_ERR_NO_RESOURCE) { \
-            pump(); \
-        } \
+#define retry(_call)                                                 \
+    do {                                                             \
+        ucs_status_t _status;                                        \
+        while ((_status = (_call)) == UCS_ERR_NO_RESOURCE) {         \
+            pump();                                                  \
+        }                                                            \
         assert_true(_status == UCS_OK || _status == UCS_INPROGRESS); \
     } while (0)
 
@@ -65,8 +63,8 @@ static ucs_status_t post_add(void)
  * tells that each was executed once. Returns how many ended with an error. */
 static unsigned check_adds(unsigned posts)
 {
-    uint8_t  seen[OPS] = { 0 };
-    unsigned lost = 0;
+    uint8_t  seen[OPS] = {0};
+    unsigned lost      = 0;
 
     for (unsigned i = 0; i < OPS; i++) {
         assert_int_equal(done[i].called, 1);
@@ -105,8 +103,8 @@ static void test_hw_atomics(void **state)
     assert_int_equal(check_adds(OPS / 6), 0);
     expected = *word_of(1);
     for (unsigned i = 0; i < 2; i++) { /* the second one does not find what it expects */
-        retry(uct_ep_atomic_cswap64(world.side[0].ep[0], expected, 7, (uintptr_t)word_of(1),
-                                    world.side[0].rkey.rkey, &old[i], count_completion(&done[i])));
+        retry(uct_ep_atomic_cswap64(world.side[0].ep[0], expected, 7, (uintptr_t)word_of(1), world.side[0].rkey.rkey,
+                                    &old[i], count_completion(&done[i])));
     }
     flush_all();
     assert_int_equal(old[0], expected);
@@ -182,14 +180,14 @@ static void test_sw_towards_hw(void **state)
     }
     flush_all();
     assert_int_equal(check_adds(0), 0);
-    assert_int_equal(uct_ep_atomic64_post(side->ep[0], UCT_ATOMIC_OP_OR, 1, (uintptr_t)word_of(1),
-                                          side->rkey.rkey), UCS_ERR_UNSUPPORTED);
-    assert_int_equal(uct_ep_atomic32_fetch(side->ep[0], UCT_ATOMIC_OP_ADD, 1, &old32,
-                                           (uintptr_t)word_of(1), side->rkey.rkey,
-                                           count_completion(&done[0])), UCS_ERR_UNSUPPORTED);
-    assert_int_equal(uct_ep_atomic64_post(side->ep[0], UCT_ATOMIC_OP_ADD, 1,
-                                          (uintptr_t)word_of(1) + 4, side->rkey.rkey),
-                     UCS_ERR_INVALID_PARAM);
+    assert_int_equal(uct_ep_atomic64_post(side->ep[0], UCT_ATOMIC_OP_OR, 1, (uintptr_t)word_of(1), side->rkey.rkey),
+                     UCS_ERR_UNSUPPORTED);
+    assert_int_equal(uct_ep_atomic32_fetch(side->ep[0], UCT_ATOMIC_OP_ADD, 1, &old32, (uintptr_t)word_of(1),
+                                           side->rkey.rkey, count_completion(&done[0])),
+                     UCS_ERR_UNSUPPORTED);
+    assert_int_equal(
+        uct_ep_atomic64_post(side->ep[0], UCT_ATOMIC_OP_ADD, 1, (uintptr_t)word_of(1) + 4, side->rkey.rkey),
+        UCS_ERR_INVALID_PARAM);
 }
 
 /* Who does not know that our card executes them, and asks by message, is refused: two
@@ -201,8 +199,8 @@ static void test_message_to_hw_owner(void **state)
 
     (void)state;
     open_hw(106, "ATOMICS=sw", "ATOMICS=hw");
-    iface = uct_ha_iface(world.side[0].iface);
-    conn  = ucs_list_head(&iface->pairs.conns, struct uct_ha_conn, list);
+    iface                                    = uct_ha_iface(world.side[0].iface);
+    conn                                     = ucs_list_head(&iface->pairs.conns, struct uct_ha_conn, list);
     uct_ha_flow_of(conn->road)->card_atomics = 0;
     retry(add(0));
     pump_until(done[0].called == 1);
@@ -347,8 +345,7 @@ static void test_hw_wrong_key(void **state)
     (void)state;
     open_hw(106, "ATOMICS=hw", "ATOMICS=hw");
     retry(uct_ep_atomic64_fetch(side->ep[0], UCT_ATOMIC_OP_ADD, 1, &old[0], (uintptr_t)word_of(1),
-                                side->rkey.rkey ^ 0x0000004000000040ull,
-                                count_completion(&done[0])));
+                                side->rkey.rkey ^ 0x0000004000000040ull, count_completion(&done[0])));
     pump_until(done[0].called == 1);
     assert_int_equal(done[0].status, UCS_ERR_IO_ERROR);
     for (unsigned i = 0; i < OPS; i++) {
@@ -366,10 +363,9 @@ static void test_sw_wrong_key(void **state)
     (void)state;
     open_hw(111, "ATOMICS=sw", "ATOMICS=sw");
     for (unsigned i = 0; i < 2; i++) {
-        retry(uct_ep_atomic64_fetch(side->ep[0], UCT_ATOMIC_OP_ADD, 1, &old[i],
-                                    i == 0 ? (uintptr_t)word_of(1) : (uintptr_t)word_of(1) + MEMORY,
-                                    i == 0 ? side->rkey.rkey ^ 0x0000004000000040ull : side->rkey.rkey,
-                                    count_completion(&done[i])));
+        retry(uct_ep_atomic64_fetch(
+            side->ep[0], UCT_ATOMIC_OP_ADD, 1, &old[i], i == 0 ? (uintptr_t)word_of(1) : (uintptr_t)word_of(1) + MEMORY,
+            i == 0 ? side->rkey.rkey ^ 0x0000004000000040ull : side->rkey.rkey, count_completion(&done[i])));
         pump_until(done[i].called == 1);
         assert_int_equal(done[i].status, UCS_ERR_IO_ERROR);
     }

@@ -109,7 +109,8 @@ static void test_successes_behind_a_slow_fence(void **state)
     fake_set(A0, FAKE_STALL, 1000);
     for (unsigned i = 0; i < ADDS; i++) {
         assert_int_equal(uct_ep_atomic64_fetch(side->ep[0], UCT_ATOMIC_OP_ADD, 1, &old[i], (uintptr_t)word,
-                                               side->rkey.rkey, count_completion(&done[i])), UCS_INPROGRESS);
+                                               side->rkey.rkey, count_completion(&done[i])),
+                         UCS_INPROGRESS);
     }
     fake_set(A0, FAKE_HANG_MS, 150);
     fake_set(B0, FAKE_HANG_MS, 150);
@@ -344,8 +345,8 @@ static void test_rails_of_different_mtu(void **state)
 /* No more is posted than packet numbers can tell apart: the fake counts what is. */
 static void test_packet_numbers_run_out(void **state)
 {
-    uint8_t    *memory = mmap(NULL, HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    struct side *side = &world.side[0];
+    uint8_t     *memory = mmap(NULL, HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    struct side *side   = &world.side[0];
     uct_mem_h    memh;
     uct_iov_t    iov;
 
@@ -356,11 +357,11 @@ static void test_packet_numbers_run_out(void **state)
     am_exchange(0, 4);
     flush_all();
     assert_int_equal(uct_md_mem_reg(side->md, memory, HUGE, UCT_MD_MEM_ACCESS_ALL, &memh), UCS_OK);
-    iov = (uct_iov_t) { .buffer = memory, .length = HUGE, .memh = memh, .count = 1 };
+    iov = (uct_iov_t){.buffer = memory, .length = HUGE, .memh = memh, .count = 1};
     fake_set(A0, FAKE_STALL, 1000);
     for (unsigned i = 0; i < 4; i++) {
-        assert_int_equal(uct_ep_put_zcopy(side->ep[0], &iov, 1, (uintptr_t)world.side[1].memory, side->rkey.rkey,
-                                          NULL), UCS_INPROGRESS);
+        assert_int_equal(uct_ep_put_zcopy(side->ep[0], &iov, 1, (uintptr_t)world.side[1].memory, side->rkey.rkey, NULL),
+                         UCS_INPROGRESS);
     }
     progress_alone(0, 20);
     for (int rail = A0; rail <= B1; rail++) {

@@ -195,8 +195,7 @@ static void test_pending(void **state)
     ep_open(1, 0);
     am_exchange(0, 1);
     requests[0].super.func = retry;
-    assert_int_equal(uct_ep_pending_add(world.side[0].ep[0], &requests[0].super, 0),
-                     UCS_ERR_BUSY);
+    assert_int_equal(uct_ep_pending_add(world.side[0].ep[0], &requests[0].super, 0), UCS_ERR_BUSY);
     fill_until_no_room();
     queue_requests();
     assert_int_equal(am_send(0, 0, SHORT, 8, NULL), UCS_ERR_NO_RESOURCE); /* not before them */
@@ -261,8 +260,9 @@ static void wait_quiet(int s)
     while (quiet < 3) {
         assert_true(now_ns() - start < PATIENCE_S * 1000000000ull);
         quiet = uct_worker_progress(world.side[s].worker) == 0 &&
-                uct_iface_event_arm(world.side[s].iface, UCT_EVENT_RECV) == UCS_OK ?
-                quiet + 1 : 0;
+                        uct_iface_event_arm(world.side[s].iface, UCT_EVENT_RECV) == UCS_OK
+                    ? quiet + 1
+                    : 0;
     }
 }
 
@@ -324,8 +324,8 @@ static void test_counters_in_vfs(void **state)
     ep_open(1, 0);
     am_exchange(0, 10);
     wait_standbys(2);
-    snprintf(path, sizeof(path), "/uct/worker/%p/iface/%p/ha_process/pairs",
-             (void *)world.side[0].worker, (void *)world.side[0].iface);
+    snprintf(path, sizeof(path), "/uct/worker/%p/iface/%p/ha_process/pairs", (void *)world.side[0].worker,
+             (void *)world.side[0].iface);
     ucs_string_buffer_init(&text);
     /* Files appear when their directory is looked at. */
     assert_int_equal(ucs_vfs_path_read_file(path, &text), UCS_ERR_NO_ELEM);

@@ -141,19 +141,37 @@ static void lose_cards(const char *proof, enum fake_card how, int busy)
     }
 }
 
-#define CARD_TESTS(_proof) \
-    static void test_card_dead_busy_##_proof(void **state) \
-    { (void)state; lose_cards(#_proof, FAKE_CARD_DEAD, 1); } \
-    static void test_card_dead_idle_##_proof(void **state) \
-    { (void)state; lose_cards(#_proof, FAKE_CARD_DEAD, 0); } \
-    static void test_card_undead_busy_##_proof(void **state) \
-    { (void)state; lose_cards(#_proof, FAKE_CARD_UNDEAD, 1); } \
-    static void test_card_undead_idle_##_proof(void **state) \
-    { (void)state; lose_cards(#_proof, FAKE_CARD_UNDEAD, 0); } \
+#define CARD_TESTS(_proof)                                    \
+    static void test_card_dead_busy_##_proof(void **state)    \
+    {                                                         \
+        (void)state;                                          \
+        lose_cards(#_proof, FAKE_CARD_DEAD, 1);               \
+    }                                                         \
+    static void test_card_dead_idle_##_proof(void **state)    \
+    {                                                         \
+        (void)state;                                          \
+        lose_cards(#_proof, FAKE_CARD_DEAD, 0);               \
+    }                                                         \
+    static void test_card_undead_busy_##_proof(void **state)  \
+    {                                                         \
+        (void)state;                                          \
+        lose_cards(#_proof, FAKE_CARD_UNDEAD, 1);             \
+    }                                                         \
+    static void test_card_undead_idle_##_proof(void **state)  \
+    {                                                         \
+        (void)state;                                          \
+        lose_cards(#_proof, FAKE_CARD_UNDEAD, 0);             \
+    }                                                         \
     static void test_card_overrun_busy_##_proof(void **state) \
-    { (void)state; lose_cards(#_proof, FAKE_CARD_OVERRUN, 1); } \
+    {                                                         \
+        (void)state;                                          \
+        lose_cards(#_proof, FAKE_CARD_OVERRUN, 1);            \
+    }                                                         \
     static void test_card_overrun_idle_##_proof(void **state) \
-    { (void)state; lose_cards(#_proof, FAKE_CARD_OVERRUN, 0); }
+    {                                                         \
+        (void)state;                                          \
+        lose_cards(#_proof, FAKE_CARD_OVERRUN, 0);            \
+    }
 
 CARD_TESTS(psn)
 CARD_TESTS(count)
@@ -221,7 +239,7 @@ static void test_doubt_ends_alone(void **state)
 /* The marker, the flushed receives, or both never come. Nothing is in doubt by packet number. */
 static void test_flushes_lost(void **state)
 {
-    static const char *const proofs[] = { "psn", "count", "ledger" };
+    static const char *const proofs[] = {"psn", "count", "ledger"};
     char                     settings[96];
 
     (void)state;
@@ -310,10 +328,10 @@ static void test_card_comes_back(void **state)
     goes_on();
 }
 
-#define CARD_TEST_LIST(_proof) \
-    GLUE_TEST(test_card_dead_busy_##_proof), GLUE_TEST(test_card_dead_idle_##_proof), \
-    GLUE_TEST(test_card_undead_busy_##_proof), GLUE_TEST(test_card_undead_idle_##_proof), \
-    GLUE_TEST(test_card_overrun_busy_##_proof), GLUE_TEST(test_card_overrun_idle_##_proof)
+#define CARD_TEST_LIST(_proof)                                                                \
+    GLUE_TEST(test_card_dead_busy_##_proof), GLUE_TEST(test_card_dead_idle_##_proof),         \
+        GLUE_TEST(test_card_undead_busy_##_proof), GLUE_TEST(test_card_undead_idle_##_proof), \
+        GLUE_TEST(test_card_overrun_busy_##_proof), GLUE_TEST(test_card_overrun_idle_##_proof)
 
 static const struct CMUnitTest tests[] = {
     CARD_TEST_LIST(psn),

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define WINDOW  16 /* RX_QUEUE_INIT and RX_QUEUE_LEN */
-#define RESERVE 4 /* receives beyond it */
+#define RESERVE 4  /* receives beyond it */
 
 static void progress_alone(int s, unsigned ms)
 {
@@ -30,7 +30,7 @@ static void test_refused_put_gives_its_credit_back(void **state)
 
     (void)state;
     redundant_open(410, "PROOF=count RX_QUEUE_INIT=16 RX_QUEUE_LEN=16 HEARTBEAT=10ms");
-    iov = (uct_iov_t) { .buffer = rma_source(0, 0), .length = 100, .memh = side->memh, .count = 1 };
+    iov = (uct_iov_t){.buffer = rma_source(0, 0), .length = 100, .memh = side->memh, .count = 1};
     for (unsigned i = 0; i < WINDOW + RESERVE; i++) {
         pump_until(uct_ep_put_zcopy(side->ep[0], &iov, 1, (uintptr_t)rma_place(1, 0),
                                     side->rkey.rkey ^ 0x0000004000000040ull,
@@ -59,8 +59,8 @@ static void test_answers_wait_for_credits(void **state)
     while (am_send(1, 0, SHORT, 8, NULL) == UCS_OK) { /* to side 0, which is deaf from here on */
     }
     for (; asked < WINDOW; asked++) {
-        if (uct_ep_atomic64_fetch(side->ep[0], UCT_ATOMIC_OP_ADD, 1, &old[asked], (uintptr_t)word,
-                                  side->rkey.rkey, count_completion(&done[asked])) != UCS_INPROGRESS) {
+        if (uct_ep_atomic64_fetch(side->ep[0], UCT_ATOMIC_OP_ADD, 1, &old[asked], (uintptr_t)word, side->rkey.rkey,
+                                  count_completion(&done[asked])) != UCS_INPROGRESS) {
             break;
         }
     }
@@ -109,7 +109,7 @@ static void test_old_totals_are_not_taken(void **state)
 {
     (void)state;
     redundant_open(413, "PROOF=count CONTROL=ud RX_QUEUE_INIT=16 RX_QUEUE_LEN=16 HEARTBEAT=0 DEAD_PEER=20s RTO=20s "
-                   "RTO_MAX=20s");
+                        "RTO_MAX=20s");
     flush_all();
     fake_port(A0, 0);
     fake_port(B0, 0);

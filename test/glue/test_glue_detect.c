@@ -8,12 +8,11 @@
 
 static void one_put(int s)
 {
-    struct side *side = &world.side[s];
+    struct side *side  = &world.side[s];
     uint64_t     value = 1;
     ucs_status_t status;
 
-    status = uct_ep_put_short(side->ep[0], &value, sizeof(value), (uintptr_t)world.side[!s].memory,
-                              side->rkey.rkey);
+    status = uct_ep_put_short(side->ep[0], &value, sizeof(value), (uintptr_t)world.side[!s].memory, side->rkey.rkey);
     assert_true(status == UCS_OK || status == UCS_ERR_NO_RESOURCE);
 }
 
@@ -106,10 +105,11 @@ static void test_long_operation(void **state)
     pump_until(am_all_here());
     flush_all();
     wait_standbys(2);
-    iov = (uct_iov_t){ .buffer = side->memory, .length = length, .memh = side->memh, .count = 1 };
+    iov = (uct_iov_t){.buffer = side->memory, .length = length, .memh = side->memh, .count = 1};
     fake_set(A0, FAKE_STALL, 1000);
-    assert_int_equal(uct_ep_put_zcopy(side->ep[0], &iov, 1, (uintptr_t)world.side[1].memory,
-                                      side->rkey.rkey, count_completion(&done)), UCS_INPROGRESS);
+    assert_int_equal(uct_ep_put_zcopy(side->ep[0], &iov, 1, (uintptr_t)world.side[1].memory, side->rkey.rkey,
+                                      count_completion(&done)),
+                     UCS_INPROGRESS);
     pump_ms(750); /* the RTO is 400 ms, and the length adds 512 */
     assert_int_equal(stats().failovers, 0);
     fake_set(A0, FAKE_STALL, 0);

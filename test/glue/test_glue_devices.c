@@ -62,7 +62,7 @@ static void test_shallow_queues_carry(void **state)
 
 static void test_too_shallow_queues_are_refused(void **state)
 {
-    static const uint32_t depths[] = { 0, 3, 16 };
+    static const uint32_t depths[] = {0, 3, 16};
 
     (void)state;
     open_world_without(0, "");

@@ -18,10 +18,10 @@ static void start_operations(void)
     for (int i = 0; i < OPS; i++) {
         uct_completion_t *comp = count_completion(&ops[i]);
 
-        ucs_status_t      status;
+        ucs_status_t status;
 
-        while ((status = i % 2 ? rma_put_one(0, 0, ZCOPY, comp) :
-                                 am_send(0, 0, ZCOPY, 500, comp)) == UCS_ERR_NO_RESOURCE) {
+        while ((status = i % 2 ? rma_put_one(0, 0, ZCOPY, comp) : am_send(0, 0, ZCOPY, 500, comp)) ==
+               UCS_ERR_NO_RESOURCE) {
             pump(); /* few credits at the beginning */
         }
         assert_int_equal(status, UCS_OK);
@@ -65,8 +65,7 @@ static void test_both_rails_down(void **state)
     open_pair(80, "DEAD_PEER=1s RX_QUEUE_INIT=32");
     fake_set(A0, FAKE_STALL, 1000);
     start_operations();
-    assert_int_equal(uct_ep_flush(world.side[0].ep[0], 0, count_completion(&flushed)),
-                     UCS_INPROGRESS);
+    assert_int_equal(uct_ep_flush(world.side[0].ep[0], 0, count_completion(&flushed)), UCS_INPROGRESS);
     start = now_ns();
     cut_everything();
     pump_until(world.side[0].errors == 1 && world.side[1].errors == 1);
@@ -120,9 +119,9 @@ static void test_peer_leaves_with_atomic(void **state)
 
     (void)state;
     open_pair(92, "");
-    assert_int_equal(uct_ep_atomic64_fetch(side->ep[0], UCT_ATOMIC_OP_ADD, 1, &old,
-                                           (uintptr_t)rma_place(1, 0), side->rkey.rkey,
-                                           count_completion(&done)), UCS_INPROGRESS);
+    assert_int_equal(uct_ep_atomic64_fetch(side->ep[0], UCT_ATOMIC_OP_ADD, 1, &old, (uintptr_t)rma_place(1, 0),
+                                           side->rkey.rkey, count_completion(&done)),
+                     UCS_INPROGRESS);
     for (int i = 0; i < 200; i++) { /* the request is acknowledged, not looked at */
         (void)uct_worker_progress(side->worker);
     }
@@ -163,7 +162,7 @@ static void test_peer_comes_back(void **state)
 static void test_peer_is_restarted(void **state)
 {
     uint64_t start;
-    uint32_t qpn[2] = { 0, 0 };
+    uint32_t qpn[2] = {0, 0};
 
     (void)state;
     open_pair(94, "CONTROL=ud HEARTBEAT=20ms DEAD_PEER=25s");
@@ -206,8 +205,8 @@ static void test_cancel(void **state)
     open_pair(84, "RX_QUEUE_INIT=32");
     fake_set(A0, FAKE_STALL, 1000);
     start_operations();
-    assert_int_equal(uct_ep_flush(world.side[0].ep[0], UCT_FLUSH_FLAG_CANCEL,
-                                  count_completion(&flushed)), UCS_INPROGRESS);
+    assert_int_equal(uct_ep_flush(world.side[0].ep[0], UCT_FLUSH_FLAG_CANCEL, count_completion(&flushed)),
+                     UCS_INPROGRESS);
     pump_until(flushed.called == 1);
     assert_int_equal(operations_ended(), OPS);
     fake_set(A0, FAKE_STALL, 0);
@@ -231,8 +230,8 @@ static void test_cancel_during_outage(void **state)
     start_operations();
     cut_everything();
     pump_ms(20);
-    assert_int_equal(uct_ep_flush(world.side[0].ep[0], UCT_FLUSH_FLAG_CANCEL,
-                                  count_completion(&flushed)), UCS_INPROGRESS);
+    assert_int_equal(uct_ep_flush(world.side[0].ep[0], UCT_FLUSH_FLAG_CANCEL, count_completion(&flushed)),
+                     UCS_INPROGRESS);
     pump_until(flushed.called == 1);
     assert_int_equal(operations_ended(), OPS);
 }

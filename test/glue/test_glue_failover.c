@@ -152,8 +152,7 @@ static void test_flush_across(void **state)
     fake_set(A0, FAKE_STALL, 900);
     post_some();
     for (int s = 0; s < 2; s++) {
-        assert_int_equal(uct_ep_flush(world.side[s].ep[0], 0, count_completion(&flush[s])),
-                         UCS_INPROGRESS);
+        assert_int_equal(uct_ep_flush(world.side[s].ep[0], 0, count_completion(&flush[s])), UCS_INPROGRESS);
     }
     fake_port(A0, 0);
     pump_until(flush[0].called && flush[1].called);
@@ -382,7 +381,7 @@ static void test_slow_rail(void **state)
 {
     (void)state;
     redundant_open(58, "HEARTBEAT=80ms SLOW_RAIL=10 FAILBACK=500ms");
-    pump_ms(2000); /* so it is always */
+    pump_ms(2000);                          /* so it is always */
     fake_set(A1, FAKE_CTL_DELAY_US, 60000); /* of the standby: nobody's business */
     pump_ms(800);
     assert_int_equal(stats().failovers, 0);

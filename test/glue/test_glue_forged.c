@@ -48,8 +48,8 @@ static void make_genuine(struct forged *forged)
     forged->header.src_cookie = iface_of(1)->pairs.cookie;
     forged->header.dst_cookie = iface_of(0)->pairs.cookie;
     for (int s = 0; s < HA_SLOTS; s++) {
-        forged->header.rails[s].up    = 1;
-        forged->header.rails[s].place = (uint8_t)s;
+        forged->header.rails[s].up         = 1;
+        forged->header.rails[s].place      = (uint8_t)s;
         forged->header.rails[s].link_layer = HA_LINK_ETHERNET;
     }
     forged->record.src_ep = conn->id;
@@ -110,11 +110,11 @@ static void open_quiet(uint64_t seed)
 }
 
 #define FORGED(_reason, _what, _change) \
-    do { \
-        make_genuine(&f); \
-        _change; \
-        encode(&f); \
-        expect(&f, _reason, _what); \
+    do {                                \
+        make_genuine(&f);               \
+        _change;                        \
+        encode(&f);                     \
+        expect(&f, _reason, _what);     \
     } while (0)
 
 static void test_forged_packets(void **state)
@@ -130,16 +130,14 @@ static void test_forged_packets(void **state)
     FORGED(STALE, "an endpoint that does not exist", f.record.dst_ep = 77);
     FORGED(UNFIT, "a generation too far", f.record.state.lane[0].gen += 2);
     FORGED(UNFIT, "an epoch too far", (f.record.state.epoch += 3, f.record.state.seen_epoch += 3));
-    FORGED(STRAY, "a ping of nobody",
-           (f.header.count = 0, f.header.type = HA_PACKET_PING, f.header.src_cookie ^= 1));
+    FORGED(STRAY, "a ping of nobody", (f.header.count = 0, f.header.type = HA_PACKET_PING, f.header.src_cookie ^= 1));
     FORGED(STRAY, "a good-bye of nobody",
            (f.header.count = 0, f.header.type = HA_PACKET_BYE, f.header.src_cookie ^= 1));
     FORGED(STALE, "UNKNOWN as the answer to nothing",
-           (f.header.count = 0, f.header.type = HA_PACKET_UNKNOWN,
-            f.header.nonce = peer_of(0)->nonce + 1000));
+           (f.header.count = 0, f.header.type = HA_PACKET_UNKNOWN, f.header.nonce = peer_of(0)->nonce + 1000));
     FORGED(STALE, "UNKNOWN of a peer that is alive",
-           (f.header.count = 0, f.header.type = HA_PACKET_UNKNOWN,
-            f.header.nonce = peer_of(0)->nonce, peer_of(0)->last_rx = uct_ha_now()));
+           (f.header.count = 0, f.header.type = HA_PACKET_UNKNOWN, f.header.nonce = peer_of(0)->nonce,
+            peer_of(0)->last_rx = uct_ha_now()));
     am_exchange(0, 20);
     assert_int_equal(stats().failovers, 0);
     assert_int_equal(stats().ep_errors, 0);
@@ -190,7 +188,7 @@ static void test_flood_of_strangers(void **state)
     }
     assert_int_equal(stats().ctl_stray - before.ctl_stray, 5000);
     assert_in_range(stats().ctl_tx - before.ctl_tx, 0, 20);
-    ucs_list_for_each(peer, &iface_of(0)->pairs.peers, list) {
+    ucs_list_for_each (peer, &iface_of(0)->pairs.peers, list) {
         peers++;
     }
     assert_in_range(peers, 2, 20);

@@ -30,7 +30,8 @@ static void test_hundreds_fail_over_at_once(void **state)
     uint64_t start, opening, failing_over, in_switch;
 
     (void)state;
-    world_open_small(90, SOFT_ROCE_CQE, "RX_QUEUE_LEN=128 DEAD_PEER=20s CONNECT_TIMEOUT=60s "
+    world_open_small(90, SOFT_ROCE_CQE,
+                     "RX_QUEUE_LEN=128 DEAD_PEER=20s CONNECT_TIMEOUT=60s "
                      "HEARTBEAT=500ms TIMEOUT=18 RTO=5s RTO_MAX=5s");
     start = now_ns();
     open_many();

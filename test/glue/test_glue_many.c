@@ -55,8 +55,7 @@ static struct footprint footprint(unsigned endpoints)
 
     flush_all();
     wait_standbys(2 * endpoints);
-    pump_until(fake_objects().rcs == (int)(4 * endpoints) &&
-               stats().standbys == 2 * endpoints);
+    pump_until(fake_objects().rcs == (int)(4 * endpoints) && stats().standbys == 2 * endpoints);
     print.objects = fake_objects();
     print.fds     = count_fds();
     print.heap    = mallinfo2().uordblks + mallinfo2().hblkhd;
@@ -102,9 +101,9 @@ static void test_nothing_is_left_behind(void **state)
     cut_and_mend(eps, cuts);
     after = footprint(eps);
     print_message("%lu failovers; queue pairs %d, %d; registrations %d, %d; objects %d, %d; "
-                  "descriptors %d, %d; heap %zu, %zu\n", stats().failovers, before.objects.rcs,
-                  after.objects.rcs, before.objects.mrs, after.objects.mrs, before.objects.all,
-                  after.objects.all, before.fds, after.fds, before.heap, after.heap);
+                  "descriptors %d, %d; heap %zu, %zu\n",
+                  stats().failovers, before.objects.rcs, after.objects.rcs, before.objects.mrs, after.objects.mrs,
+                  before.objects.all, after.objects.all, before.fds, after.fds, before.heap, after.heap);
     assert_in_range(stats().failovers, 2 * eps * cuts, UINT64_MAX);
     assert_memory_equal(&before.objects, &after.objects, sizeof(before.objects));
     assert_int_equal(before.fds, after.fds);

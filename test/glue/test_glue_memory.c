@@ -60,8 +60,7 @@ static void open_regions(uint64_t seed, unsigned count, size_t length)
     regions.bytes  = calloc(count, length);
     regions.memh   = calloc(count, sizeof(*regions.memh));
     for (unsigned n = 0; n < count; n++) {
-        assert_int_equal(uct_md_mem_reg(world.side[0].md, region(n), length, LOCAL,
-                                        &regions.memh[n]), UCS_OK);
+        assert_int_equal(uct_md_mem_reg(world.side[0].md, region(n), length, LOCAL, &regions.memh[n]), UCS_OK);
     }
 }
 
@@ -78,8 +77,7 @@ static void close_regions(void)
 static ucs_status_t put(unsigned n, uct_completion_t *comp)
 {
     struct side *side = &world.side[0];
-    uct_iov_t    iov  = { .buffer = region(n), .length = regions.length,
-                          .memh = regions.memh[n], .count = 1 };
+    uct_iov_t    iov  = {.buffer = region(n), .length = regions.length, .memh = regions.memh[n], .count = 1};
 
     return uct_ep_put_zcopy(side->ep[0], &iov, 1, (uintptr_t)peer_place(n), side->rkey.rkey, comp);
 }
@@ -270,11 +268,8 @@ static void test_memory_taken_back(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    GLUE_TEST(test_failover_with_many_regions),
-    GLUE_TEST(test_get_across),
-    GLUE_TEST(test_large_across),
-    GLUE_TEST(test_late_registration_refused),
-    GLUE_TEST(test_memory_taken_back),
+    GLUE_TEST(test_failover_with_many_regions), GLUE_TEST(test_get_across),        GLUE_TEST(test_large_across),
+    GLUE_TEST(test_late_registration_refused),  GLUE_TEST(test_memory_taken_back),
 };
 
 int glue_memory(void)

@@ -90,8 +90,7 @@ static void read_agreed(int s, char *to, size_t size)
     ucs_string_buffer_t text;
     char                path[160];
 
-    snprintf(path, sizeof(path), "/uct/worker/%p/iface/%p", (void *)world.side[s].worker,
-             (void *)world.side[s].iface);
+    snprintf(path, sizeof(path), "/uct/worker/%p/iface/%p", (void *)world.side[s].worker, (void *)world.side[s].iface);
     assert_int_equal(ucs_vfs_path_list_dir(path, ignore, NULL), UCS_OK); /* makes the files */
     strcat(path, "/ha_connect_options");
     ucs_string_buffer_init(&text);
@@ -159,8 +158,12 @@ static void test_refused_by_the_accepting_side(void **state)
 static struct ha_packet_header header_of_stranger(uint64_t cookie)
 {
     struct ha_packet_header header = {
-        .type = HA_PACKET_STATE, .count = 1, .credits = 8, .src_cookie = cookie,
-        .dst_cookie = iface_of(0)->pairs.cookie, .opts = iface_of(0)->pairs.opts,
+        .type       = HA_PACKET_STATE,
+        .count      = 1,
+        .credits    = 8,
+        .src_cookie = cookie,
+        .dst_cookie = iface_of(0)->pairs.cookie,
+        .opts       = iface_of(0)->pairs.opts,
     };
 
     for (int s = 0; s < HA_SLOTS; s++) {
@@ -210,9 +213,9 @@ static void test_impossible_options_are_not_accepted(void **state)
     world_open(313, "DEAD_PEER=200ms CONNECT_TIMEOUT=200ms");
     header = header_of_stranger(++cookie);
     assert_true(is_accepted(&header, HA_SLOTS));
-#define REFUSED(_what) \
+#define REFUSED(_what)                     \
     header = header_of_stranger(++cookie); \
-    _what; \
+    _what;                                 \
     assert_false(is_accepted(&header, HA_SLOTS))
     REFUSED(header.credits = 0);
     REFUSED(header.opts.seg_size = 0);

@@ -19,7 +19,7 @@ static uint64_t *word_of(int s)
 static ucs_status_t get_word(uint64_t *to, uct_completion_t *comp)
 {
     struct side *side = &world.side[0];
-    uct_iov_t    iov  = { .buffer = to, .length = sizeof(*to), .memh = side->memh, .count = 1 };
+    uct_iov_t    iov  = {.buffer = to, .length = sizeof(*to), .memh = side->memh, .count = 1};
 
     return uct_ep_get_zcopy(side->ep[0], &iov, 1, (uintptr_t)word_of(1), side->rkey.rkey, comp);
 }

@@ -199,10 +199,8 @@ static void test_silent_rail_holds_nobody_up(void **state)
 
 static unsigned failures_said;
 
-static ucs_log_func_rc_t count_failures(const char *file, unsigned line, const char *function,
-                                        ucs_log_level_t level,
-                                        const ucs_log_component_config_t *config,
-                                        const char *message, va_list args)
+static ucs_log_func_rc_t count_failures(const char *file, unsigned line, const char *function, ucs_log_level_t level,
+                                        const ucs_log_component_config_t *config, const char *message, va_list args)
 {
     (void)file, (void)line, (void)function, (void)config, (void)args;
     failures_said += level == UCS_LOG_LEVEL_ERROR && strstr(message, "failed:") != NULL;
@@ -223,8 +221,8 @@ static void test_failure_is_said_per_peer(void **state)
     mine = other = *ucs_list_head(&iface_of(0)->pairs.conns, struct uct_ha_conn, list);
     peer[0] = peer[1] = *mine.peer;
     pthread_mutex_unlock(&iface_of(0)->lanes.wake.lock);
-    mine.peer  = &peer[0];
-    other.peer = &peer[1];
+    mine.peer     = &peer[0];
+    other.peer    = &peer[1];
     failures_said = 0;
     ucs_log_push_handler(count_failures);
     ucs_global_opts.log_component.log_level = UCS_LOG_LEVEL_ERROR;
@@ -255,12 +253,9 @@ static void test_not_ready_blames_no_rail(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    GLUE_TEST(test_killed_clients),
-    GLUE_TEST(test_lost_and_found),
-    GLUE_TEST(test_lost_is_not_looked_for),
-    GLUE_TEST(test_failure_is_said_per_peer),
-    GLUE_TEST(test_not_ready_blames_no_rail),
-    GLUE_TEST(test_silent_rail_holds_nobody_up),
+    GLUE_TEST(test_killed_clients),           GLUE_TEST(test_lost_and_found),
+    GLUE_TEST(test_lost_is_not_looked_for),   GLUE_TEST(test_failure_is_said_per_peer),
+    GLUE_TEST(test_not_ready_blames_no_rail), GLUE_TEST(test_silent_rail_holds_nobody_up),
 };
 
 int glue_peers(void)

@@ -76,9 +76,8 @@ static void test_selftest_is_remembered(void **state)
 /* Every call of it may fail: no verdict, and nothing is left behind. */
 static void test_selftest_cleans_up(void **state)
 {
-    static const enum fake_call calls[] = { FAKE_CALL_CQ_CREATE, FAKE_CALL_MR_REG,
-                                            FAKE_CALL_RC_CREATE, FAKE_CALL_RC_CONNECT,
-                                            FAKE_CALL_POST_SEND, FAKE_CALL_POST_RECV };
+    static const enum fake_call calls[] = {FAKE_CALL_CQ_CREATE,  FAKE_CALL_MR_REG,    FAKE_CALL_RC_CREATE,
+                                           FAKE_CALL_RC_CONNECT, FAKE_CALL_POST_SEND, FAKE_CALL_POST_RECV};
 
     (void)state;
     add_rail();
@@ -182,10 +181,8 @@ static void test_count_on_one_side(void **state)
 /* One rail of one side lies: found out, and nobody notices. */
 static void test_auto_with_a_liar(void **state)
 {
-    static const enum fake_psn lies[] = { FAKE_PSN_STALE, FAKE_PSN_ZERO, FAKE_PSN_GARBAGE,
-                                          FAKE_PSN_STALE_ERR };
-    static const char *const   models[] = { "auto stale", "auto zero", "auto garbage",
-                                            "auto stale when stopped" };
+    static const enum fake_psn lies[]   = {FAKE_PSN_STALE, FAKE_PSN_ZERO, FAKE_PSN_GARBAGE, FAKE_PSN_STALE_ERR};
+    static const char *const   models[] = {"auto stale", "auto zero", "auto garbage", "auto stale when stopped"};
 
     (void)state;
     for (unsigned i = 0; i < 4; i++) {
@@ -310,8 +307,8 @@ static unsigned check_puts(int s)
  * some end with an error, the rest goes on; nothing is lost or runs twice. */
 static void test_fence_refused_for_good(void **state)
 {
-    static const char *const settings[] = { "DEAD_PEER=25s RX_QUEUE_INIT=32",
-                                            "DEAD_PEER=25s RX_QUEUE_INIT=32 PROOF=count" };
+    static const char *const settings[] = {"DEAD_PEER=25s RX_QUEUE_INIT=32",
+                                           "DEAD_PEER=25s RX_QUEUE_INIT=32 PROOF=count"};
 
     (void)state;
     for (unsigned i = 0; i < 2; i++) {

@@ -40,17 +40,14 @@ static void test_fence(void **state)
     open_pair(21, "");
     memset(rma_place(1, 0), 0, PLACE_LEN);
     for (uint64_t i = 0; i < 20; i++) {
-        uct_iov_t iov = { .buffer = rma_source(0, (unsigned)i), .length = 8, .memh = side->memh,
-                          .count = 1 };
+        uct_iov_t iov = {.buffer = rma_source(0, (unsigned)i), .length = 8, .memh = side->memh, .count = 1};
 
         value = i + 1;
-        assert_int_equal(uct_ep_get_zcopy(side->ep[0], &iov, 1, (uintptr_t)rma_place(1, 0),
-                                          side->rkey.rkey, count_completion(&done[i])),
+        assert_int_equal(uct_ep_get_zcopy(side->ep[0], &iov, 1, (uintptr_t)rma_place(1, 0), side->rkey.rkey,
+                                          count_completion(&done[i])),
                          UCS_INPROGRESS);
-        assert_int_equal(i % 2 ? uct_ep_fence(side->ep[0], 0) : uct_iface_fence(side->iface, 0),
-                         UCS_OK);
-        assert_int_equal(uct_ep_put_short(side->ep[0], &value, 8, (uintptr_t)rma_place(1, 0),
-                                          side->rkey.rkey), UCS_OK);
+        assert_int_equal(i % 2 ? uct_ep_fence(side->ep[0], 0) : uct_iface_fence(side->iface, 0), UCS_OK);
+        assert_int_equal(uct_ep_put_short(side->ep[0], &value, 8, (uintptr_t)rma_place(1, 0), side->rkey.rkey), UCS_OK);
     }
     flush_all();
     for (unsigned i = 0; i < 20; i++) {
@@ -71,11 +68,11 @@ static void test_wrong_key(void **state)
     open_pair(22, "");
     am_exchange(0, 5);
     wait_standbys(2);
-    iov = (uct_iov_t) { .buffer = rma_source(0, 0), .length = 100, .memh = side->memh, .count = 1 };
+    iov = (uct_iov_t){.buffer = rma_source(0, 0), .length = 100, .memh = side->memh, .count = 1};
     am_post(0, 0, 5);
     assert_int_equal(uct_ep_put_zcopy(side->ep[0], &iov, 1, (uintptr_t)rma_place(1, 0),
-                                      side->rkey.rkey ^ 0x0000004000000040ull,
-                                      count_completion(&bad)), UCS_INPROGRESS);
+                                      side->rkey.rkey ^ 0x0000004000000040ull, count_completion(&bad)),
+                     UCS_INPROGRESS);
     am_post(0, 0, 5);
     am_post(1, 0, 5);
     pump_until(bad.called == 1);
@@ -120,16 +117,14 @@ static void test_bad_gather_list(void **state)
     (void)state;
     open_pair(23, "");
     for (int i = 0; i < 16; i++) {
-        iov[i] = (uct_iov_t) { .buffer = rma_source(0, 0), .length = 8, .memh = side->memh,
-                               .count = 1 };
+        iov[i] = (uct_iov_t){.buffer = rma_source(0, 0), .length = 8, .memh = side->memh, .count = 1};
     }
-    assert_int_equal(uct_ep_put_zcopy(side->ep[0], iov, 16, (uintptr_t)rma_place(1, 0),
-                                      side->rkey.rkey, NULL), UCS_ERR_INVALID_PARAM);
-    iov[1].memh = UCT_MEM_HANDLE_NULL;
-    assert_int_equal(uct_ep_put_zcopy(side->ep[0], iov, 2, (uintptr_t)rma_place(1, 0),
-                                      side->rkey.rkey, NULL), UCS_ERR_INVALID_PARAM);
-    assert_int_equal(uct_ep_am_zcopy(side->ep[0], AM_ID, "12345678", 8, iov, 2, 0, NULL),
+    assert_int_equal(uct_ep_put_zcopy(side->ep[0], iov, 16, (uintptr_t)rma_place(1, 0), side->rkey.rkey, NULL),
                      UCS_ERR_INVALID_PARAM);
+    iov[1].memh = UCT_MEM_HANDLE_NULL;
+    assert_int_equal(uct_ep_put_zcopy(side->ep[0], iov, 2, (uintptr_t)rma_place(1, 0), side->rkey.rkey, NULL),
+                     UCS_ERR_INVALID_PARAM);
+    assert_int_equal(uct_ep_am_zcopy(side->ep[0], AM_ID, "12345678", 8, iov, 2, 0, NULL), UCS_ERR_INVALID_PARAM);
     am_exchange(0, 10);
     flush_all();
 }
@@ -148,8 +143,7 @@ static void test_atomics(void **state)
     sum  = (uint64_t *)(void *)rma_place(1, 0);
     *sum = 0;
     for (unsigned i = 0; i < 60; i++) {
-        while (uct_ep_atomic64_fetch(side->ep[0], UCT_ATOMIC_OP_ADD, 1, &old[i],
-                                     (uintptr_t)sum, side->rkey.rkey,
+        while (uct_ep_atomic64_fetch(side->ep[0], UCT_ATOMIC_OP_ADD, 1, &old[i], (uintptr_t)sum, side->rkey.rkey,
                                      count_completion(&done[i])) == UCS_ERR_NO_RESOURCE) {
             pump();
         }
@@ -167,12 +161,8 @@ static void test_atomics(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    GLUE_TEST(test_put_and_get),
-    GLUE_TEST(test_fence),
-    GLUE_TEST(test_wrong_key),
-    GLUE_TEST(test_card_fails),
-    GLUE_TEST(test_bad_gather_list),
-    GLUE_TEST(test_atomics),
+    GLUE_TEST(test_put_and_get), GLUE_TEST(test_fence),           GLUE_TEST(test_wrong_key),
+    GLUE_TEST(test_card_fails),  GLUE_TEST(test_bad_gather_list), GLUE_TEST(test_atomics),
 };
 
 int glue_rma(void)

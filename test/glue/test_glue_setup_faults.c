@@ -169,8 +169,8 @@ static void test_close_while_connecting(void **state)
 static void test_refused_now_and_then(void **state)
 {
     static const enum fake_call calls[] = {
-        FAKE_CALL_RC_CREATE, FAKE_CALL_RC_CONNECT, FAKE_CALL_AH_CREATE, FAKE_CALL_UD_SEND,
-        FAKE_CALL_POST_RECV, FAKE_CALL_CQ_RESIZE,
+        FAKE_CALL_RC_CREATE, FAKE_CALL_RC_CONNECT, FAKE_CALL_AH_CREATE,
+        FAKE_CALL_UD_SEND,   FAKE_CALL_POST_RECV,  FAKE_CALL_CQ_RESIZE,
     };
 
     (void)state;

@@ -15,8 +15,8 @@
 #define SOAK_EPS 3
 
 static struct {
-    int      stop;    /* no new work */
-    int      ended;   /* threads that have no work left */
+    int      stop;  /* no new work */
+    int      ended; /* threads that have no work left */
     unsigned places[2];
 } soak;
 
@@ -31,16 +31,12 @@ static void work(int s, unsigned *random)
         *random = *random * 1664525u + 1013904223u;
         switch (*random >> 28) {
         case 0:
-            iov = (uct_iov_t) { .buffer = rma_source(s, 0), .length = PLACE_LEN,
-                                .memh = side->memh, .count = 1 };
-            (void)uct_ep_put_zcopy(side->ep[i], &iov, 1, (uintptr_t)rma_place(!s, 0),
-                                   side->rkey.rkey, NULL);
+            iov = (uct_iov_t){.buffer = rma_source(s, 0), .length = PLACE_LEN, .memh = side->memh, .count = 1};
+            (void)uct_ep_put_zcopy(side->ep[i], &iov, 1, (uintptr_t)rma_place(!s, 0), side->rkey.rkey, NULL);
             break;
         case 1:
-            iov = (uct_iov_t) { .buffer = rma_source(s, 2), .length = PLACE_LEN,
-                                .memh = side->memh, .count = 1 };
-            (void)uct_ep_get_zcopy(side->ep[i], &iov, 1, (uintptr_t)rma_source(!s, 0),
-                                   side->rkey.rkey, NULL);
+            iov = (uct_iov_t){.buffer = rma_source(s, 2), .length = PLACE_LEN, .memh = side->memh, .count = 1};
+            (void)uct_ep_get_zcopy(side->ep[i], &iov, 1, (uintptr_t)rma_source(!s, 0), side->rkey.rkey, NULL);
             break;
         case 2:
             (void)uct_ep_fence(side->ep[i], 0);
@@ -54,7 +50,7 @@ static void work(int s, unsigned *random)
 
 static void *run_side(void *arg)
 {
-    int          s      = (int)(intptr_t)arg, said = 0;
+    int          s = (int)(intptr_t)arg, said = 0;
     struct side *side   = &world.side[s];
     unsigned     random = 77 + (unsigned)s;
 
@@ -74,8 +70,7 @@ static void *run_side(void *arg)
 static void misfortune(unsigned step)
 {
     static const enum fake_knob knobs[] = {
-        FAKE_LOSE_DATA_OUT, FAKE_LOSE_DATA_IN, FAKE_LOSE_ACK_OUT, FAKE_LOSE_ACK_IN,
-        FAKE_LOSE_CTL, FAKE_STALL,
+        FAKE_LOSE_DATA_OUT, FAKE_LOSE_DATA_IN, FAKE_LOSE_ACK_OUT, FAKE_LOSE_ACK_IN, FAKE_LOSE_CTL, FAKE_STALL,
     };
     int            rail = (int)(step % 2 + 2 * (step / 2 % 2));
     enum fake_knob knob = knobs[step / 4 % 6];
@@ -148,8 +143,8 @@ static void test_soak(void **state)
     assert_true(stats().failovers > 10);
     assert_true(stats().retired > 0);
     print_message("soak: %u messages, %lu failovers, %lu replayed, %lu retired, %lu late\n",
-                  world.side[0].sent[0] + world.side[1].sent[0], stats().failovers,
-                  stats().replayed, stats().retired, fake_counts().late);
+                  world.side[0].sent[0] + world.side[1].sent[0], stats().failovers, stats().replayed, stats().retired,
+                  fake_counts().late);
 }
 
 static const struct CMUnitTest tests[] = {

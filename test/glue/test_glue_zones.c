@@ -14,8 +14,7 @@ static int reachable(int s)
 {
     const struct side *peer = &world.side[!s];
 
-    return uct_iface_is_reachable(world.side[s].iface, (const void *)peer->dev_addr,
-                                  (const void *)peer->iface_addr);
+    return uct_iface_is_reachable(world.side[s].iface, (const void *)peer->dev_addr, (const void *)peer->iface_addr);
 }
 
 static void open_zones(uint64_t seed, const char *zones0, const char *zones1)
@@ -51,8 +50,7 @@ static void test_unknown_zone(void **state)
 static void test_accepting_side_believes_the_zones_it_is_told(void **state)
 {
     (void)state;
-    open_zones(302, "ALLOW_UNKNOWN_ZONE=n ZONES=eth0:x,eth1:y",
-               "ALLOW_UNKNOWN_ZONE=n ZONES=eth2:x,eth3:y");
+    open_zones(302, "ALLOW_UNKNOWN_ZONE=n ZONES=eth0:x,eth1:y", "ALLOW_UNKNOWN_ZONE=n ZONES=eth2:x,eth3:y");
     assert_true(reachable(0));
     assert_true(reachable(1));
     ep_open(0, 0);
@@ -112,8 +110,7 @@ static char     said[512];
 static unsigned times_said;
 
 static ucs_log_func_rc_t listen_for_unreachable(const char *file, unsigned line, const char *function,
-                                                ucs_log_level_t level,
-                                                const ucs_log_component_config_t *config,
+                                                ucs_log_level_t level, const ucs_log_component_config_t *config,
                                                 const char *message, va_list args)
 {
     char text[512];

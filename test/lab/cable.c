@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The lab's cable: carries Ethernet frames between two guests on rails a, b and the management network m, and loses them on demand.
+ * The lab's cable: carries Ethernet frames between two guests on rails a, b and the management network m, and loses
+ * them on demand.
  *
  *   cable        works in the current directory; sockets (unix datagram):
  *     <rail>.<n>.in   written by guest n          <rail>.<n>   read by guest n          cable.ctl   commands
  *
- * The kernel holds only a few datagrams per unix socket and QEMU stops sending when its peer does not read; so the cable reads at
- * once, whatever happens, and keeps the frames in queues of its own.
+ * The kernel holds only a few datagrams per unix socket and QEMU stops sending when its peer does not read; so the
+ * cable reads at once, whatever happens, and keeps the frames in queues of its own.
  *
  * Commands, each answered with "ok ..." when in force, or "error ...":
- *   set RAIL FROM drop N acks N loss PERCENT delay MS after N control PERCENT     what happens to frames that guest FROM sends on RAIL
- *       (drop: all, those under way too; acks: RoCE acknowledgements and read responses; after: let N more RoCE frames pass, then all; -1 none; control: loss of RoCE datagrams only)
- *   count        frames passed and lost, per rail and direction
+ *   set RAIL FROM drop N acks N loss PERCENT delay MS after N control PERCENT     what happens to frames that guest
+ * FROM sends on RAIL (drop: all, those under way too; acks: RoCE acknowledgements and read responses; after: let N more
+ * RoCE frames pass, then all; -1 none; control: loss of RoCE datagrams only) count        frames passed and lost, per
+ * rail and direction
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -27,12 +29,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define RAILS        3
-#define LANES        (RAILS * 2) /* a lane is one direction of a rail */
-#define QUEUE        8192        /* frames; a power of two */
-#define BURST        64
-#define FRAME_MAX    65536
-#define ROCE_PORT    4791
+#define RAILS     3
+#define LANES     (RAILS * 2) /* a lane is one direction of a rail */
+#define QUEUE     8192        /* frames; a power of two */
+#define BURST     64
+#define FRAME_MAX 65536
+#define ROCE_PORT 4791
 
 static const char rail_names[RAILS + 1] = "abm";
 
@@ -68,7 +70,7 @@ static int64_t now_ns(void)
 
 static int dgram_bind(const char *path)
 {
-    struct sockaddr_un sa   = { .sun_family = AF_UNIX };
+    struct sockaddr_un sa   = {.sun_family = AF_UNIX};
     int                fd   = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     int                room = 4 << 20;
 
@@ -219,19 +221,19 @@ static int lane_set(char *words, char *reply, size_t size)
     double loss, delay, control = 0;
     long   after;
 
-    if (sscanf(words, "set %c %d drop %d acks %d loss %lf delay %lf after %ld control %lf", &rail, &from, &drop, &acks, &loss, &delay, &after,
-               &control) < 7 ||
+    if (sscanf(words, "set %c %d drop %d acks %d loss %lf delay %lf after %ld control %lf", &rail, &from, &drop, &acks,
+               &loss, &delay, &after, &control) < 7 ||
         (r = strchr(rail_names, rail)) == NULL || from < 1 || from > 2) {
         snprintf(reply, size, "error: not understood: %s", words);
         return -1;
     }
     struct lane *lane = &lanes[(r - rail_names) * 2 + from - 1];
-    lane->drop  = drop;
-    lane->acks  = acks;
-    lane->loss  = loss;
-    lane->delay = (int64_t)(delay * 1e6);
-    lane->after = after;
-    lane->control = control;
+    lane->drop        = drop;
+    lane->acks        = acks;
+    lane->loss        = loss;
+    lane->delay       = (int64_t)(delay * 1e6);
+    lane->after       = after;
+    lane->control     = control;
     if (drop) {
         lane_discard(lane);
     }
@@ -300,13 +302,13 @@ int main(void)
     for (;;) {
         int64_t wait = -1;
         for (int i = 0; i < LANES; i++) {
-            int64_t left = lane_send(&lanes[i]);
+            int64_t left          = lane_send(&lanes[i]);
             set[1 + LANES + i].fd = left == 0 ? lanes[i].out : -1; /* woken when the receiver has room again */
             if (left > 0 && (wait < 0 || left < wait)) {
                 wait = left;
             }
         }
-        struct timespec timeout = { .tv_sec = wait / 1000000000, .tv_nsec = wait % 1000000000 };
+        struct timespec timeout = {.tv_sec = wait / 1000000000, .tv_nsec = wait % 1000000000};
         if (ppoll(set, 1 + 2 * LANES, wait < 0 ? NULL : &timeout, NULL) < 0) {
             continue;
         }

@@ -60,8 +60,7 @@ static void check(const uint64_t *data, int from, uint64_t round)
     for (size_t i = 0; i < bytes / sizeof(*data); i++) {
         if (data[i] != base + i) {
             if (wrong++ < 5) {
-                printf("WRONG: rank %d, round %" PRIu64 ", from %d: word %zu is %" PRIx64
-                       " instead of %" PRIx64 "\n",
+                printf("WRONG: rank %d, round %" PRIu64 ", from %d: word %zu is %" PRIx64 " instead of %" PRIx64 "\n",
                        rank, round, from, i, data[i], base + i);
             }
             return;
@@ -77,16 +76,16 @@ static void round_run(char *out, char *in, MPI_Request *requests, uint64_t round
     for (int peer = 0; peer < ranks; peer++) {
         if (peer != rank) {
             memset(in + (size_t)peer * bytes, 0xd7, bytes);
-            MPI_Irecv(in + (size_t)peer * bytes, (int)bytes, MPI_BYTE, peer, (int)(round & 0x3fff),
-                      MPI_COMM_WORLD, &requests[count++]);
+            MPI_Irecv(in + (size_t)peer * bytes, (int)bytes, MPI_BYTE, peer, (int)(round & 0x3fff), MPI_COMM_WORLD,
+                      &requests[count++]);
         }
     }
     for (int step = 1; step < ranks; step++) {
         int peer = (rank + step) % ranks;
 
         fill((uint64_t *)(out + (size_t)peer * bytes), rank, peer, round);
-        MPI_Isend(out + (size_t)peer * bytes, (int)bytes, MPI_BYTE, peer, (int)(round & 0x3fff),
-                  MPI_COMM_WORLD, &requests[count++]);
+        MPI_Isend(out + (size_t)peer * bytes, (int)bytes, MPI_BYTE, peer, (int)(round & 0x3fff), MPI_COMM_WORLD,
+                  &requests[count++]);
     }
     MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
     for (int peer = 0; peer < ranks; peer++) {
@@ -98,7 +97,7 @@ static void round_run(char *out, char *in, MPI_Request *requests, uint64_t round
 
 static void own_stats(uint64_t *failovers, uint64_t *pairs)
 {
-    typedef int (*get_t)(struct uct_ha_stats *stats, size_t size);
+    typedef int (*get_t)(struct uct_ha_stats * stats, size_t size);
     struct uct_ha_stats stats   = {0};
     void               *library = dlopen("libuct_ha.so.0", RTLD_LAZY | RTLD_NOLOAD);
     get_t               get     = (get_t)dlsym(library ? library : RTLD_DEFAULT, "uct_ha_stats_get");
@@ -126,7 +125,7 @@ static uint64_t run(double seconds, double *longest)
     MPI_Request *requests = malloc(2 * (size_t)ranks * sizeof(*requests));
     double       start = MPI_Wtime(), before = start, shown = start, now;
     uint64_t     round = 0, sum[3];
-    int          go = 1;
+    int          go    = 1;
 
     if (out == NULL || in == NULL || requests == NULL) {
         fprintf(stderr, "ha_alltoall: no memory\n");
@@ -144,8 +143,8 @@ static uint64_t run(double seconds, double *longest)
         if (go & 2) {
             totals(sum);
             if (rank == 0) {
-                printf("%.1f s: %" PRIu64 " rounds, %" PRIu64 " pairs, %" PRIu64 " failovers\n",
-                       now - start, round, sum[2] / 2, sum[1]);
+                printf("%.1f s: %" PRIu64 " rounds, %" PRIu64 " pairs, %" PRIu64 " failovers\n", now - start, round,
+                       sum[2] / 2, sum[1]);
                 fflush(stdout);
             }
             shown = now;
@@ -181,9 +180,8 @@ int main(int argc, char **argv)
         printf("{\"ok\":%s,\"ranks\":%d,\"bytes\":%zu,\"rounds\":%" PRIu64 ",\"messages\":%" PRIu64
                ",\"wrong\":%" PRIu64 ",\"pairs\":%" PRIu64 ",\"failovers\":%" PRIu64
                ",\"longest_round_ms\":%.0f,\"seconds\":%.1f}\n",
-               sum[0] == 0 ? "true" : "false", ranks, bytes, rounds,
-               rounds * (uint64_t)ranks * (uint64_t)(ranks - 1), sum[0], sum[2] / 2, sum[1],
-               longest * 1000, MPI_Wtime() - start);
+               sum[0] == 0 ? "true" : "false", ranks, bytes, rounds, rounds * (uint64_t)ranks * (uint64_t)(ranks - 1),
+               sum[0], sum[2] / 2, sum[1], longest * 1000, MPI_Wtime() - start);
         fflush(stdout);
     }
     MPI_Finalize();

@@ -9,18 +9,17 @@
 
 #include "torture.h"
 
-#define BURST         16   /* operations started between two calls of progress */
-#define SETTLE        0.5  /* seconds for late writes to show, after the end */
+#define BURST         16  /* operations started between two calls of progress */
+#define SETTLE        0.5 /* seconds for late writes to show, after the end */
 #define LEAVE_SECONDS 20
-#define PLANT_SECONDS 30   /* longer than asked for, until the fault was planted */
-#define WATCHDOG      30   /* seconds that one call of UCX may take */
+#define PLANT_SECONDS 30 /* longer than asked for, until the fault was planted */
+#define WATCHDOG      30 /* seconds that one call of UCX may take */
 
 static struct op *free_ops;
 
 /* ---- operations ------------------------------------------------------------------ */
 
-struct op *op_create(struct torture *t, unsigned kind, uint64_t seq, uint32_t size,
-                     struct buffer *buffer)
+struct op *op_create(struct torture *t, unsigned kind, uint64_t seq, uint32_t size, struct buffer *buffer)
 {
     struct op *op = free_ops;
 
@@ -86,8 +85,8 @@ void op_started(struct torture *t, struct op *op, ucs_status_ptr_t request)
 
 uint64_t outstanding(const struct torture *t)
 {
-    uint64_t sum = t->total.sent[KIND_GET] - t->total.done[KIND_GET] +
-                   t->total.sent[KIND_AMO] - t->total.done[KIND_AMO];
+    uint64_t sum = t->total.sent[KIND_GET] - t->total.done[KIND_GET] + t->total.sent[KIND_AMO] -
+                   t->total.done[KIND_AMO];
 
     for (unsigned kind = KIND_TAG; kind <= KIND_PUT; kind++) {
         if (t->total.acked[kind] < t->total.sent[kind]) { /* more when doubled */
@@ -101,7 +100,7 @@ uint64_t outstanding(const struct torture *t)
 
 static void sleep_until_event(struct torture *t)
 {
-    struct pollfd fd = {.fd = t->run->event_fd, .events = POLLIN};
+    struct pollfd fd     = {.fd = t->run->event_fd, .events = POLLIN};
     ucs_status_t  status = ucp_worker_arm(t->run->worker);
 
     if (status == UCS_OK) {
@@ -121,9 +120,7 @@ static void start_some(struct torture *t)
     for (n = 0; n < BURST && outstanding(t) < t->opt.plan.window && t->run->ep_status == UCS_OK; n++) {
         kind = (unsigned)(mix(t->opt.plan.seed + dice++) % KIND_COUNT);
         if (t->opt.plan.ops & (1u << kind)) {
-            (void)(kind <= KIND_AM    ? msg_start(t, kind)
-                   : kind == KIND_AMO ? amo_start(t)
-                                      : rma_start(t, kind));
+            (void)(kind <= KIND_AM ? msg_start(t, kind) : kind == KIND_AMO ? amo_start(t) : rma_start(t, kind));
         }
     }
 }
@@ -138,7 +135,7 @@ static int is_busy(const struct torture *t)
 static void leak_planted(struct torture *t)
 {
     static double next;
-    static char  *volatile memory; /* or the compiler sees that nobody uses it */
+    static char *volatile memory; /* or the compiler sees that nobody uses it */
 
     if (t->opt.plant < PLANT_FD || now_seconds() < next) {
         return;
@@ -164,13 +161,15 @@ static void turn(struct torture *t)
         report_poll(t);
         return;
     }
-    for_each_ep(e, t) {
+    for_each_ep(e, t)
+    {
         if (t->run->running && t->sends) {
             start_some(e);
         }
     }
     moved = ucp_worker_progress(t->run->worker);
-    for_each_ep(e, t) {
+    for_each_ep(e, t)
+    {
         msg_progress(e);
         rma_progress(e);
     }
@@ -189,8 +188,7 @@ static int stalled(struct torture *t)
     if (report_stalled(t) < t->opt.stall_limit) {
         return 0;
     }
-    printf("%.3f no progress for %u s and no endpoint error\n", wall_seconds(),
-           t->opt.stall_limit);
+    printf("%.3f no progress for %u s and no endpoint error\n", wall_seconds(), t->opt.stall_limit);
     return 1;
 }
 
@@ -271,13 +269,13 @@ static int phase_run(struct torture *t)
 static int ep_done(const struct torture *t)
 {
     return outstanding(t) == 0 && t->total.done[KIND_TAG] == t->total.sent[KIND_TAG] &&
-           t->total.done[KIND_AM] == t->total.sent[KIND_AM] &&
-           t->total.done[KIND_PUT] == t->total.sent[KIND_PUT];
+           t->total.done[KIND_AM] == t->total.sent[KIND_AM] && t->total.done[KIND_PUT] == t->total.sent[KIND_PUT];
 }
 
 static int all_done(const struct torture *t)
 {
-    for_each_ep(e, (struct torture *)t) {
+    for_each_ep(e, (struct torture *)t)
+    {
         if (!ep_done(e)) {
             return 0;
         }
@@ -298,7 +296,8 @@ static int phase_drain(struct torture *t, struct link_packet *peer)
         turn(t);
         if (all_done(t) && !flushed) {
             flushed = 1; /* posted atomics */
-            for_each_ep(e, t) {
+            for_each_ep(e, t)
+            {
                 ep_flush_start(e, &pending);
             }
         }
@@ -325,8 +324,7 @@ static int is_right(const struct torture *t)
     struct totals total;
 
     totals_add(t, &total);
-    return total.lost + total.duplicate + total.reordered + total.corrupt + total.stale_write +
-               total.errors == 0;
+    return total.lost + total.duplicate + total.reordered + total.corrupt + total.stale_write + total.errors == 0;
 }
 
 static int run(struct torture *t)
@@ -338,14 +336,13 @@ static int run(struct torture *t)
         return result;
     }
     turn_for(t, SETTLE);
-    for_each_ep(e, t) {
+    for_each_ep(e, t)
+    {
         msg_check_lost(e, peer.ep[e->index].sent);
         rma_check_final(e, peer.ep[e->index].sent);
         amo_check_final(e, peer.ep[e->index].words);
     }
-    result = !is_right(t)     ? EXIT_WRONG
-             : t->run->stuck  ? EXIT_NO_EP_ERROR
-                              : EXIT_RIGHT;
+    result = !is_right(t) ? EXIT_WRONG : t->run->stuck ? EXIT_NO_EP_ERROR : EXIT_RIGHT;
     link_send(t, LINK_VERDICT, result == EXIT_RIGHT);
     if (turn_until(t, LINK_VERDICT, &peer) != 0) {
         return t->run->ep_status != UCS_OK ? EXIT_EP_ERROR : EXIT_NO_EP_ERROR;
@@ -402,22 +399,26 @@ static void finish(struct torture *t, int result)
     if (result != EXIT_RIGHT && result != EXIT_WRONG && !t->opt.plan.peer_err) {
         exit(result); /* nothing may be closed in this error handling mode */
     }
-    for_each_ep(e, t) { /* first: the peer may still write into our memory */
+    for_each_ep(e, t)
+    { /* first: the peer may still write into our memory */
         ep_close(e, result == EXIT_EP_ERROR || t->run->stuck);
     }
-    for_each_ep(e, t) {
+    for_each_ep(e, t)
+    {
         rma_destroy(e);
         amo_destroy(e);
     }
     if (result == EXIT_RIGHT || result == EXIT_WRONG) {
         leave(t);
     }
-    for_each_ep(e, t) {
+    for_each_ep(e, t)
+    {
         msg_cancel(e);
     }
     ucp_worker_destroy(t->run->worker);
     ucp_cleanup(t->run->context);
-    for_each_ep(e, t) {
+    for_each_ep(e, t)
+    {
         msg_destroy(e);
     }
     link_destroy(t);

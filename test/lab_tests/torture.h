@@ -40,10 +40,10 @@ enum torture_exit {
 struct torture_plan {
     uint64_t seed;
     uint32_t seconds;
-    uint32_t window;  /* operations of one side outstanding, all kinds */
-    uint32_t ops;     /* bit per torture_kind */
-    uint32_t oneway;  /* only the client sends */
-    uint32_t sizes;   /* 0 mixed, 1 small, 2 large */
+    uint32_t window;        /* operations of one side outstanding, all kinds */
+    uint32_t ops;           /* bit per torture_kind */
+    uint32_t oneway;        /* only the client sends */
+    uint32_t sizes;         /* 0 mixed, 1 small, 2 large */
     uint32_t max_failovers; /* 0, or stop after so many */
     uint32_t peer_err;      /* error handling mode: both sides must agree */
     uint32_t eps;           /* endpoints, each with traffic of its own */
@@ -51,8 +51,16 @@ struct torture_plan {
 
 /* A fault made by the program itself, to show that it is noticed. */
 enum torture_plant {
-    PLANT_NOTHING, PLANT_LOST, PLANT_DUPLICATE, PLANT_REORDERED, PLANT_CORRUPT, PLANT_STALE,
-    PLANT_ATOMIC, PLANT_ERROR, PLANT_FD, PLANT_MEMORY
+    PLANT_NOTHING,
+    PLANT_LOST,
+    PLANT_DUPLICATE,
+    PLANT_REORDERED,
+    PLANT_CORRUPT,
+    PLANT_STALE,
+    PLANT_ATOMIC,
+    PLANT_ERROR,
+    PLANT_FD,
+    PLANT_MEMORY
 };
 #define PLANT_AT 100u /* operations of a kind before it */
 
@@ -68,17 +76,17 @@ struct torture_options {
     int                 wakeup;
     int                 quiet;
     enum torture_plant  plant;
-    unsigned            hold;    /* seconds between closing everything and the exit */
-    unsigned            gap_ms;  /* 0, or report silences longer than this */
+    unsigned            hold;   /* seconds between closing everything and the exit */
+    unsigned            gap_ms; /* 0, or report silences longer than this */
     const char         *series_file;
 };
 
 /* A registered-or-not piece of memory of one size class, kept for reuse. */
 struct buffer {
     struct buffer *next;
-    uint32_t       class;
-    uint32_t       size;
-    char          *data;
+    uint32_t class;
+    uint32_t size;
+    char    *data;
 };
 
 struct torture;
@@ -91,7 +99,7 @@ struct op {
     uint64_t        offset; /* GET: of the region */
     uint32_t        size;
     uint32_t        kind;
-    struct batch   *batch;  /* PUT */
+    struct batch   *batch;          /* PUT */
     uint64_t        operand, reply; /* atomics */
 };
 
@@ -104,10 +112,10 @@ struct ledger {
 };
 
 struct totals {
-    uint64_t sent[KIND_COUNT];      /* started here */
-    uint64_t done[KIND_COUNT];      /* completed here */
-    uint64_t acked[KIND_COUNT];     /* the peer said it verified them */
-    uint64_t received[KIND_COUNT];  /* verified here */
+    uint64_t sent[KIND_COUNT];     /* started here */
+    uint64_t done[KIND_COUNT];     /* completed here */
+    uint64_t acked[KIND_COUNT];    /* the peer said it verified them */
+    uint64_t received[KIND_COUNT]; /* verified here */
     uint64_t lost, duplicate, reordered, corrupt, stale_write, errors;
 };
 
@@ -125,12 +133,12 @@ struct torture_run {
     ucp_context_h context;
     ucp_worker_h  worker;
     int           event_fd;
-    int           running;     /* still starting new operations */
-    int           stuck;       /* the end came without all of them complete */
-    double        busy;        /* seconds that --busy took so far */
-    ucs_status_t  ep_status;   /* first error of any endpoint */
+    int           running;   /* still starting new operations */
+    int           stuck;     /* the end came without all of them complete */
+    double        busy;      /* seconds that --busy took so far */
+    ucs_status_t  ep_status; /* first error of any endpoint */
     double        ep_failed_at;
-    char         *pattern[2];  /* by direction: sent by client, by server */
+    char         *pattern[2]; /* by direction: sent by client, by server */
 };
 
 /* One endpoint and its traffic. The first one of the list is the process's
@@ -163,12 +171,10 @@ uint64_t mix(uint64_t x);
 void     pattern_create(struct torture *t);
 /* contents of operation seq of that kind; own: sent by this side */
 const char *pattern_of(struct torture *t, int own, unsigned kind, uint64_t seq);
-uint32_t size_of(struct torture *t, int own, unsigned kind, uint64_t seq);
-int      is_poison(const char *data, size_t size);
-void     ledger_add(struct torture *t, struct ledger *ledger, uint64_t seq, int in_order,
-                    const char *what);
-void     complain(struct torture *t, uint64_t *counter, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+uint32_t    size_of(struct torture *t, int own, unsigned kind, uint64_t seq);
+int         is_poison(const char *data, size_t size);
+void        ledger_add(struct torture *t, struct ledger *ledger, uint64_t seq, int in_order, const char *what);
+void complain(struct torture *t, uint64_t *counter, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* torture_buffer.c */
 void           buffers_create(void);
@@ -189,8 +195,7 @@ struct link_packet {
     } ep[MAX_EPS];
 };
 void link_create(struct torture *t);
-void link_exchange(struct torture *t, const void *own, size_t own_size, void **peer,
-                   size_t *peer_size);
+void link_exchange(struct torture *t, const void *own, size_t own_size, void **peer, size_t *peer_size);
 void link_send(struct torture *t, enum link_type type, int ok);
 int  link_receive(struct torture *t, struct link_packet *packet); /* 1 got one, 0 none, -1 closed */
 void link_destroy(struct torture *t);
@@ -233,8 +238,7 @@ struct remote {
     ucp_rkey_h rkey;
 };
 ucp_mem_h remote_map(struct torture *t, void *address, size_t size);
-size_t    remote_pack(struct torture *t, char *at, size_t room, const void *address,
-                      ucp_mem_h memh);
+size_t    remote_pack(struct torture *t, char *at, size_t room, const void *address, ucp_mem_h memh);
 size_t    remote_unpack(struct torture *t, const char *at, size_t size, struct remote *remote);
 
 /* torture_connect.c: UCP objects, their beginning and end */
@@ -254,7 +258,7 @@ void held_count(struct held_counts *held);
 
 /* torture_report.c */
 void     report_create(struct torture *t);
-void     report_poll(struct torture *t);    /* often: counters, status line, stall */
+void     report_poll(struct torture *t);     /* often: counters, status line, stall */
 void     report_progress(struct torture *t); /* something moved */
 double   report_stalled(struct torture *t);  /* seconds since something moved */
 uint64_t report_failovers(struct torture *t);
@@ -273,11 +277,10 @@ uint64_t outstanding(const struct torture *t); /* of this endpoint */
 int      planted(const struct torture *t, enum torture_plant plant);
 void     ep_failed(struct torture *t, ucs_status_t status);
 /* the result of an _nbx call; calls done(op) when complete at once */
-void     op_started(struct torture *t, struct op *op, ucs_status_ptr_t request);
-void     op_completed(void *request, ucs_status_t status, void *user_data);
-void     op_finish(struct op *op, ucs_status_t status);
-struct op *op_create(struct torture *t, unsigned kind, uint64_t seq, uint32_t size,
-                     struct buffer *buffer);
+void       op_started(struct torture *t, struct op *op, ucs_status_ptr_t request);
+void       op_completed(void *request, ucs_status_t status, void *user_data);
+void       op_finish(struct op *op, ucs_status_t status);
+struct op *op_create(struct torture *t, unsigned kind, uint64_t seq, uint32_t size, struct buffer *buffer);
 
 enum control_id { CONTROL_STREAM = 1, CONTROL_ACK, CONTROL_ANNOUNCE, CONTROL_COUNT };
 

@@ -29,23 +29,16 @@ struct amo_kind {
 };
 
 static const struct amo_kind amo_kinds[AMO_WORDS] = {
-    [TICKET]   = {UCP_ATOMIC_OP_ADD, 8, 1},
-    [COUNT]    = {UCP_ATOMIC_OP_ADD, 8, 0},
-    [SUM]      = {UCP_ATOMIC_OP_ADD, 8, 0},
-    [PARITY]   = {UCP_ATOMIC_OP_XOR, 8, 0},
-    [CHAIN]    = {UCP_ATOMIC_OP_SWAP, 8, 1},
-    [ONLY]     = {UCP_ATOMIC_OP_CSWAP, 8, 1},
-    [TICKET32] = {UCP_ATOMIC_OP_ADD, 4, 1},
-    [COUNT32]  = {UCP_ATOMIC_OP_ADD, 4, 0},
-    [SUM32]    = {UCP_ATOMIC_OP_ADD, 4, 0},
+    [TICKET] = {UCP_ATOMIC_OP_ADD, 8, 1},   [COUNT] = {UCP_ATOMIC_OP_ADD, 8, 0},   [SUM] = {UCP_ATOMIC_OP_ADD, 8, 0},
+    [PARITY] = {UCP_ATOMIC_OP_XOR, 8, 0},   [CHAIN] = {UCP_ATOMIC_OP_SWAP, 8, 1},  [ONLY] = {UCP_ATOMIC_OP_CSWAP, 8, 1},
+    [TICKET32] = {UCP_ATOMIC_OP_ADD, 4, 1}, [COUNT32] = {UCP_ATOMIC_OP_ADD, 4, 0}, [SUM32] = {UCP_ATOMIC_OP_ADD, 4, 0},
 };
 
-static const char *const amo_names[AMO_WORDS] = {"ticket",   "count",   "sum",
-                                                 "parity",   "chain",   "compare and swap",
-                                                 "ticket32", "count32", "sum32"};
+static const char *const amo_names[AMO_WORDS] = {"ticket",           "count",    "sum",     "parity", "chain",
+                                                 "compare and swap", "ticket32", "count32", "sum32"};
 
 struct torture_amo {
-    uint64_t     *words;   /* the peer changes them */
+    uint64_t     *words; /* the peer changes them */
     ucp_mem_h     memh;
     struct remote peer;
     uint64_t      expected[AMO_WORDS]; /* of the peer's words, all operations done once */
@@ -57,18 +50,30 @@ struct torture_amo {
 static uint64_t operand_of(unsigned word, uint64_t seq)
 {
     switch (word) {
-    case TICKET: case TICKET32: case COUNT: case COUNT32: return 1;
-    case SUM32: return (uint32_t)mix(seq);
-    default:    return mix(seq);
+    case TICKET:
+    case TICKET32:
+    case COUNT:
+    case COUNT32:
+        return 1;
+    case SUM32:
+        return (uint32_t)mix(seq);
+    default:
+        return mix(seq);
     }
 }
 
 static void expect(struct torture_amo *amo, unsigned word, uint64_t operand)
 {
     switch (word) {
-    case PARITY: amo->expected[word] ^= operand; break;
-    case ONLY:   amo->expected[word]  = operand; break;
-    default:     amo->expected[word] += operand; break;
+    case PARITY:
+        amo->expected[word] ^= operand;
+        break;
+    case ONLY:
+        amo->expected[word] = operand;
+        break;
+    default:
+        amo->expected[word] += operand;
+        break;
     }
     if (amo_kinds[word].size == 4) {
         amo->expected[word] = (uint32_t)amo->expected[word];
@@ -79,8 +84,7 @@ static void post(struct torture *t, struct op *op, unsigned word)
 {
     const struct amo_kind *kind  = &amo_kinds[word];
     ucp_request_param_t    param = {
-           .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
-                           UCP_OP_ATTR_FIELD_DATATYPE |
+           .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_DATATYPE |
                            (kind->fetch ? UCP_OP_ATTR_FIELD_REPLY_BUFFER : 0),
            .cb.send      = op_completed,
            .user_data    = op,
@@ -88,9 +92,9 @@ static void post(struct torture *t, struct op *op, unsigned word)
            .reply_buffer = &op->reply,
     };
 
-    op_started(t, op, ucp_atomic_op_nbx(t->ep, kind->op, &op->operand, 1,
-                                        t->amo->peer.address + word * sizeof(uint64_t),
-                                        t->amo->peer.rkey, &param));
+    op_started(t, op,
+               ucp_atomic_op_nbx(t->ep, kind->op, &op->operand, 1, t->amo->peer.address + word * sizeof(uint64_t),
+                                 t->amo->peer.rkey, &param));
 }
 
 /* They complete so quickly that they would crowd out everything else. */
@@ -121,7 +125,7 @@ int amo_start(struct torture *t)
         return 0;
     }
     if (word == ONLY && amo->only_busy) {
-        word = COUNT;
+        word    = COUNT;
         operand = 1;
     }
     t->total.sent[KIND_AMO]++;
@@ -148,18 +152,24 @@ void amo_finish(struct op *op)
     struct torture_amo *amo = t->amo;
 
     switch (op->size) {
-    case TICKET:   ledger_add(t, &amo->tickets, op->reply, 0, "ticket"); break;
-    case TICKET32: ledger_add(t, &amo->tickets32, (uint32_t)op->reply, 0, "ticket32"); break;
-    case CHAIN:    amo->chain_out += op->reply; break;
+    case TICKET:
+        ledger_add(t, &amo->tickets, op->reply, 0, "ticket");
+        break;
+    case TICKET32:
+        ledger_add(t, &amo->tickets32, (uint32_t)op->reply, 0, "ticket32");
+        break;
+    case CHAIN:
+        amo->chain_out += op->reply;
+        break;
     case ONLY:
         amo->only_busy = 0;
         if (op->reply != op->operand) {
-            complain(t, &t->total.corrupt,
-                     "compare and swap %" PRIu64 ": found %" PRIx64 " instead of %" PRIx64,
+            complain(t, &t->total.corrupt, "compare and swap %" PRIu64 ": found %" PRIx64 " instead of %" PRIx64,
                      op->seq, op->reply, op->operand);
         }
         break;
-    default: break;
+    default:
+        break;
     }
 }
 
@@ -175,13 +185,10 @@ void amo_check_final(struct torture *t, const uint64_t *words)
     for (unsigned word = 0; word < AMO_WORDS; word++) {
         int       counts  = operand_of(word, 0) == 1;
         uint64_t  found   = t->amo->words[word];
-        uint64_t *counter = !counts              ? &t->total.corrupt
-                            : found < words[word] ? &t->total.lost
-                                                  : &t->total.duplicate;
+        uint64_t *counter = !counts ? &t->total.corrupt : found < words[word] ? &t->total.lost : &t->total.duplicate;
 
         if (found != words[word]) {
-            complain(t, counter, "atomics on %s: %" PRIx64 " instead of %" PRIx64,
-                     amo_names[word], found, words[word]);
+            complain(t, counter, "atomics on %s: %" PRIx64 " instead of %" PRIx64, amo_names[word], found, words[word]);
         }
     }
 }

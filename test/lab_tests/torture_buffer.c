@@ -56,7 +56,7 @@ static void buffer_free(struct buffer *buffer)
 
 void buffers_create(void)
 {
-    for (uint32_t class = 0; class < CLASSES; class++) {
+    for (uint32_t class = 0; class < CLASSES; class ++) {
         pool[class].last = &pool[class].free;
         for (uint32_t i = 0; i < class_count[class]; i++) {
             buffer_free(buffer_create(class));
@@ -68,14 +68,14 @@ void buffers_create(void)
  * all of medium size; limit_large = 0: never. */
 struct buffer *buffer_get(uint32_t size, uint32_t limit_large)
 {
-    uint32_t       class = 0;
+    uint32_t class = 0;
     struct buffer *buffer;
 
     while (class_size[class] < size) {
-        class++;
+        class ++;
     }
-    if (limit_large != 0 && ((class >= 2 && pool[class].used >= limit_large) ||
-                             (class == 1 && pool[class].free == NULL))) {
+    if (limit_large != 0 &&
+        ((class >= 2 && pool[class].used >= limit_large) || (class == 1 && pool[class].free == NULL))) {
         return NULL;
     }
     buffer = pool[class].free;

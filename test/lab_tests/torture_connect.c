@@ -27,10 +27,8 @@ void worker_create(struct torture *t)
 {
     ucp_params_t params = {
         .field_mask = UCP_PARAM_FIELD_FEATURES,
-        .features   = UCP_FEATURE_TAG | UCP_FEATURE_AM | UCP_FEATURE_RMA |
-                      (t->opt.wakeup ? UCP_FEATURE_WAKEUP : 0) |
-                      (t->opt.plan.ops & (1u << KIND_AMO) ? UCP_FEATURE_AMO32 | UCP_FEATURE_AMO64
-                                                          : 0),
+        .features   = UCP_FEATURE_TAG | UCP_FEATURE_AM | UCP_FEATURE_RMA | (t->opt.wakeup ? UCP_FEATURE_WAKEUP : 0) |
+                    (t->opt.plan.ops & (1u << KIND_AMO) ? UCP_FEATURE_AMO32 | UCP_FEATURE_AMO64 : 0),
     };
     ucp_worker_params_t worker_params = {
         .field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
@@ -78,7 +76,8 @@ void peer_connect(struct torture *t)
     memcpy(blob, &size, sizeof(size));
     memcpy(blob + sizeof(size), address, length);
     used = sizeof(size) + length;
-    for_each_ep(e, t) {
+    for_each_ep(e, t)
+    {
         used += rma_pack(e, blob + used, sizeof(blob) - used);
         used += amo_pack(e, blob + used, sizeof(blob) - used);
     }
@@ -87,7 +86,8 @@ void peer_connect(struct torture *t)
     link_exchange(t, blob, used, &peer, &peer_size);
     memcpy(&size, peer, sizeof(size));
     used = sizeof(size) + size;
-    for_each_ep(e, t) {
+    for_each_ep(e, t)
+    {
         ep_create(e, (char *)peer + sizeof(size));
         used += rma_unpack(e, (char *)peer + used, peer_size - used);
         used += amo_unpack(e, (char *)peer + used, peer_size - used);
@@ -107,8 +107,7 @@ void ep_close(struct torture *t, int force)
     while (UCS_PTR_IS_PTR(request) && ucp_request_check_status(request) == UCS_INPROGRESS) {
         ucp_worker_progress(t->run->worker);
         if (now_seconds() > until) {
-            printf("%.3f closing the endpoint took longer than %d s\n", wall_seconds(),
-                   LEAVE_SECONDS);
+            printf("%.3f closing the endpoint took longer than %d s\n", wall_seconds(), LEAVE_SECONDS);
             _exit(EXIT_STUCK);
         }
     }

@@ -26,9 +26,9 @@ static int ahs;
 
 struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
-    struct ibv_ah *(*real)(struct ibv_pd *, struct ibv_ah_attr *) =
-        (struct ibv_ah * (*)(struct ibv_pd *, struct ibv_ah_attr *))
-            dlvsym(RTLD_NEXT, "ibv_create_ah", "IBVERBS_1.1");
+    struct ibv_ah *(*real)(struct ibv_pd *,
+                           struct ibv_ah_attr *) = (struct ibv_ah * (*)(struct ibv_pd *, struct ibv_ah_attr *))
+        dlvsym(RTLD_NEXT, "ibv_create_ah", "IBVERBS_1.1");
     struct ibv_ah *ah = real(pd, attr);
 
     if (ah != NULL) {
@@ -39,9 +39,8 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 
 int ibv_destroy_ah(struct ibv_ah *ah)
 {
-    int (*real)(struct ibv_ah *) =
-        (int (*)(struct ibv_ah *))dlvsym(RTLD_NEXT, "ibv_destroy_ah", "IBVERBS_1.1");
-    int status = real(ah);
+    int (*real)(struct ibv_ah *) = (int (*)(struct ibv_ah *))dlvsym(RTLD_NEXT, "ibv_destroy_ah", "IBVERBS_1.1");
+    int status                   = real(ah);
 
     if (status == 0) {
         __atomic_fetch_sub(&ahs, 1, __ATOMIC_RELAXED);

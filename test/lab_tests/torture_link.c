@@ -37,8 +37,7 @@ static int accept_peer(unsigned port)
 
     setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-    if (bind(listener, (struct sockaddr *)&address, sizeof(address)) != 0 ||
-        listen(listener, 1) != 0) {
+    if (bind(listener, (struct sockaddr *)&address, sizeof(address)) != 0 || listen(listener, 1) != 0) {
         fail("cannot listen on the port given by --port", strerror(errno));
     }
     fd = accept(listener, NULL, NULL);
@@ -110,8 +109,7 @@ void link_create(struct torture *t)
 
     t->link     = must_alloc(sizeof(*t->link));
     *t->link    = (struct torture_link){0};
-    t->link->fd = t->is_client ? connect_peer(t->opt.host, t->opt.port)
-                               : accept_peer(t->opt.port);
+    t->link->fd = t->is_client ? connect_peer(t->opt.host, t->opt.port) : accept_peer(t->opt.port);
     setsockopt(t->link->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     if (t->is_client) {
         write_all(t->link->fd, &t->opt.plan, sizeof(t->opt.plan));
@@ -120,8 +118,7 @@ void link_create(struct torture *t)
     }
 }
 
-void link_exchange(struct torture *t, const void *own, size_t own_size, void **peer,
-                   size_t *peer_size)
+void link_exchange(struct torture *t, const void *own, size_t own_size, void **peer, size_t *peer_size)
 {
     uint64_t size = own_size;
 
@@ -138,7 +135,8 @@ void link_send(struct torture *t, enum link_type type, int ok)
 {
     struct link_packet packet = {.type = type, .ok = (uint32_t)ok};
 
-    for_each_ep(e, t) {
+    for_each_ep(e, t)
+    {
         memcpy(packet.ep[e->index].sent, e->total.sent, sizeof(e->total.sent));
         amo_expected(e, packet.ep[e->index].words);
     }

@@ -53,15 +53,13 @@ struct torture_msg {
     unsigned           controls;
 };
 
-static void verify(struct torture *t, unsigned kind, uint64_t seq, const void *data,
-                   size_t length)
+static void verify(struct torture *t, unsigned kind, uint64_t seq, const void *data, size_t length)
 {
     const char *what = kind == KIND_TAG ? "tag" : "am";
     uint32_t    size = size_of(t, 0, kind, seq);
 
     if (length != size) {
-        complain(t, &t->total.corrupt, "%s %" PRIu64 ": %zu bytes instead of %u", what, seq,
-                 length, size);
+        complain(t, &t->total.corrupt, "%s %" PRIu64 ": %zu bytes instead of %u", what, seq, length, size);
     } else if (memcmp(data, pattern_of(t, 0, kind, seq), size) != 0) {
         complain(t, &t->total.corrupt, "%s %" PRIu64 ": contents of %u bytes", what, seq, size);
     }
@@ -72,8 +70,7 @@ static void verify(struct torture *t, unsigned kind, uint64_t seq, const void *d
 
 /* ---- TAG -------------------------------------------------------------------- */
 
-static void tag_received(void *request, ucs_status_t status, const ucp_tag_recv_info_t *info,
-                         void *user_data)
+static void tag_received(void *request, ucs_status_t status, const ucp_tag_recv_info_t *info, void *user_data)
 {
     struct tag_receive *receive = user_data;
 
@@ -92,16 +89,15 @@ static void tag_post(struct torture *t, struct tag_receive *receive)
 {
     /* one way for all: completion by callback, even when it is complete at once */
     ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
-                        UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
         .cb.recv      = tag_received,
         .user_data    = receive,
     };
     ucs_status_ptr_t request;
 
     receive->complete = 0;
-    request = ucp_tag_recv_nbx(t->run->worker, receive->data, MAX_SIZE,
-                               (uint64_t)t->index << TAG_SEQ_BITS, ~TAG_SEQ_MASK, &param);
+    request           = ucp_tag_recv_nbx(t->run->worker, receive->data, MAX_SIZE, (uint64_t)t->index << TAG_SEQ_BITS,
+                                         ~TAG_SEQ_MASK, &param);
     if (UCS_PTR_IS_ERR(request)) {
         ep_failed(t, UCS_PTR_STATUS(request));
     } else if (!receive->complete) {
@@ -131,8 +127,7 @@ static void tag_progress(struct torture *t)
 
 /* ---- AM, receiving ------------------------------------------------------------ */
 
-static struct am_held *hold(struct torture *t, struct am_held **list, void *desc, size_t length,
-                            uint64_t seq)
+static struct am_held *hold(struct torture *t, struct am_held **list, void *desc, size_t length, uint64_t seq)
 {
     struct am_held *held = calloc(1, sizeof(*held));
 
@@ -149,8 +144,8 @@ static struct am_held *hold(struct torture *t, struct am_held **list, void *desc
     return held;
 }
 
-static ucs_status_t am_stream(void *arg, const void *header, size_t header_length, void *data,
-                              size_t length, const ucp_am_recv_param_t *param)
+static ucs_status_t am_stream(void *arg, const void *header, size_t header_length, void *data, size_t length,
+                              const ucp_am_recv_param_t *param)
 {
     struct torture *t = arg;
     uint64_t        seq;
@@ -200,8 +195,7 @@ static void am_fetch(struct torture *t, struct am_held *held)
     ucs_status_ptr_t request;
 
     held->buffer = buffer_get((uint32_t)held->length, 0);
-    request = ucp_am_recv_data_nbx(t->run->worker, held->desc, held->buffer->data, held->length,
-                                   &param);
+    request      = ucp_am_recv_data_nbx(t->run->worker, held->desc, held->buffer->data, held->length, &param);
     if (UCS_PTR_IS_ERR(request)) {
         ep_failed(t, UCS_PTR_STATUS(request));
     } else if (request == NULL) {
@@ -230,8 +224,8 @@ static void am_progress(struct torture *t)
 
 /* ---- control messages ----------------------------------------------------------- */
 
-static ucs_status_t am_ack(void *arg, const void *header, size_t header_length, void *data,
-                           size_t length, const ucp_am_recv_param_t *param)
+static ucs_status_t am_ack(void *arg, const void *header, size_t header_length, void *data, size_t length,
+                           const ucp_am_recv_param_t *param)
 {
     struct torture *t = arg;
     struct ack      ack;
@@ -243,10 +237,9 @@ static ucs_status_t am_ack(void *arg, const void *header, size_t header_length, 
     }
     memcpy(&ack, data, length);
     for (unsigned kind = 0; kind < KIND_COUNT; kind++) {
-        if (ack.received[kind] < t->total.acked[kind] ||
-            ack.received[kind] > t->total.sent[kind]) {
-            complain(t, &t->total.corrupt, "acknowledged %" PRIu64 " of %" PRIu64,
-                     ack.received[kind], t->total.sent[kind]);
+        if (ack.received[kind] < t->total.acked[kind] || ack.received[kind] > t->total.sent[kind]) {
+            complain(t, &t->total.corrupt, "acknowledged %" PRIu64 " of %" PRIu64, ack.received[kind],
+                     t->total.sent[kind]);
         }
         t->total.acked[kind] = ack.received[kind];
     }
@@ -255,8 +248,8 @@ static ucs_status_t am_ack(void *arg, const void *header, size_t header_length, 
     return UCS_OK;
 }
 
-static ucs_status_t am_announce(void *arg, const void *header, size_t header_length, void *data,
-                                size_t length, const ucp_am_recv_param_t *param)
+static ucs_status_t am_announce(void *arg, const void *header, size_t header_length, void *data, size_t length,
+                                const ucp_am_recv_param_t *param)
 {
     (void)header, (void)header_length, (void)param;
     rma_on_announce(arg, data, length);
@@ -283,8 +276,7 @@ void msg_send_control(struct torture *t, unsigned id, const void *data, size_t s
     struct buffer      *buffer = buffer_get((uint32_t)size, 0);
     struct op          *op     = op_create(t, KIND_COUNT, 0, (uint32_t)size, buffer);
     ucp_request_param_t param  = {
-         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
-                         UCP_OP_ATTR_FIELD_FLAGS,
+         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
          .cb.send      = control_done,
          .user_data    = op,
          .flags        = UCP_AM_SEND_FLAG_EAGER,
@@ -321,8 +313,7 @@ static void acknowledge(struct torture *t)
     ack.count     = rma_take_freed(t, ack.slots, ACK_SLOTS);
     msg->acked    = sum;
     msg->acked_at = now;
-    msg_send_control(t, CONTROL_ACK, &ack,
-                     offsetof(struct ack, slots) + ack.count * sizeof(ack.slots[0]));
+    msg_send_control(t, CONTROL_ACK, &ack, offsetof(struct ack, slots) + ack.count * sizeof(ack.slots[0]));
 }
 
 /* ---- the rest --------------------------------------------------------------------- */
@@ -334,13 +325,13 @@ static void send_one(struct torture *t, struct op *op, unsigned kind, uint64_t s
         .cb.send      = op_completed,
         .user_data    = op,
     };
-    uint64_t tag = (uint64_t)t->index << TAG_SEQ_BITS | seq;
+    uint64_t tag  = (uint64_t)t->index << TAG_SEQ_BITS | seq;
     char    *data = op->buffer->data;
 
     op->seq = seq;
     if (kind == KIND_AM) {
-        op_started(t, op, ucp_am_send_nbx(t->ep, am_id(t, CONTROL_STREAM), &op->seq,
-                                          sizeof(op->seq), data, op->size, &param));
+        op_started(t, op,
+                   ucp_am_send_nbx(t->ep, am_id(t, CONTROL_STREAM), &op->seq, sizeof(op->seq), data, op->size, &param));
     } else if (seq % 16 == 5) {
         op_started(t, op, ucp_tag_send_sync_nbx(t->ep, data, op->size, tag, &param));
     } else {
@@ -408,12 +399,11 @@ void msg_progress(struct torture *t)
     acknowledge(t);
 }
 
-static void set_handler(struct torture *t, unsigned id, ucp_am_recv_callback_t handler,
-                        uint32_t flags)
+static void set_handler(struct torture *t, unsigned id, ucp_am_recv_callback_t handler, uint32_t flags)
 {
     ucp_am_handler_param_t param = {
-        .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
-                      UCP_AM_HANDLER_PARAM_FIELD_ARG | UCP_AM_HANDLER_PARAM_FIELD_FLAGS,
+        .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG |
+                      UCP_AM_HANDLER_PARAM_FIELD_FLAGS,
         .id    = am_id(t, id),
         .cb    = handler,
         .arg   = t,

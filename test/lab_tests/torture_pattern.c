@@ -58,9 +58,7 @@ static uint64_t hash_of(struct torture *t, int own, unsigned kind, uint64_t seq)
 {
     uint64_t dir = (uint64_t)(own ? t->is_client : !t->is_client);
 
-    return mix(mix(t->opt.plan.seed ^ (dir << 60) ^ ((uint64_t)kind << 56) ^
-                   ((uint64_t)t->index << 48)) +
-               seq);
+    return mix(mix(t->opt.plan.seed ^ (dir << 60) ^ ((uint64_t)kind << 56) ^ ((uint64_t)t->index << 48)) + seq);
 }
 
 const char *pattern_of(struct torture *t, int own, unsigned kind, uint64_t seq)
@@ -102,8 +100,7 @@ uint32_t size_of(struct torture *t, int own, unsigned kind, uint64_t seq)
 
 int is_poison(const char *data, size_t size)
 {
-    return size == 0 ||
-           (data[0] == (char)POISON && memcmp(data, data + 1, size - 1) == 0);
+    return size == 0 || (data[0] == (char)POISON && memcmp(data, data + 1, size - 1) == 0);
 }
 
 static void ledger_grow(struct ledger *ledger, uint64_t seq)
@@ -122,8 +119,7 @@ static void ledger_grow(struct ledger *ledger, uint64_t seq)
     ledger->capacity = capacity;
 }
 
-void ledger_add(struct torture *t, struct ledger *ledger, uint64_t seq, int in_order,
-                const char *what)
+void ledger_add(struct torture *t, struct ledger *ledger, uint64_t seq, int in_order, const char *what)
 {
     if (seq > (1u << 30)) {
         complain(t, &t->total.corrupt, "%s: impossible sequence number %" PRIu64, what, seq);
@@ -133,15 +129,13 @@ void ledger_add(struct torture *t, struct ledger *ledger, uint64_t seq, int in_o
         ledger_grow(ledger, seq);
     }
     if (ledger->seen[seq / 8] & (1u << (seq % 8))) {
-        complain(t, &t->total.duplicate, "%s %" PRIu64 " again (next in order: %" PRIu64 ")",
-                 what, seq, ledger->next);
+        complain(t, &t->total.duplicate, "%s %" PRIu64 " again (next in order: %" PRIu64 ")", what, seq, ledger->next);
         return;
     }
     ledger->seen[seq / 8] |= (uint8_t)(1u << (seq % 8));
     ledger->count++;
     if (in_order && seq < ledger->next) { /* a gap may yet be a loss: seen at the end */
-        complain(t, &t->total.reordered, "%s %" PRIu64 " behind %" PRIu64, what, seq,
-                 ledger->next - 1);
+        complain(t, &t->total.reordered, "%s %" PRIu64 " behind %" PRIu64, what, seq, ledger->next - 1);
     }
     ledger->next = seq >= ledger->next ? seq + 1 : ledger->next;
 }

@@ -28,8 +28,7 @@ size_t remote_pack(struct torture *t, char *at, size_t room, const void *address
     void    *key;
     size_t   size;
 
-    if (ucp_rkey_pack(t->run->context, memh, &key, &size) != UCS_OK ||
-        size + sizeof(words) > room) {
+    if (ucp_rkey_pack(t->run->context, memh, &key, &size) != UCS_OK || size + sizeof(words) > room) {
         fprintf(stderr, "ha_torture: cannot pack a remote key\n");
         exit(EXIT_USAGE);
     }
@@ -46,8 +45,7 @@ size_t remote_unpack(struct torture *t, const char *at, size_t size, struct remo
 
     memcpy(words, at, sizeof(words));
     remote->address = words[0];
-    if (sizeof(words) + words[1] > size ||
-        ucp_ep_rkey_unpack(t->ep, at + sizeof(words), &remote->rkey) != UCS_OK) {
+    if (sizeof(words) + words[1] > size || ucp_ep_rkey_unpack(t->ep, at + sizeof(words), &remote->rkey) != UCS_OK) {
         fprintf(stderr, "ha_torture: cannot unpack the peer's remote key\n");
         exit(EXIT_USAGE);
     }

@@ -22,7 +22,7 @@ struct torture_report {
     stats_get_t         stats_get;
     struct uct_ha_stats stats;
     int                 file;
-    int                 moved;       /* since the last look */
+    int                 moved; /* since the last look */
     double              started, moved_at, filed_at, shown_at;
     uint64_t            outstanding; /* at the last look */
     uint64_t            shown_ops;
@@ -56,7 +56,7 @@ void report_create(struct torture *t)
         }
     }
     report->started = report->moved_at = report->shown_at = now_seconds();
-    t->report       = report;
+    t->report                                             = report;
 }
 
 void report_progress(struct torture *t)
@@ -77,7 +77,8 @@ uint64_t report_failovers(struct torture *t)
 void totals_add(const struct torture *first, struct totals *sum)
 {
     *sum = (struct totals){0};
-    for_each_ep(t, (struct torture *)first) {
+    for_each_ep(t, (struct torture *)first)
+    {
         for (unsigned kind = 0; kind < KIND_COUNT; kind++) {
             sum->sent[kind] += t->total.sent[kind];
             sum->done[kind] += t->total.done[kind];
@@ -110,7 +111,8 @@ static uint64_t outstanding_all(const struct torture *first)
 {
     uint64_t sum = 0;
 
-    for_each_ep(t, (struct torture *)first) {
+    for_each_ep(t, (struct torture *)first)
+    {
         sum += outstanding(t);
     }
     return sum;
@@ -126,14 +128,12 @@ static void write_file(struct torture *t)
 
     held_count(&held);
     used = snprintf(line, sizeof(line),
-                    "time=%.3f running=%d outstanding=%" PRIu64 " operations=%" PRIu64
-                    " failovers=%" PRIu64 " replayed=%" PRIu64 " retired=%" PRIu64
-                    " rails_up=%" PRIu64 " pairs=%" PRIu64 " standbys=%" PRIu64
+                    "time=%.3f running=%d outstanding=%" PRIu64 " operations=%" PRIu64 " failovers=%" PRIu64
+                    " replayed=%" PRIu64 " retired=%" PRIu64 " rails_up=%" PRIu64 " pairs=%" PRIu64 " standbys=%" PRIu64
                     " stalled_ms=%.0f fds=%u rss_kib=%u ahs=%d",
-                    wall_seconds(), t->run->running, outstanding_all(t), operations(t),
-                    report->stats.failovers, report->stats.replayed, report->stats.retired,
-                    report->stats.rails_up, report->stats.pairs, report->stats.standbys,
-                    report_stalled(t) * 1000, held.fds, held.rss_kib, held.ahs);
+                    wall_seconds(), t->run->running, outstanding_all(t), operations(t), report->stats.failovers,
+                    report->stats.replayed, report->stats.retired, report->stats.rails_up, report->stats.pairs,
+                    report->stats.standbys, report_stalled(t) * 1000, held.fds, held.rss_kib, held.ahs);
     memset(line + used, ' ', LINE_SIZE - (size_t)used);
     line[LINE_SIZE - 1] = '\n';
     if (pwrite(report->file, line, LINE_SIZE, 0) != LINE_SIZE) {
@@ -148,14 +148,11 @@ static void show_line(struct torture *t, double now)
     struct totals          total;
 
     totals_add(t, &total);
-    printf("%.3f %5.1f s: %6.0f operations/s, %" PRIu64 " outstanding, tag %" PRIu64 " am %" PRIu64
-           " put %" PRIu64 " get %" PRIu64
-           " atomic %" PRIu64 ", failovers %" PRIu64 "\n",
-           wall_seconds(), now - report->started,
-           (double)(ops - report->shown_ops) / (now - report->shown_at),
-           outstanding_all(t), total.received[KIND_TAG], total.received[KIND_AM],
-           total.received[KIND_PUT], total.done[KIND_GET], total.done[KIND_AMO],
-           report->stats.failovers);
+    printf("%.3f %5.1f s: %6.0f operations/s, %" PRIu64 " outstanding, tag %" PRIu64 " am %" PRIu64 " put %" PRIu64
+           " get %" PRIu64 " atomic %" PRIu64 ", failovers %" PRIu64 "\n",
+           wall_seconds(), now - report->started, (double)(ops - report->shown_ops) / (now - report->shown_at),
+           outstanding_all(t), total.received[KIND_TAG], total.received[KIND_AM], total.received[KIND_PUT],
+           total.done[KIND_GET], total.done[KIND_AMO], report->stats.failovers);
     fflush(stdout);
     report->shown_ops = ops;
     report->shown_at  = now;
@@ -174,8 +171,7 @@ static void note_failover(struct torture *t, const struct uct_ha_stats *before)
     printf("%.3f failover %" PRIu64 ": %" PRIu64 " outstanding, %" PRIu64 " replayed, %" PRIu64
            " retired, outage %.1f ms, silent for %.1f ms\n",
            cut->when, cut->failovers, cut->outstanding, report->stats.replayed - before->replayed,
-           report->stats.retired - before->retired,
-           (double)report->stats.outage_ns_last * 1e-6, cut->stall_ms);
+           report->stats.retired - before->retired, (double)report->stats.outage_ns_last * 1e-6, cut->stall_ms);
     fflush(stdout);
 }
 
@@ -232,8 +228,7 @@ static void print_cuts(const struct torture_report *report)
     for (unsigned i = 0; i < count; i++) {
         const struct cut *cut = &report->cuts[i];
 
-        printf("%s{\"time\":%.3f,\"failovers\":%" PRIu64 ",\"outstanding\":%" PRIu64
-               ",\"stall_ms\":%.1f}",
+        printf("%s{\"time\":%.3f,\"failovers\":%" PRIu64 ",\"outstanding\":%" PRIu64 ",\"stall_ms\":%.1f}",
                i ? "," : "", cut->when, cut->failovers, cut->outstanding, cut->stall_ms);
     }
     printf("]");
@@ -263,20 +258,17 @@ void report_final(struct torture *t, int ok)
     if (report->file >= 0) {
         write_file(t);
     }
-    printf("{\"ok\":%s,\"seed\":%" PRIu64 ",\"seconds\":%.1f,\"tag\":%" PRIu64 ",\"am\":%" PRIu64
-           ",\"put\":%" PRIu64 ",\"get\":%" PRIu64 ",\"atomic\":%" PRIu64,
-           ok ? "true" : "false", t->opt.plan.seed, now_seconds() - report->started,
-           total->received[KIND_TAG], total->received[KIND_AM], total->received[KIND_PUT],
-           total->done[KIND_GET], total->done[KIND_AMO]);
-    printf(",\"lost\":%" PRIu64 ",\"duplicate\":%" PRIu64 ",\"reordered\":%" PRIu64
-           ",\"corrupt\":%" PRIu64 ",\"stale_write\":%" PRIu64 ",\"errors\":%" PRIu64,
-           total->lost, total->duplicate, total->reordered, total->corrupt, total->stale_write,
-           total->errors);
-    printf(",\"ep_error\":\"%s\",\"failovers\":%" PRIu64 ",\"replayed\":%" PRIu64
-           ",\"retired\":%" PRIu64 ",\"false_alarms\":%" PRIu64,
-           t->run->ep_status == UCS_OK ? "" : ucs_status_string(t->run->ep_status),
-           report->stats.failovers, report->stats.replayed, report->stats.retired,
-           report->stats.false_alarms);
+    printf("{\"ok\":%s,\"seed\":%" PRIu64 ",\"seconds\":%.1f,\"tag\":%" PRIu64 ",\"am\":%" PRIu64 ",\"put\":%" PRIu64
+           ",\"get\":%" PRIu64 ",\"atomic\":%" PRIu64,
+           ok ? "true" : "false", t->opt.plan.seed, now_seconds() - report->started, total->received[KIND_TAG],
+           total->received[KIND_AM], total->received[KIND_PUT], total->done[KIND_GET], total->done[KIND_AMO]);
+    printf(",\"lost\":%" PRIu64 ",\"duplicate\":%" PRIu64 ",\"reordered\":%" PRIu64 ",\"corrupt\":%" PRIu64
+           ",\"stale_write\":%" PRIu64 ",\"errors\":%" PRIu64,
+           total->lost, total->duplicate, total->reordered, total->corrupt, total->stale_write, total->errors);
+    printf(",\"ep_error\":\"%s\",\"failovers\":%" PRIu64 ",\"replayed\":%" PRIu64 ",\"retired\":%" PRIu64
+           ",\"false_alarms\":%" PRIu64,
+           t->run->ep_status == UCS_OK ? "" : ucs_status_string(t->run->ep_status), report->stats.failovers,
+           report->stats.replayed, report->stats.retired, report->stats.false_alarms);
     printf(",\"max_stall_ms\":%.1f,\"busy_ms\":%.0f,\"inflight_at_cut\":%" PRIu64 ",\"outstanding\":%" PRIu64,
            report->max_stall_ms, t->run->busy * 1000, least_in_flight(report), outstanding_all(t));
     print_cuts(report);

@@ -80,9 +80,9 @@ static int is_large(uint32_t slot)
 
 static uint64_t slot_offset(uint32_t slot)
 {
-    return is_large(slot) ? (uint64_t)SLOT_SMALL_COUNT * SLOT_SMALL_SIZE +
-                                (uint64_t)(slot - SLOT_SMALL_COUNT) * SLOT_LARGE_SIZE
-                          : (uint64_t)slot * SLOT_SMALL_SIZE;
+    return is_large(slot)
+               ? (uint64_t)SLOT_SMALL_COUNT * SLOT_SMALL_SIZE + (uint64_t)(slot - SLOT_SMALL_COUNT) * SLOT_LARGE_SIZE
+               : (uint64_t)slot * SLOT_SMALL_SIZE;
 }
 
 static uint32_t slot_size(uint32_t slot)
@@ -175,19 +175,19 @@ static void put_stale(struct torture *t, uint64_t seq, uint32_t slot)
         param.user_data = op;
         t->opt.plant    = PLANT_NOTHING;
         memcpy(op->buffer->data, "planted", 8);
-        op_started(t, op, ucp_put_nbx(t->ep, op->buffer->data, 8,
-                                      rma->peer_slots.address +
-                                          slot_offset((uint32_t)rma->stale_slot),
-                                      rma->peer_slots.rkey, &param));
+        op_started(t, op,
+                   ucp_put_nbx(t->ep, op->buffer->data, 8,
+                               rma->peer_slots.address + slot_offset((uint32_t)rma->stale_slot), rma->peer_slots.rkey,
+                               &param));
     }
 }
 
 static int put_start(struct torture *t)
 {
-    struct torture_rma *rma  = t->rma;
-    uint64_t            seq  = t->total.sent[KIND_PUT];
-    uint32_t            size = size_of(t, 1, KIND_PUT, seq);
-    struct slot_ring   *ring = &rma->available[size > SLOT_SMALL_SIZE];
+    struct torture_rma *rma   = t->rma;
+    uint64_t            seq   = t->total.sent[KIND_PUT];
+    uint32_t            size  = size_of(t, 1, KIND_PUT, seq);
+    struct slot_ring   *ring  = &rma->available[size > SLOT_SMALL_SIZE];
     ucp_request_param_t param = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
         .cb.send      = op_completed,
@@ -206,11 +206,11 @@ static int put_start(struct torture *t)
         rma->open = batch_open(t, seq);
     }
     rma->open->puts[rma->open->count++] = (struct announce){seq, slot, size};
-    op              = op_create(t, KIND_PUT, seq, size, buffer);
-    param.user_data = op;
-    op_started(t, op, ucp_put_nbx(t->ep, buffer->data, size,
-                                  rma->peer_slots.address + slot_offset(slot),
-                                  rma->peer_slots.rkey, &param));
+    op                                  = op_create(t, KIND_PUT, seq, size, buffer);
+    param.user_data                     = op;
+    op_started(t, op,
+               ucp_put_nbx(t->ep, buffer->data, size, rma->peer_slots.address + slot_offset(slot), rma->peer_slots.rkey,
+                           &param));
     if (rma->open->count >= rma->open->target) {
         batch_close(t);
     }
@@ -264,12 +264,11 @@ static void put_verify(struct torture *t, const struct announce *put)
     ledger_add(t, &t->rma->puts, put->seq, 0, "put");
     if (put->size != size_of(t, 0, KIND_PUT, put->seq) ||
         memcmp(data, pattern_of(t, 0, KIND_PUT, put->seq), put->size) != 0) {
-        complain(t, &t->total.corrupt, "put %" PRIu64 ": %u bytes in slot %u%s", put->seq,
-                 put->size, put->slot,
+        complain(t, &t->total.corrupt, "put %" PRIu64 ": %u bytes in slot %u%s", put->seq, put->size, put->slot,
                  is_poison(data, put->size) ? ", nothing written" : "");
     } else if (!is_poison(data + put->size, slot_size(put->slot) - put->size)) {
-        complain(t, &t->total.stale_write, "put %" PRIu64 ": bytes behind its %u in slot %u",
-                 put->seq, put->size, put->slot);
+        complain(t, &t->total.stale_write, "put %" PRIu64 ": bytes behind its %u in slot %u", put->seq, put->size,
+                 put->slot);
     }
     t->total.received[KIND_PUT]++;
     slot_release(t, put->slot);
@@ -316,9 +315,9 @@ static int get_start(struct torture *t)
     op              = op_create(t, KIND_GET, seq, size, buffer);
     op->offset      = mix(seq * 2 + 1) % REGION_SIZE;
     param.user_data = op;
-    op_started(t, op, ucp_get_nbx(t->ep, buffer->data, size,
-                                  t->rma->peer_pattern.address + op->offset,
-                                  t->rma->peer_pattern.rkey, &param));
+    op_started(t, op,
+               ucp_get_nbx(t->ep, buffer->data, size, t->rma->peer_pattern.address + op->offset,
+                           t->rma->peer_pattern.rkey, &param));
     return 1;
 }
 
@@ -330,14 +329,13 @@ void rma_get_finish(struct op *op)
     const char         *data = op->buffer->data;
 
     if (memcmp(data, t->run->pattern[t->is_client] + op->offset, op->size) != 0) {
-        complain(t, &t->total.corrupt, "get %" PRIu64 ": contents of %u bytes%s", op->seq,
-                 op->size, is_poison(data, op->size) ? ", nothing arrived" : "");
+        complain(t, &t->total.corrupt, "get %" PRIu64 ": contents of %u bytes%s", op->seq, op->size,
+                 is_poison(data, op->size) ? ", nothing arrived" : "");
     }
     memset(op->buffer->data, POISON, op->size);
     if (rma->read[i].buffer != NULL) {
         if (!is_poison(rma->read[i].buffer->data, rma->read[i].size)) {
-            complain(t, &t->total.stale_write, "buffer of a get of %u bytes, after completion",
-                     rma->read[i].size);
+            complain(t, &t->total.stale_write, "buffer of a get of %u bytes, after completion", rma->read[i].size);
         }
         buffer_put(rma->read[i].buffer, rma->read[i].size);
     }
@@ -373,14 +371,13 @@ void rma_check_final(struct torture *t, const uint64_t *peer_sent)
         check_poison(t, slot, "at the end");
     }
     for (uint64_t n = t->rma->puts.count; n < peer_sent[KIND_PUT]; n++) {
-        complain(t, &t->total.lost, "put: %" PRIu64 " of %" PRIu64 " seen", t->rma->puts.count,
-                 peer_sent[KIND_PUT]);
+        complain(t, &t->total.lost, "put: %" PRIu64 " of %" PRIu64 " seen", t->rma->puts.count, peer_sent[KIND_PUT]);
     }
 }
 
 void rma_create(struct torture *t)
 {
-    struct torture_rma *rma = calloc(1, sizeof(*rma));
+    struct torture_rma *rma  = calloc(1, sizeof(*rma));
     size_t              size = slot_offset(SLOT_COUNT);
 
     if (rma == NULL) {
@@ -402,8 +399,8 @@ size_t rma_pack(struct torture *t, void *blob, size_t room)
 {
     size_t used = remote_pack(t, blob, room, t->rma->slots, t->rma->slots_memh);
 
-    return used + remote_pack(t, (char *)blob + used, room - used,
-                              t->run->pattern[!t->is_client], t->rma->pattern_memh);
+    return used +
+           remote_pack(t, (char *)blob + used, room - used, t->run->pattern[!t->is_client], t->rma->pattern_memh);
 }
 
 size_t rma_unpack(struct torture *t, const void *blob, size_t size)

@@ -57,9 +57,8 @@ static void rows(double now)
     double realtime = wall_seconds() - now, boot = boottime() - now;
 
     while (series.row_at + INTERVAL <= now) {
-        fprintf(series.file, "%.3f,%.6f,%.6f,%.3f,%" PRIu64 "\n", series.row_at - series.started,
-                series.row_at + boot, series.row_at + realtime,
-                (double)series.bytes * 1e-6 / INTERVAL, series.messages);
+        fprintf(series.file, "%.3f,%.6f,%.6f,%.3f,%" PRIu64 "\n", series.row_at - series.started, series.row_at + boot,
+                series.row_at + realtime, (double)series.bytes * 1e-6 / INTERVAL, series.messages);
         series.row_at += INTERVAL;
         series.bytes    = 0;
         series.messages = 0;

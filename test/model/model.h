@@ -37,28 +37,33 @@
 #define MODEL_NOW       1024ull      /* the one time there is */
 #define MODEL_LATER     (1ull << 40) /* beyond any step */
 
-enum model_start { MODEL_START_NOTHING, MODEL_START_ONE_LANE, MODEL_START_TWO_LANES,
-                   MODEL_START_MOVED, MODEL_START_LATE };
+enum model_start {
+    MODEL_START_NOTHING,
+    MODEL_START_ONE_LANE,
+    MODEL_START_TWO_LANES,
+    MODEL_START_MOVED,
+    MODEL_START_LATE
+};
 
 struct model_options {
     char     ops[2][MODEL_OPS_MAX + 1];
     uint8_t  cuts, alarms, suspicions, giveups;
-    uint8_t  cards;       /* that are gone, or do not say how far they came */
-    uint8_t  channel;     /* control packets in flight per direction */
-    uint8_t  start;       /* enum model_start */
-    uint8_t  late_sends;  /* send completions wait to be polled */
-    uint8_t  late_recvs;  /* received messages become visible late */
-    uint8_t  at_once;     /* a context runs until nothing is enabled, as the glue does */
-    uint8_t  no_echo;     /* control packets carry no echo: a side may send at any time */
-    uint8_t  no_late;     /* packets of a cut lane never arrive */
-    uint8_t  ports;       /* a cut is seen as port events too */
-    uint8_t  for_ever;    /* rail 0, once cut, never returns */
-    uint8_t  split;       /* connecting takes time and may fail; the handler may come between resolving and telling */
-    uint8_t  closing;     /* the users let go when they owe nothing */
-    uint8_t  reduced;     /* safety alone, and what cannot be told apart is one: see model_reduce.c */
-    uint8_t  luck;        /* tell the first arrival of a control packet from a repeat: for L1 */
-    uint16_t ignored;     /* violations of these invariants are let pass: bit n for In, bit 0 for L1 */
-    uint8_t  unchecked;   /* without the product's run-time checks: what would they have prevented? */
+    uint8_t  cards;      /* that are gone, or do not say how far they came */
+    uint8_t  channel;    /* control packets in flight per direction */
+    uint8_t  start;      /* enum model_start */
+    uint8_t  late_sends; /* send completions wait to be polled */
+    uint8_t  late_recvs; /* received messages become visible late */
+    uint8_t  at_once;    /* a context runs until nothing is enabled, as the glue does */
+    uint8_t  no_echo;    /* control packets carry no echo: a side may send at any time */
+    uint8_t  no_late;    /* packets of a cut lane never arrive */
+    uint8_t  ports;      /* a cut is seen as port events too */
+    uint8_t  for_ever;   /* rail 0, once cut, never returns */
+    uint8_t  split;      /* connecting takes time and may fail; the handler may come between resolving and telling */
+    uint8_t  closing;    /* the users let go when they owe nothing */
+    uint8_t  reduced;    /* safety alone, and what cannot be told apart is one: see model_reduce.c */
+    uint8_t  luck;       /* tell the first arrival of a control packet from a repeat: for L1 */
+    uint16_t ignored;    /* violations of these invariants are let pass: bit n for In, bit 0 for L1 */
+    uint8_t  unchecked;  /* without the product's run-time checks: what would they have prevented? */
 };
 
 extern struct model_options model_options;
@@ -77,7 +82,8 @@ struct model_qp {
     /* the glue */
     uint8_t job, fence_asked, settled_told, drained_told, resolve_untold, resolved_k;
     uint8_t close_asked, close_k;
-    uint8_t gone, mute, final; /* its card does not stop; stops and says nothing; what came is declared, no more is taken */
+    /* its card does not stop; stops and says nothing; what came is declared, no more is taken */
+    uint8_t gone, mute, final;
 };
 
 struct model_side {
@@ -92,10 +98,10 @@ struct model_side {
 };
 
 struct model_world {
-    struct model_side side[2]; /* side 0 is the decider */
+    struct model_side side[2];               /* side 0 is the decider */
     struct ha_record  net[2][MODEL_NET_MAX]; /* [receiver]: what is on the way and may arrive, again too */
     uint8_t           net_used[2];
-    uint8_t           net_heard[2];  /* which of them were heard before, one bit each */
+    uint8_t           net_heard[2];   /* which of them were heard before, one bit each */
     uint8_t           dead[HA_SLOTS]; /* 1 + the youngest generation that a cut has hit */
     uint8_t           cuts, alarms, suspicions, giveups, cards;
     const char       *violation;
@@ -107,9 +113,9 @@ static inline char model_kind(int x, unsigned op)
     return model_options.ops[x][op];
 }
 unsigned model_num_ops(int x);
-uint8_t model_ops_of_kind(int x, char kind); /* as a mask */
+uint8_t  model_ops_of_kind(int x, char kind); /* as a mask */
 unsigned model_packets(int x, unsigned op);
-uint32_t model_psn(int slot);                /* every queue pair of a slot starts there */
+uint32_t model_psn(int slot); /* every queue pair of a slot starts there */
 uint16_t model_mtu(int slot);
 
 /* ---- model_world.c ---- */
@@ -125,11 +131,11 @@ struct model_thing {
 typedef uint16_t model_label; /* thing, side, slot, variant */
 
 extern const struct model_thing model_things[];
-extern const unsigned model_num_things;
+extern const unsigned           model_num_things;
 
 void model_start(struct model_world *w);
 void model_copy(struct model_world *to, const struct model_world *from); /* a log points into its world */
-int model_goal(const struct model_world *w);
+int  model_goal(const struct model_world *w);
 /* 1 if it happened; `w` is as before if not. */
 int model_happen(struct model_world *w, model_label label);
 int model_is_luck(model_label label);
@@ -139,23 +145,23 @@ model_label model_next_label(model_label label);
 const char *model_label_text(model_label label, char *buf, unsigned size);
 
 /* ---- model_data.c: things; return 1 if they happened ---- */
-int model_data_post(struct model_world *w, int x, int slot, int n);
-int model_data_execute(struct model_world *w, int x, int slot, int n);
-int model_data_execute_late(struct model_world *w, int x, int slot, int n);
-int model_data_ack(struct model_world *w, int x, int slot, int n);
-int model_data_ack_late(struct model_world *w, int x, int slot, int n);
-int model_data_poll_send(struct model_world *w, int x, int slot, int n);
-int model_data_show_receive(struct model_world *w, int x, int slot, int n);
-int model_data_cut(struct model_world *w, int x, int slot, int n);
-int model_data_is_cut(const struct model_world *w, int slot, unsigned gen);
+int  model_data_post(struct model_world *w, int x, int slot, int n);
+int  model_data_execute(struct model_world *w, int x, int slot, int n);
+int  model_data_execute_late(struct model_world *w, int x, int slot, int n);
+int  model_data_ack(struct model_world *w, int x, int slot, int n);
+int  model_data_ack_late(struct model_world *w, int x, int slot, int n);
+int  model_data_poll_send(struct model_world *w, int x, int slot, int n);
+int  model_data_show_receive(struct model_world *w, int x, int slot, int n);
+int  model_data_cut(struct model_world *w, int x, int slot, int n);
+int  model_data_is_cut(const struct model_world *w, int slot, unsigned gen);
 void model_data_retire(struct model_world *w, int x);
 
 /* ---- model_side.c ---- */
-int model_side_run_async(struct model_world *w, int x, int slot, int n);
-int model_side_run_progress(struct model_world *w, int x, int slot, int n);
-int model_side_settle(struct model_world *w, int x, int slot, int n);
-int model_side_connected(struct model_world *w, int x, int slot, int n);
-int model_side_resolved(struct model_world *w, int x, int slot, int n);
+int  model_side_run_async(struct model_world *w, int x, int slot, int n);
+int  model_side_run_progress(struct model_world *w, int x, int slot, int n);
+int  model_side_settle(struct model_world *w, int x, int slot, int n);
+int  model_side_connected(struct model_world *w, int x, int slot, int n);
+int  model_side_resolved(struct model_world *w, int x, int slot, int n);
 void model_side_give(struct model_world *w, int x, const struct ha_event *event);
 void model_side_give_at(struct model_world *w, int x, const struct ha_event *event, uint64_t now);
 /* What follows at once, see above. */
@@ -207,12 +213,12 @@ void model_oracle_step(const struct model_world *before, struct model_world *w);
 /* Canonical bytes of a state: what differs in nothing that matters packs to
  * the same bytes. Returns the length; `buf` has MODEL_BYTES_MAX bytes. */
 unsigned model_pack(struct model_world *w, uint8_t *buf);
-void model_unpack(struct model_world *w, const uint8_t *buf);
+void     model_unpack(struct model_world *w, const uint8_t *buf);
 
 /* ---- model_reduce.c ---- */
 extern int model_eager; /* past the start of a reduced world */
-int model_reduce_post(struct model_world *w, int x);
-void model_reduce_net(struct model_world *w);
+int        model_reduce_post(struct model_world *w, int x);
+void       model_reduce_net(struct model_world *w);
 /* 1 when what is left to do is one lane's work, and nothing can disturb it. */
 int model_reduce_is_quiet(const struct model_world *w);
 int model_is_data(model_label label);
@@ -239,17 +245,30 @@ enum model_outcome model_search(const struct model_limits *limits, struct model_
 /* ---- model_main.c ---- */
 /* What was seen at least once: a run without it proves nothing about it. */
 enum model_cover {
-    MODEL_COVER_RETIRED, MODEL_COVER_REPLAYED, MODEL_COVER_PARTIAL, MODEL_COVER_READ_AGAIN,
-    MODEL_COVER_UNKNOWN, MODEL_COVER_HELD, MODEL_COVER_ERRING, MODEL_COVER_SENDER_FENCED,
-    MODEL_COVER_DOUBLE_START, MODEL_COVER_BOTH_LANES, MODEL_COVER_WAITED, MODEL_COVER_EMPTY,
-    MODEL_COVER_SKIPPED, MODEL_COVER_WRAP, MODEL_COVER_DECLARED, MODEL_COVER_UNDEAD, MODEL_COVER_DOUBT,
+    MODEL_COVER_RETIRED,
+    MODEL_COVER_REPLAYED,
+    MODEL_COVER_PARTIAL,
+    MODEL_COVER_READ_AGAIN,
+    MODEL_COVER_UNKNOWN,
+    MODEL_COVER_HELD,
+    MODEL_COVER_ERRING,
+    MODEL_COVER_SENDER_FENCED,
+    MODEL_COVER_DOUBLE_START,
+    MODEL_COVER_BOTH_LANES,
+    MODEL_COVER_WAITED,
+    MODEL_COVER_EMPTY,
+    MODEL_COVER_SKIPPED,
+    MODEL_COVER_WRAP,
+    MODEL_COVER_DECLARED,
+    MODEL_COVER_UNDEAD,
+    MODEL_COVER_DOUBT,
     MODEL_COVER_LAST
 };
 extern uint64_t model_cover[MODEL_COVER_LAST];
 
 /* Tells the story of a counter-example while it is run again. */
-void model_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void model_show(const struct model_world *w);
+void       model_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void       model_show(const struct model_world *w);
 extern int model_telling;
 
 #endif

@@ -25,14 +25,15 @@ int model_data_is_cut(const struct model_world *w, int slot, unsigned gen)
 int model_data_cut(struct model_world *w, int x, int slot, int n)
 {
     const struct model_qp *a = &w->side[0].qp[slot], *b = &w->side[1].qp[slot];
-    unsigned gen   = a->gen > b->gen ? a->gen : b->gen;
-    int something  = (a->state == MODEL_QP_INIT || a->state == MODEL_QP_UP ||
-                      b->state == MODEL_QP_INIT || b->state == MODEL_QP_UP);
+    unsigned               gen = a->gen > b->gen ? a->gen : b->gen;
+    int something              = (a->state == MODEL_QP_INIT || a->state == MODEL_QP_UP || b->state == MODEL_QP_INIT ||
+                     b->state == MODEL_QP_UP);
 
     (void)x;
     (void)n;
-    if (w->cuts == 0 || !something || model_data_is_cut(w, slot, gen))
+    if (w->cuts == 0 || !something || model_data_is_cut(w, slot, gen)) {
         return 0;
+    }
     w->cuts--;
     w->dead[slot] = (uint8_t)(gen + 1);
     return 1;
@@ -41,15 +42,17 @@ int model_data_cut(struct model_world *w, int x, int slot, int n)
 int model_data_post(struct model_world *w, int x, int slot, int n)
 {
     struct model_side *side = &w->side[x];
-    struct model_qp *qp     = &side->qp[slot];
-    uint32_t index;
+    struct model_qp   *qp   = &side->qp[slot];
+    uint32_t           index;
 
     (void)n;
-    if (side->tx_slot != slot || side->failed)
+    if (side->tx_slot != slot || side->failed) {
         return 0;
+    }
     index = ha_log_next_wait(&side->log);
-    if (index == side->log.tail || !ha_log_psn_room(&side->log, slot, model_packets(x, index)))
+    if (index == side->log.tail || !ha_log_psn_room(&side->log, slot, model_packets(x, index))) {
         return 0;
+    }
     if (qp->num_ops == MODEL_OPS_MAX) {
         model_violation(w, "I1 more is posted on a lane than there are operations");
         return 1;
@@ -65,11 +68,14 @@ int model_data_post(struct model_world *w, int x, int slot, int n)
  * READs and atomics are there. */
 static int held_by_fence(int x, const struct model_qp *qp, unsigned at)
 {
-    if (model_kind(x, qp->op[at]) != 'F')
+    if (model_kind(x, qp->op[at]) != 'F') {
         return 0;
-    for (unsigned i = qp->acked; i < at; i++)
-        if (model_kind(x, qp->op[i]) == 'R' || model_kind(x, qp->op[i]) == 'A')
+    }
+    for (unsigned i = qp->acked; i < at; i++) {
+        if (model_kind(x, qp->op[i]) == 'R' || model_kind(x, qp->op[i]) == 'A') {
             return 1;
+        }
+    }
     return 0;
 }
 
@@ -77,23 +83,25 @@ static int held_by_fence(int x, const struct model_qp *qp, unsigned at)
 static int execute(struct model_world *w, int x, int slot)
 {
     struct model_qp *qp = &w->side[x].qp[slot], *its = responder_of(w, x, slot);
-    unsigned end        = 0, op;
+    unsigned         end = 0, op;
 
-    if (its == 0 || its->state == MODEL_QP_ERR || its->rx_ops >= qp->num_ops ||
-        held_by_fence(x, qp, its->rx_ops))
+    if (its == 0 || its->state == MODEL_QP_ERR || its->rx_ops >= qp->num_ops || held_by_fence(x, qp, its->rx_ops)) {
         return 0;
+    }
     op = qp->op[its->rx_ops];
-    for (unsigned i = 0; i <= its->rx_ops; i++)
+    for (unsigned i = 0; i <= its->rx_ops; i++) {
         end += model_packets(x, qp->op[i]);
+    }
     model_oracle_packet(w, x, slot);
     its->rx++;
-    model_cover[MODEL_COVER_ERRING]        += its->state == MODEL_QP_ERRING;
+    model_cover[MODEL_COVER_ERRING] += its->state == MODEL_QP_ERRING;
     model_cover[MODEL_COVER_SENDER_FENCED] += qp->state == MODEL_QP_ERR;
-    model_cover[MODEL_COVER_READ_AGAIN]    += model_kind(x, op) == 'R' && (w->side[x].executed >> op & 1);
-    model_cover[MODEL_COVER_WRAP]          += ha_psn_add(model_psn(slot), its->rx) < model_psn(slot);
+    model_cover[MODEL_COVER_READ_AGAIN] += model_kind(x, op) == 'R' && (w->side[x].executed >> op & 1);
+    model_cover[MODEL_COVER_WRAP] += ha_psn_add(model_psn(slot), its->rx) < model_psn(slot);
     model_tell("packet of %c%u executes on lane %d.%u", model_kind(x, op), op, slot, qp->gen);
-    if (its->rx < end)
+    if (its->rx < end) {
         return 1;
+    }
     its->rx_ops++;
     if (its->final) {
         model_oracle_execute_undead(w, x, op);
@@ -102,8 +110,9 @@ static int execute(struct model_world *w, int x, int slot)
     model_oracle_execute(w, x, op);
     if (model_kind(x, op) == 'S') {
         its->msg[its->num_msg++] = (uint8_t)op;
-        if (!model_options.late_recvs)
+        if (!model_options.late_recvs) {
             its->visible = its->num_msg;
+        }
         model_side_follow(w, !x);
         model_cover[MODEL_COVER_HELD] += its->delivered < its->visible;
     }
@@ -126,20 +135,22 @@ int model_data_execute_late(struct model_world *w, int x, int slot, int n)
 void model_data_retire(struct model_world *w, int x)
 {
     enum ha_op_result result;
-    uint32_t index;
+    uint32_t          index;
 
-    while (ha_log_retire(&w->side[x].log, &index, &result))
+    while (ha_log_retire(&w->side[x].log, &index, &result)) {
         model_oracle_end(w, x, index, result);
+    }
 }
 
 /* `n` + 1 successes are polled by the completion of the last of them. */
 int model_data_poll_send(struct model_world *w, int x, int slot, int n)
 {
     struct model_side *side = &w->side[x];
-    struct model_qp *qp     = &side->qp[slot];
+    struct model_qp   *qp   = &side->qp[slot];
 
-    if (qp->polled + n >= qp->acked || side->failed)
+    if (qp->polled + n >= qp->acked || side->failed) {
         return 0;
+    }
     qp->polled = (uint8_t)(qp->polled + n + 1);
     ha_log_success(&side->log, qp->op[qp->polled - 1], slot, qp->gen);
     model_data_retire(w, x);
@@ -151,16 +162,18 @@ int model_data_poll_send(struct model_world *w, int x, int slot, int n)
 static int acknowledge(struct model_world *w, int x, int slot)
 {
     struct model_qp *qp = &w->side[x].qp[slot], *its = responder_of(w, x, slot);
-    unsigned op;
+    unsigned         op;
 
     if (its == 0 || qp->acked >= its->rx_ops || (its->final && qp->gone) || qp->drained_told ||
-        (qp->state != MODEL_QP_UP && qp->state != MODEL_QP_ERRING))
+        (qp->state != MODEL_QP_UP && qp->state != MODEL_QP_ERRING)) {
         return 0;
+    }
     op = qp->op[qp->acked++];
     w->side[x].has_data |= (uint8_t)(1u << op);
     model_tell("%c%u is acknowledged on lane %d.%u", model_kind(x, op), op, slot, qp->gen);
-    if (!model_options.late_sends)
+    if (!model_options.late_sends) {
         model_data_poll_send(w, x, slot, 0);
+    }
     return 1;
 }
 
@@ -182,8 +195,9 @@ int model_data_show_receive(struct model_world *w, int x, int slot, int n)
     struct model_qp *qp = &w->side[x].qp[slot];
 
     (void)n;
-    if (qp->visible == qp->num_msg || qp->state == MODEL_QP_NONE)
+    if (qp->visible == qp->num_msg || qp->state == MODEL_QP_NONE) {
         return 0;
+    }
     qp->visible++;
     model_side_follow(w, x);
     return 1;

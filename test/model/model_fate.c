@@ -7,8 +7,7 @@
 
 int model_side_down(struct model_world *w, int x, int slot, enum ha_event_kind kind, unsigned cause)
 {
-    struct ha_event event = { .kind = kind, .slot = slot, .gen = w->side[x].qp[slot].gen,
-                              .cause = (uint8_t)cause };
+    struct ha_event event = {.kind = kind, .slot = slot, .gen = w->side[x].qp[slot].gen, .cause = (uint8_t)cause};
 
     model_side_give(w, x, &event);
     model_side_follow(w, x);
@@ -25,33 +24,36 @@ static int lives(const struct model_world *w, int x, int slot)
 
 int model_side_detect(struct model_world *w, int x, int slot, int n)
 {
-    struct ha_event event = { .kind = HA_EV_RAIL, .slot = slot, .value = 0 };
+    struct ha_event event = {.kind = HA_EV_RAIL, .slot = slot, .value = 0};
 
     (void)n;
-    if (!model_data_is_cut(w, slot, w->side[x].qp[slot].gen) || !lives(w, x, slot))
+    if (!model_data_is_cut(w, slot, w->side[x].qp[slot].gen) || !lives(w, x, slot)) {
         return 0;
+    }
     model_tell("finds lane %d.%u dead", slot, w->side[x].qp[slot].gen);
-    if (model_options.ports)
+    if (model_options.ports) {
         model_side_give(w, x, &event);
+    }
     return model_side_down(w, x, slot, HA_EV_LANE_DOWN, HA_CAUSE_COMPLETION);
 }
 
 /* The cut, and the first side to find out, in one. */
 int model_side_cut_noticed(struct model_world *w, int x, int slot, int n)
 {
-    if (w->cuts == 0 || !lives(w, x, slot) || !model_data_cut(w, 0, slot, n))
+    if (w->cuts == 0 || !lives(w, x, slot) || !model_data_cut(w, 0, slot, n)) {
         return 0;
+    }
     return model_side_detect(w, x, slot, n);
 }
 
 int model_side_port_up(struct model_world *w, int x, int slot, int n)
 {
-    struct ha_event event = { .kind = HA_EV_RAIL, .slot = slot, .value = 1 };
+    struct ha_event event = {.kind = HA_EV_RAIL, .slot = slot, .value = 1};
 
     (void)n;
-    if (w->side[x].pair.lane[slot].usable ||
-        (model_options.for_ever && slot == 0 && w->dead[0] != 0))
+    if (w->side[x].pair.lane[slot].usable || (model_options.for_ever && slot == 0 && w->dead[0] != 0)) {
         return 0;
+    }
     model_side_give(w, x, &event);
     model_side_follow(w, x);
     return 1;
@@ -60,8 +62,9 @@ int model_side_port_up(struct model_world *w, int x, int slot, int n)
 int model_side_alarm(struct model_world *w, int x, int slot, int n)
 {
     (void)n;
-    if (w->alarms == 0 || !lives(w, x, slot) || w->side[x].qp[slot].state != MODEL_QP_UP)
+    if (w->alarms == 0 || !lives(w, x, slot) || w->side[x].qp[slot].state != MODEL_QP_UP) {
         return 0;
+    }
     w->alarms--;
     return model_side_down(w, x, slot, HA_EV_LANE_DOWN, HA_CAUSE_FLUSH);
 }
@@ -70,8 +73,9 @@ int model_side_alarm(struct model_world *w, int x, int slot, int n)
 int model_side_suspect(struct model_world *w, int x, int slot, int n)
 {
     (void)n;
-    if (w->suspicions == 0 || !lives(w, x, slot) || w->side[x].qp[slot].state != MODEL_QP_UP)
+    if (w->suspicions == 0 || !lives(w, x, slot) || w->side[x].qp[slot].state != MODEL_QP_UP) {
         return 0;
+    }
     model_side_down(w, x, slot, HA_EV_LANE_SUSPECT, HA_CAUSE_RTO);
     w->suspicions -= w->side[x].qp[slot].fence_asked;
     return 1;
@@ -81,30 +85,33 @@ int model_side_suspect(struct model_world *w, int x, int slot, int n)
 
 int model_side_deadline(struct model_world *w, int x, int slot, int n)
 {
-    static const struct ha_event event = { .kind = HA_EV_TIMER };
-    struct model_side *side            = &w->side[x];
+    static const struct ha_event event = {.kind = HA_EV_TIMER};
+    struct model_side           *side  = &w->side[x];
 
     (void)slot;
     (void)n;
-    if (w->giveups == 0 || side->pair.deadline == 0 || ha_pair_failed(&side->pair))
+    if (w->giveups == 0 || side->pair.deadline == 0 || ha_pair_failed(&side->pair)) {
         return 0;
+    }
     w->giveups--;
     model_tell("the deadline passes");
     model_side_give_at(w, x, &event, side->pair.deadline);
-    if (!ha_pair_failed(&side->pair))
+    if (!ha_pair_failed(&side->pair)) {
         model_violation(w, "L1 nothing ends at the deadline");
+    }
     model_side_follow(w, x);
     return 1;
 }
 
 int model_side_cancel(struct model_world *w, int x, int slot, int n)
 {
-    struct ha_event event = { .kind = HA_EV_PEER_LOST, .value = HA_FAIL_CANCELED };
+    struct ha_event event = {.kind = HA_EV_PEER_LOST, .value = HA_FAIL_CANCELED};
 
     (void)slot;
     (void)n;
-    if (w->giveups == 0 || w->side[x].closed || ha_pair_failed(&w->side[x].pair))
+    if (w->giveups == 0 || w->side[x].closed || ha_pair_failed(&w->side[x].pair)) {
         return 0;
+    }
     w->giveups--;
     model_side_give(w, x, &event);
     model_side_follow(w, x);
@@ -113,13 +120,14 @@ int model_side_cancel(struct model_world *w, int x, int slot, int n)
 
 int model_side_close(struct model_world *w, int x, int slot, int n)
 {
-    static const struct ha_event event = { .kind = HA_EV_CLOSE };
-    struct model_side *side            = &w->side[x];
+    static const struct ha_event event = {.kind = HA_EV_CLOSE};
+    struct model_side           *side  = &w->side[x];
 
     (void)slot;
     (void)n;
-    if (side->closed || side->ended != (1u << model_num_ops(x)) - 1)
+    if (side->closed || side->ended != (1u << model_num_ops(x)) - 1) {
         return 0;
+    }
     side->closed = 1;
     model_side_give(w, x, &event);
     model_side_follow(w, x);

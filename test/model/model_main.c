@@ -12,17 +12,27 @@
 
 #include "model.h"
 
-int model_telling;
+int      model_telling;
 uint64_t model_cover[MODEL_COVER_LAST];
 
 static const char *const cover_name[MODEL_COVER_LAST] = {
-    "operations retired by proof", "replayed", "partly executed writes replayed",
-    "reads executed again", "atomics in doubt", "messages held on the new lane",
-    "packets executed while the fence settles", "packets executed after the sender was stopped",
-    "both sides fence before hearing of each other", "both lanes fenced at once",
-    "closes that wait for messages", "empty proofs", "generations skipped",
-    "packet numbers that wrapped", "messages counted without a proof",
-    "operations executed by a card that nobody could stop", "operations in doubt without a proof",
+    "operations retired by proof",
+    "replayed",
+    "partly executed writes replayed",
+    "reads executed again",
+    "atomics in doubt",
+    "messages held on the new lane",
+    "packets executed while the fence settles",
+    "packets executed after the sender was stopped",
+    "both sides fence before hearing of each other",
+    "both lanes fenced at once",
+    "closes that wait for messages",
+    "empty proofs",
+    "generations skipped",
+    "packet numbers that wrapped",
+    "messages counted without a proof",
+    "operations executed by a card that nobody could stop",
+    "operations in doubt without a proof",
 };
 
 static const char usage[] =
@@ -67,40 +77,47 @@ static const char usage[] =
     "limit without violation, 3 wrong use.\n";
 
 struct small {
-    const char *what;
+    const char          *what;
     struct model_options options;
-    int reach_goal;
+    int                  reach_goal;
 };
 
 /* What `make check` runs: some seconds each on a slow machine. */
 static const struct small smalls[] = {
-    { "one transition at a time, and L1",
-      { .ops = { "S", "S" }, .cuts = 1, .channel = 1, .start = MODEL_START_TWO_LANES }, 1 },
-    { "a write of two packets",
-      { .ops = { "SW", "S" }, .cuts = 1, .channel = 1, .start = MODEL_START_TWO_LANES }, 0 },
-    { "a fenced write behind a read and an atomic, completions polled late",
-      { .ops = { "RAF", "" }, .cuts = 1, .channel = 1, .start = MODEL_START_TWO_LANES,
-        .at_once = 1, .late_sends = 1 }, 0 },
-    { "while the standby is being built, and L1",
-      { .ops = { "S", "" }, .cuts = 1, .channel = 1, .start = MODEL_START_ONE_LANE,
-        .at_once = 1 }, 1 },
-    { "two lanes lost, control alone",
-      { .ops = { "", "" }, .alarms = 2, .channel = 1, .start = MODEL_START_TWO_LANES,
-        .at_once = 1 }, 0 },
-    { "messages seen late, back to rail 0",
-      { .ops = { "SS", "" }, .alarms = 1, .channel = 1, .start = MODEL_START_MOVED, .at_once = 1,
-        .late_recvs = 1 }, 1 },
-    { "three operations against two, reduced",
-      { .ops = { "SWA", "AS" }, .cuts = 1, .channel = 1, .start = MODEL_START_TWO_LANES, .at_once = 1,
-        .no_echo = 1, .reduced = 1 }, 0 },
-    { "a card without proof at either side, and L1",
-      { .ops = { "SW", "" }, .cards = 1, .channel = 1, .start = MODEL_START_TWO_LANES, .at_once = 1 }, 1 },
-    { "two cards without proof",
-      { .ops = { "W", "" }, .cards = 2, .channel = 1, .start = MODEL_START_TWO_LANES, .at_once = 1,
-        .no_echo = 1 }, 0 },
-    { "the users let go",
-      { .ops = { "S", "" }, .alarms = 1, .channel = 1, .start = MODEL_START_TWO_LANES, .at_once = 1,
-        .closing = 1 }, 1 },
+    {"one transition at a time, and L1",
+     {.ops = {"S", "S"}, .cuts = 1, .channel = 1, .start = MODEL_START_TWO_LANES},
+     1},
+    {"a write of two packets", {.ops = {"SW", "S"}, .cuts = 1, .channel = 1, .start = MODEL_START_TWO_LANES}, 0},
+    {"a fenced write behind a read and an atomic, completions polled late",
+     {.ops = {"RAF", ""}, .cuts = 1, .channel = 1, .start = MODEL_START_TWO_LANES, .at_once = 1, .late_sends = 1},
+     0},
+    {"while the standby is being built, and L1",
+     {.ops = {"S", ""}, .cuts = 1, .channel = 1, .start = MODEL_START_ONE_LANE, .at_once = 1},
+     1},
+    {"two lanes lost, control alone",
+     {.ops = {"", ""}, .alarms = 2, .channel = 1, .start = MODEL_START_TWO_LANES, .at_once = 1},
+     0},
+    {"messages seen late, back to rail 0",
+     {.ops = {"SS", ""}, .alarms = 1, .channel = 1, .start = MODEL_START_MOVED, .at_once = 1, .late_recvs = 1},
+     1},
+    {"three operations against two, reduced",
+     {.ops     = {"SWA", "AS"},
+      .cuts    = 1,
+      .channel = 1,
+      .start   = MODEL_START_TWO_LANES,
+      .at_once = 1,
+      .no_echo = 1,
+      .reduced = 1},
+     0},
+    {"a card without proof at either side, and L1",
+     {.ops = {"SW", ""}, .cards = 1, .channel = 1, .start = MODEL_START_TWO_LANES, .at_once = 1},
+     1},
+    {"two cards without proof",
+     {.ops = {"W", ""}, .cards = 2, .channel = 1, .start = MODEL_START_TWO_LANES, .at_once = 1, .no_echo = 1},
+     0},
+    {"the users let go",
+     {.ops = {"S", ""}, .alarms = 1, .channel = 1, .start = MODEL_START_TWO_LANES, .at_once = 1, .closing = 1},
+     1},
 };
 
 /* ---- telling ---- */
@@ -109,8 +126,9 @@ void model_tell(const char *format, ...)
 {
     va_list args;
 
-    if (!model_telling)
+    if (!model_telling) {
         return;
+    }
     fputs("          ", stdout);
     va_start(args, format);
     vprintf(format, args);
@@ -120,16 +138,16 @@ void model_tell(const char *format, ...)
 
 static void show_lane(const struct model_side *side, int slot)
 {
-    static const char *const state[] = { "no QP", "INIT", "UP", "ERRING", "ERR" };
-    const struct ha_lane *lane = &side->pair.lane[slot];
-    const struct ha_view *view = &side->pair.view[slot];
-    const struct model_qp *qp  = &side->qp[slot];
+    static const char *const state[] = {"no QP", "INIT", "UP", "ERRING", "ERR"};
+    const struct ha_lane    *lane    = &side->pair.lane[slot];
+    const struct ha_view    *view    = &side->pair.view[slot];
+    const struct model_qp   *qp      = &side->qp[slot];
 
     printf("        lane %d.%u %s (%s) epoch %u proof %u k %u; the peer is at %u %s proof %u k %u; "
            "posted %u acked %u polled %u; executed %u packets, received %u delivered %u\n",
-           slot, lane->gen, ha_lane_status_name(lane->st), state[qp->state], lane->act, lane->rxpsn,
-           lane->k, view->gen, ha_lane_status_name(view->st), view->rxpsn, view->k, qp->num_ops,
-           qp->acked, qp->polled, qp->rx, qp->num_msg, qp->delivered);
+           slot, lane->gen, ha_lane_status_name(lane->st), state[qp->state], lane->act, lane->rxpsn, lane->k, view->gen,
+           ha_lane_status_name(view->st), view->rxpsn, view->k, qp->num_ops, qp->acked, qp->polled, qp->rx, qp->num_msg,
+           qp->delivered);
 }
 
 void model_show(const struct model_world *w)
@@ -138,11 +156,12 @@ void model_show(const struct model_world *w)
         const struct model_side *side = &w->side[x];
 
         printf("      side %d: epoch %u, posts on %d, delivers from %d, operations executed %x "
-               "ended %x delivered %x%s%s\n", x, side->pair.epoch, side->tx_slot, side->rx_slot,
-               side->executed, side->ended, side->delivered, side->failed ? ", failed" : "",
-               side->gone ? ", gone" : "");
-        for (int slot = 0; slot < HA_SLOTS; slot++)
+               "ended %x delivered %x%s%s\n",
+               x, side->pair.epoch, side->tx_slot, side->rx_slot, side->executed, side->ended, side->delivered,
+               side->failed ? ", failed" : "", side->gone ? ", gone" : "");
+        for (int slot = 0; slot < HA_SLOTS; slot++) {
             show_lane(side, slot);
+        }
     }
 }
 
@@ -164,34 +183,40 @@ static int wrong(const char *format, ...)
 
 static unsigned long number_of(int option, const char *text, unsigned long max)
 {
-    char *end;
+    char         *end;
     unsigned long value;
 
     errno = 0;
     value = strtoul(text, &end, 10);
-    if (errno != 0 || end == text || *end != '\0' || value > max || *text == '-')
+    if (errno != 0 || end == text || *end != '\0' || value > max || *text == '-') {
         wrong("-%c '%s' is not a number from 0 to %lu", option, text, max);
+    }
     return value;
 }
 
 static void set_ops(int x, int option, const char *text)
 {
-    if (strcmp(text, "-") == 0)
+    if (strcmp(text, "-") == 0) {
         text = "";
-    if (strlen(text) > MODEL_OPS_MAX)
+    }
+    if (strlen(text) > MODEL_OPS_MAX) {
         wrong("-%c '%s': at most %d operations", option, text, MODEL_OPS_MAX);
-    if (text[strspn(text, "SWARF")] != '\0')
+    }
+    if (text[strspn(text, "SWARF")] != '\0') {
         wrong("-%c '%s': '%c' is none of S, W, A, R, F", option, text, text[strspn(text, "SWARF")]);
+    }
     strcpy(model_options.ops[x], text);
 }
 
 static uint8_t start_of(const char *text)
 {
-    static const char *const names[] = { "nothing", "one", "two", "moved", "late" };
+    static const char *const names[] = {"nothing", "one", "two", "moved", "late"};
 
-    for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (strcmp(text, names[i]) == 0)
+    for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(text, names[i]) == 0) {
             return (uint8_t)i;
+        }
+    }
     wrong("-s '%s' is none of nothing, one, two, moved, late", text);
 }
 
@@ -201,81 +226,163 @@ static uint16_t invariants_of(const char *text)
     uint16_t set = 0;
 
     for (const char *p = text; *p != '\0'; p += *p == ',') {
-        char *end       = 0;
-        unsigned long n = strtoul(p + 1, &end, 10);
+        char         *end = 0;
+        unsigned long n   = strtoul(p + 1, &end, 10);
 
         if (end == p + 1 || (*end != ',' && *end != '\0') ||
-            !((*p == 'I' && n >= 1 && n <= 12) || (*p == 'L' && n == 1)))
+            !((*p == 'I' && n >= 1 && n <= 12) || (*p == 'L' && n == 1))) {
             wrong("-i '%s' is not a list like I3,I10,L1", text);
+        }
         set |= (uint16_t)(1u << (*p == 'L' ? 0 : n));
         p = end;
     }
     return set;
 }
 
+static int set_flag(struct model_options *o, struct model_limits *limits, int option)
+{
+    switch (option) {
+    case 'u':
+        o->late_sends = 1;
+        break;
+    case 'c':
+        o->late_recvs = 1;
+        break;
+    case 'r':
+        o->at_once = 1;
+        break;
+    case 'E':
+        o->no_echo = 1;
+        break;
+    case 'n':
+        o->no_late = 1;
+        break;
+    case 'R':
+        o->reduced = o->at_once = o->no_echo = 1;
+        break;
+    case 'P':
+        o->ports = 1;
+        break;
+    case 'p':
+        o->ports = o->for_ever = 1;
+        break;
+    case 'S':
+        o->split = 1;
+        break;
+    case 'd':
+        o->unchecked = 1;
+        break;
+    case 'k':
+        o->closing = 1;
+        break;
+    case 'l':
+        limits->reach_goal = o->luck = 1;
+        break;
+    case 'v':
+        limits->verbose = 1;
+        break;
+    case 'h':
+        fputs(usage, stdout);
+        exit(0);
+    default:
+        return 0;
+    }
+    return 1;
+}
+
+static void set_value(struct model_options *o, struct model_limits *limits, int option)
+{
+    switch (option) {
+    case 'a':
+        set_ops(0, option, optarg);
+        break;
+    case 'b':
+        set_ops(1, option, optarg);
+        break;
+    case 'f':
+        o->cuts = (uint8_t)number_of(option, optarg, 3);
+        break;
+    case 'x':
+        o->alarms = (uint8_t)number_of(option, optarg, 3);
+        break;
+    case 'y':
+        o->suspicions = (uint8_t)number_of(option, optarg, 3);
+        break;
+    case 'g':
+        o->giveups = (uint8_t)number_of(option, optarg, 2);
+        break;
+    case 'z':
+        o->cards = (uint8_t)number_of(option, optarg, 2);
+        break;
+    case 'C':
+        o->channel = (uint8_t)number_of(option, optarg, MODEL_NET_MAX);
+        break;
+    case 's':
+        o->start = start_of(optarg);
+        break;
+    case 'M':
+        limits->states = number_of(option, optarg, UINT32_MAX - 1);
+        break;
+    case 't':
+        limits->seconds = (unsigned)number_of(option, optarg, 1000000);
+        break;
+    case 'i':
+        o->ignored = invariants_of(optarg);
+        break;
+    default:
+        wrong("there is no such option, or its value is missing");
+    }
+}
+
+static void check_options(struct model_options *o, const struct model_limits *limits)
+{
+    if (o->channel == 0) {
+        wrong("-C 0: without control packets nothing can be agreed upon");
+    }
+    if (o->start == MODEL_START_LATE) {
+        o->channel = 2;
+    }
+    if (o->reduced && (o->no_late || o->ports || o->split || o->cards)) {
+        wrong("-R goes with none of -n, -P, -p, -S and -z: it rests on packets of a cut lane being late");
+    }
+    if (o->no_echo && (o->closing || limits->reach_goal)) {
+        wrong("-E goes with neither -k nor -l: closing and liveness rest on the echo");
+    }
+}
+
 static void parse(int argc, char **argv, struct model_limits *limits)
 {
     struct model_options *o = &model_options;
-    int option;
+    int                   option;
 
     while ((option = getopt(argc, argv, "a:b:f:x:y:g:z:C:s:M:t:i:ucrEnPpRSdklvh")) != -1) {
-        switch (option) {
-        case 'a': set_ops(0, option, optarg); break;
-        case 'b': set_ops(1, option, optarg); break;
-        case 'f': o->cuts = (uint8_t)number_of(option, optarg, 3); break;
-        case 'x': o->alarms = (uint8_t)number_of(option, optarg, 3); break;
-        case 'y': o->suspicions = (uint8_t)number_of(option, optarg, 3); break;
-        case 'g': o->giveups = (uint8_t)number_of(option, optarg, 2); break;
-        case 'z': o->cards = (uint8_t)number_of(option, optarg, 2); break;
-        case 'C': o->channel = (uint8_t)number_of(option, optarg, MODEL_NET_MAX); break;
-        case 's': o->start = start_of(optarg); break;
-        case 'M': limits->states = number_of(option, optarg, UINT32_MAX - 1); break;
-        case 't': limits->seconds = (unsigned)number_of(option, optarg, 1000000); break;
-        case 'u': o->late_sends = 1; break;
-        case 'c': o->late_recvs = 1; break;
-        case 'r': o->at_once = 1; break;
-        case 'E': o->no_echo = 1; break;
-        case 'n': o->no_late = 1; break;
-        case 'R': o->reduced = o->at_once = o->no_echo = 1; break;
-        case 'P': o->ports = 1; break;
-        case 'p': o->ports = o->for_ever = 1; break;
-        case 'S': o->split = 1; break;
-        case 'd': o->unchecked = 1; break;
-        case 'i': o->ignored = invariants_of(optarg); break;
-        case 'k': o->closing = 1; break;
-        case 'l': limits->reach_goal = o->luck = 1; break;
-        case 'v': limits->verbose = 1; break;
-        case 'h': fputs(usage, stdout); exit(0);
-        default: wrong("there is no such option, or its value is missing");
+        if (!set_flag(o, limits, option)) {
+            set_value(o, limits, option);
         }
     }
-    if (optind != argc)
+    if (optind != argc) {
         wrong("'%s' is not an option", argv[optind]);
-    if (o->channel == 0)
-        wrong("-C 0: without control packets nothing can be agreed upon");
-    if (o->start == MODEL_START_LATE)
-        o->channel = 2;
-    if (o->reduced && (o->no_late || o->ports || o->split || o->cards))
-        wrong("-R goes with none of -n, -P, -p, -S and -z: it rests on packets of a cut lane being late");
-    if (o->no_echo && (o->closing || limits->reach_goal))
-        wrong("-E goes with neither -k nor -l: closing and liveness rest on the echo");
+    }
+    check_options(o, limits);
 }
 
 /* ---- running ---- */
 
 static const char *describe(char *buf, size_t size)
 {
-    static const char *const start[] = { "nothing", "one lane", "two lanes", "second epoch",
-                                         "third epoch" };
-    const struct model_options *o    = &model_options;
+    static const char *const    start[] = {"nothing", "one lane", "two lanes", "second epoch", "third epoch"};
+    const struct model_options *o       = &model_options;
 
-    snprintf(buf, size, "%s|%s from %s, %u cuts, %u alarms, %u suspicions, %u give-ups, %u cards, channel %u%s%s%s%s%s%s%s%s%s%s",
-             o->ops[0], o->ops[1], start[o->start], o->cuts, o->alarms, o->suspicions, o->giveups,
-             o->cards, o->channel, o->late_sends ? ", late sends" : "", o->late_recvs ? ", late receives" : "",
+    snprintf(buf, size,
+             "%s|%s from %s, %u cuts, %u alarms, %u suspicions, %u give-ups, %u cards, channel %u%s%s%s%s%s%s%s%s%s%s",
+             o->ops[0], o->ops[1], start[o->start], o->cuts, o->alarms, o->suspicions, o->giveups, o->cards, o->channel,
+             o->late_sends ? ", late sends" : "", o->late_recvs ? ", late receives" : "",
              o->at_once ? ", contexts run through" : "", o->no_echo ? ", no echo" : "",
-             o->no_late ? ", no late packets" : "", o->for_ever ? ", rail 0 never returns" :
-             o->ports ? ", port events" : "", o->split ? ", split" : "",
-             o->closing ? ", users let go" : "", o->reduced ? ", reduced" : "",
+             o->no_late ? ", no late packets" : "",
+             o->for_ever ? ", rail 0 never returns"
+             : o->ports  ? ", port events"
+                         : "",
+             o->split ? ", split" : "", o->closing ? ", users let go" : "", o->reduced ? ", reduced" : "",
              o->unchecked ? ", without run-time checks" : "");
     return buf;
 }
@@ -295,13 +402,13 @@ static void print_cover(void)
 
 static enum model_outcome explore(const struct model_limits *limits)
 {
-    static const char *const outcome_name[] = { "complete, no violation", "VIOLATION",
-                                                "STOPPED at the limit, no violation so far" };
-    struct model_result result;
-    struct timespec begin, end;
-    enum model_outcome outcome;
-    char text[512];
-    double seconds;
+    static const char *const outcome_name[] = {"complete, no violation", "VIOLATION",
+                                               "STOPPED at the limit, no violation so far"};
+    struct model_result      result;
+    struct timespec          begin, end;
+    enum model_outcome       outcome;
+    char                     text[512];
+    double                   seconds;
 
     printf("%s%s\n", describe(text, sizeof(text)), limits->reach_goal ? ", L1" : "");
     fflush(stdout);
@@ -311,13 +418,14 @@ static enum model_outcome explore(const struct model_limits *limits)
     seconds = (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) / 1e9;
     printf("%s: %llu states, %llu transitions, depth %u, %llu goal states, generation %u, epoch %u, "
            "%.1f s, %llu MiB, two states with one hash: probability %.0e\n",
-           outcome_name[outcome], (unsigned long long)result.states,
-           (unsigned long long)result.transitions, result.depth, (unsigned long long)result.goals,
-           result.max_gen, result.max_epoch, seconds, (unsigned long long)(result.bytes >> 20),
+           outcome_name[outcome], (unsigned long long)result.states, (unsigned long long)result.transitions,
+           result.depth, (unsigned long long)result.goals, result.max_gen, result.max_epoch, seconds,
+           (unsigned long long)(result.bytes >> 20),
            (double)result.states * (double)result.states / 2 / 18446744073709551616.0);
     print_cover();
-    if (outcome == MODEL_VIOLATED)
+    if (outcome == MODEL_VIOLATED) {
         printf("after %u steps: %s\n", result.steps, result.violation);
+    }
     fflush(stdout);
     return outcome;
 }
@@ -325,20 +433,22 @@ static enum model_outcome explore(const struct model_limits *limits)
 static int run_smalls(void)
 {
     unsigned n = sizeof(smalls) / sizeof(smalls[0]), passed = 0, failed = 0;
-    uint64_t seen[MODEL_COVER_LAST] = { 0 };
+    uint64_t seen[MODEL_COVER_LAST] = {0};
 
     for (unsigned i = 0; i < n; i++) {
-        struct model_limits limits = { .states = 50000000, .reach_goal = smalls[i].reach_goal };
+        struct model_limits limits = {.states = 50000000, .reach_goal = smalls[i].reach_goal};
 
         printf("--- %s\n", smalls[i].what);
         model_options      = smalls[i].options;
         model_options.luck = limits.reach_goal != 0;
-        if (explore(&limits) == MODEL_COMPLETE)
+        if (explore(&limits) == MODEL_COMPLETE) {
             passed++;
-        else
+        } else {
             failed++;
-        for (int c = 0; c < MODEL_COVER_LAST; c++)
+        }
+        for (int c = 0; c < MODEL_COVER_LAST; c++) {
             seen[c] += model_cover[c];
+        }
     }
     for (int c = 0; c < MODEL_COVER_LAST; c++) {
         if (seen[c] == 0) {
@@ -352,14 +462,15 @@ static int run_smalls(void)
 
 int main(int argc, char **argv)
 {
-    struct model_limits limits = { .states = 50000000 };
+    struct model_limits limits = {.states = 50000000};
 
     if (argc > 1 && strcmp(argv[1], "--help") == 0) {
         fputs(usage, stdout);
         return 0;
     }
-    if (argc == 1)
+    if (argc == 1) {
         return run_smalls();
+    }
     parse(argc, argv, &limits);
     return (int)explore(&limits);
 }

@@ -15,7 +15,7 @@
 #include "model.h"
 
 struct stream {
-    int writing; /* constant in each of the two inlined copies of the walk */
+    int      writing; /* constant in each of the two inlined copies of the walk */
     uint8_t *bytes;
     uint64_t word;
     unsigned at;
@@ -30,14 +30,15 @@ WALK uint32_t number(struct stream *s, uint32_t value)
 
     if (s->writing) {
         s->too_big |= value & ~15u;
-        s->word    |= (uint64_t)(value & 15) << shift;
+        s->word |= (uint64_t)(value & 15) << shift;
         if (shift == 60) {
             memcpy(s->bytes + s->at / 16 * 8, &s->word, 8);
             s->word = 0;
         }
     } else {
-        if (shift == 0)
+        if (shift == 0) {
             memcpy(&s->word, s->bytes + s->at / 16 * 8, 8);
+        }
         value = s->word >> shift & 15;
     }
     s->at++;
@@ -66,10 +67,12 @@ WALK void walk_lane(struct stream *s, struct ha_lane *lane, int slot)
     NUMBER(s, lane->proof);
     NUMBER(s, lane->asked);
     flags = number(s, flags4(lane->usable, lane->drained, lane->qpn != 0, lane->cause != HA_CAUSE_NONE));
-    if (model_options.cards)
+    if (model_options.cards) {
         NUMBER(s, lane->received);
-    if (s->writing)
+    }
+    if (s->writing) {
         return;
+    }
     lane->cause    = flags & 8 ? HA_CAUSE_FLUSH : HA_CAUSE_NONE;
     lane->usable   = flags & 1;
     lane->drained  = flags >> 1 & 1;
@@ -95,8 +98,9 @@ WALK void walk_view(struct stream *s, struct ha_view *view, int slot)
     built       = number(s, flags4(view->proof, view->proof >> 1, view->qpn != 0, view->cause != HA_CAUSE_NONE));
     view->proof = built & 3;
     view->cause = built & 8 ? HA_CAUSE_FLUSH : HA_CAUSE_NONE;
-    if (model_options.cards)
+    if (model_options.cards) {
         NUMBER(s, view->received);
+    }
     if (!s->writing && (built & 4)) {
         view->qpn = view->gen * 2 + (uint32_t)slot;
         view->psn = model_psn(slot);
@@ -118,14 +122,15 @@ WALK void walk_pair(struct stream *s, struct ha_pair *pair)
     NUMBER(s, pair->view_flags);
     NUMBER(s, pair->seen_flags);
     NUMBER(s, pair->fail);
-    flags = number(s, flags4(pair->fail_told, pair->dirty, pair->started, pair->gone_told));
+    flags           = number(s, flags4(pair->fail_told, pair->dirty, pair->started, pair->gone_told));
     pair->fail_told = flags & 1;
     pair->dirty     = flags >> 1 & 1;
     pair->started   = flags >> 2 & 1;
     pair->gone_told = flags >> 3 & 1;
-    flags = number(s, flags4(pair->deadline != 0, pair->linger_at != 0, pair->drain_at != 0, 0));
-    if (s->writing)
+    flags           = number(s, flags4(pair->deadline != 0, pair->linger_at != 0, pair->drain_at != 0, 0));
+    if (s->writing) {
         return;
+    }
     pair->now       = MODEL_NOW;
     pair->rtx_at    = MODEL_NOW + 1;
     pair->deadline  = flags & 1 ? MODEL_NOW + MODEL_LATER : 0;
@@ -137,19 +142,21 @@ WALK void walk_pair(struct stream *s, struct ha_pair *pair)
  * interest only while it is POSTED. */
 WALK void walk_op(struct stream *s, struct ha_op *op, int x, unsigned i)
 {
-    static const uint8_t kinds[128] = { ['S'] = HA_OP_SEND, ['W'] = HA_OP_WRITE, ['F'] = HA_OP_WRITE,
-                                        ['R'] = HA_OP_READ, ['A'] = HA_OP_FETCH };
+    static const uint8_t kinds[128] = {
+        ['S'] = HA_OP_SEND, ['W'] = HA_OP_WRITE, ['F'] = HA_OP_WRITE, ['R'] = HA_OP_READ, ['A'] = HA_OP_FETCH};
 
     NUMBER(s, op->state);
-    if (op->state == HA_OP_DONE)
+    if (op->state == HA_OP_DONE) {
         NUMBER(s, op->result);
+    }
     if (op->state == HA_OP_POSTED) {
         NUMBER(s, op->slot);
         NUMBER(s, op->gen);
         NUMBER(s, op->psn_first);
     }
-    if (s->writing)
+    if (s->writing) {
         return;
+    }
     op->kind   = kinds[(unsigned char)model_kind(x, i)];
     op->flags  = model_kind(x, i) == 'F' ? HA_OP_FLAG_FENCE : 0;
     op->length = model_packets(x, i) == 2 ? 2u * model_mtu(0) : 8;
@@ -167,16 +174,18 @@ WALK void walk_log(struct stream *s, struct model_side *side, int x)
         struct ha_log_lane *lane = &log->lane[slot];
 
         NUMBER(s, lane->gen);
-        if (side->qp[slot].state == MODEL_QP_NONE)
+        if (side->qp[slot].state == MODEL_QP_NONE) {
             continue; /* nothing is posted there */
+        }
         NUMBER(s, lane->una);
         NUMBER(s, lane->nxt);
         NUMBER(s, lane->sends);
         NUMBER(s, lane->first);
         NUMBER(s, lane->acked);
     }
-    for (unsigned i = 0; i < model_num_ops(x); i++)
+    for (unsigned i = 0; i < model_num_ops(x); i++) {
         walk_op(s, &side->log_ops[i], x, i);
+    }
 }
 
 /* ---- around it ---- */
@@ -187,54 +196,62 @@ WALK void walk_qp(struct stream *s, struct model_qp *qp)
 
     NUMBER(s, qp->state);
     NUMBER(s, qp->gen);
-    if (qp->state == MODEL_QP_NONE)
+    if (qp->state == MODEL_QP_NONE) {
         return;
+    }
     NUMBER(s, qp->num_ops);
-    for (unsigned i = 0; i < qp->num_ops; i++)
+    for (unsigned i = 0; i < qp->num_ops; i++) {
         NUMBER(s, qp->op[i]);
+    }
     NUMBER(s, qp->acked);
     NUMBER(s, qp->polled);
     NUMBER(s, qp->rx);
     NUMBER(s, qp->rx_ops);
     NUMBER(s, qp->num_msg);
-    for (unsigned i = 0; i < qp->num_msg; i++)
+    for (unsigned i = 0; i < qp->num_msg; i++) {
         NUMBER(s, qp->msg[i]);
+    }
     NUMBER(s, qp->visible);
     NUMBER(s, qp->delivered);
-    flags = number(s, flags4(qp->job, qp->fence_asked, qp->settled_told, qp->drained_told));
-    qp->job          = flags & 1;
-    qp->fence_asked  = flags >> 1 & 1;
-    qp->settled_told = flags >> 2 & 1;
-    qp->drained_told = flags >> 3 & 1;
-    flags = number(s, flags4(qp->resolve_untold, qp->close_asked, qp->gone, qp->final));
+    flags              = number(s, flags4(qp->job, qp->fence_asked, qp->settled_told, qp->drained_told));
+    qp->job            = flags & 1;
+    qp->fence_asked    = flags >> 1 & 1;
+    qp->settled_told   = flags >> 2 & 1;
+    qp->drained_told   = flags >> 3 & 1;
+    flags              = number(s, flags4(qp->resolve_untold, qp->close_asked, qp->gone, qp->final));
     qp->resolve_untold = flags & 1;
     qp->close_asked    = flags >> 1 & 1;
     qp->gone           = flags >> 2 & 1;
     qp->final          = flags >> 3 & 1;
-    if (model_options.cards)
+    if (model_options.cards) {
         NUMBER(s, qp->mute);
-    if (qp->resolve_untold)
+    }
+    if (qp->resolve_untold) {
         NUMBER(s, qp->resolved_k);
-    if (qp->close_asked)
+    }
+    if (qp->close_asked) {
         NUMBER(s, qp->close_k);
+    }
 }
 
 WALK void walk_side(struct stream *s, struct model_side *side, int x)
 {
     uint32_t flags;
 
-    for (int slot = 0; slot < HA_SLOTS; slot++)
+    for (int slot = 0; slot < HA_SLOTS; slot++) {
         walk_qp(s, &side->qp[slot]);
+    }
     walk_pair(s, &side->pair);
     walk_log(s, side, x);
     NUMBER(s, side->executed);
     NUMBER(s, side->has_data);
     NUMBER(s, side->ended);
     NUMBER(s, side->delivered);
-    if (model_options.cards)
+    if (model_options.cards) {
         NUMBER(s, side->doubt);
+    }
     NUMBER(s, side->failed);
-    flags = number(s, flags4(side->send_wanted, side->closed, side->gone, 0));
+    flags             = number(s, flags4(side->send_wanted, side->closed, side->gone, 0));
     side->send_wanted = flags & 1;
     side->closed      = flags >> 1 & 1;
     side->gone        = flags >> 2 & 1;
@@ -258,12 +275,12 @@ WALK void walk_record(struct stream *s, struct ha_record *record)
         NUMBER(s, lane->st);
         NUMBER(s, lane->seen_gen);
         NUMBER(s, lane->seen_st);
-        flags       = number(s, flags4(lane->proof, lane->proof >> 1, lane->qpn != 0,
-                                       lane->cause != HA_CAUSE_NONE));
+        flags       = number(s, flags4(lane->proof, lane->proof >> 1, lane->qpn != 0, lane->cause != HA_CAUSE_NONE));
         lane->proof = flags & 3;
         lane->cause = flags & 8 ? HA_CAUSE_FLUSH : HA_CAUSE_NONE;
-        if (model_options.cards)
+        if (model_options.cards) {
             NUMBER(s, lane->received);
+        }
         if (!s->writing && (flags & 4)) {
             lane->qpn = lane->gen * 2 + (uint32_t)slot;
             lane->psn = model_psn(slot);
@@ -278,16 +295,18 @@ WALK void walk(struct stream *s, struct model_world *w)
         walk_side(s, &w->side[x], x);
         NUMBER(s, w->net_used[x]);
         NUMBER(s, w->net_heard[x]);
-        for (int i = 0; i < w->net_used[x]; i++)
+        for (int i = 0; i < w->net_used[x]; i++) {
             walk_record(s, &w->net[x][i]);
+        }
         NUMBER(s, w->dead[x]); /* as many rails as sides */
     }
     NUMBER(s, w->cuts);
     NUMBER(s, w->alarms);
     NUMBER(s, w->suspicions);
     NUMBER(s, w->giveups);
-    if (model_options.cards)
+    if (model_options.cards) {
         NUMBER(s, w->cards);
+    }
 }
 
 /* What would make the core send again at any time need not be remembered; the
@@ -296,14 +315,15 @@ static void normalise(struct model_world *w)
 {
     for (int x = 0; x < 2; x++) {
         struct model_side *side = &w->side[x];
-        struct ha_record swap;
+        struct ha_record   swap;
 
-        if (side->send_wanted && model_side_would_resend(side))
+        if (side->send_wanted && model_side_would_resend(side)) {
             side->send_wanted = 0;
+        }
         if (w->net_used[x] == 2 && memcmp(&w->net[x][0], &w->net[x][1], sizeof(swap)) > 0) {
-            swap         = w->net[x][0];
-            w->net[x][0] = w->net[x][1];
-            w->net[x][1] = swap;
+            swap            = w->net[x][0];
+            w->net[x][0]    = w->net[x][1];
+            w->net[x][1]    = swap;
             w->net_heard[x] = (uint8_t)(w->net_heard[x] >> 1 | (w->net_heard[x] & 1) << 1);
         }
     }
@@ -311,27 +331,31 @@ static void normalise(struct model_world *w)
 
 unsigned model_pack(struct model_world *w, uint8_t *buf)
 {
-    struct stream s = { .writing = 1, .bytes = buf };
+    struct stream s = {.writing = 1, .bytes = buf};
 
     normalise(w);
-    if (model_eager)
+    if (model_eager) {
         model_reduce_net(w);
+    }
     memset(buf, 0, MODEL_BYTES_MAX);
     walk(&s, w);
     memcpy(buf + s.at / 16 * 8, &s.word, 8);
-    if (s.too_big)
+    if (s.too_big) {
         model_violation(w, "(model) a number does not fit into 4 bits: choose smaller bounds");
+    }
     return ((s.at + 1) / 2 + 7) & ~7u;
 }
 
 void model_unpack(struct model_world *w, const uint8_t *buf)
 {
-    static const struct ha_pair_config cfg = {
-        .connect_timeout = MODEL_LATER, .deadline = MODEL_LATER, .linger = MODEL_LATER, .drain_timeout = MODEL_LATER,
-        .rtx_min = 1, .rtx_max = 1
-    };
-    uint8_t bytes[MODEL_BYTES_MAX];
-    struct stream s = { .writing = 0, .bytes = bytes };
+    static const struct ha_pair_config cfg = {.connect_timeout = MODEL_LATER,
+                                              .deadline        = MODEL_LATER,
+                                              .linger          = MODEL_LATER,
+                                              .drain_timeout   = MODEL_LATER,
+                                              .rtx_min         = 1,
+                                              .rtx_max         = 1};
+    uint8_t                            bytes[MODEL_BYTES_MAX];
+    struct stream                      s = {.writing = 0, .bytes = bytes};
 
     memcpy(bytes, buf, sizeof(bytes));
     memset(w, 0, sizeof(*w));
@@ -342,6 +366,7 @@ void model_unpack(struct model_world *w, const uint8_t *buf)
         ha_log_init(&side->log, side->log_ops, MODEL_OPS_MAX);
     }
     walk(&s, w);
-    for (int x = 0; x < 2; x++)
+    for (int x = 0; x < 2; x++) {
         model_side_refresh(&w->side[x]);
+    }
 }

@@ -49,18 +49,21 @@ static void same_time(struct ha_pair *a, const struct ha_pair *b)
 
 static int is_stale(const struct model_side *side, const struct ha_record *record)
 {
-    struct ha_event event = { .kind = HA_EV_RECORD, .record = record };
+    struct ha_event  event = {.kind = HA_EV_RECORD, .record = record};
     struct ha_action actions[HA_ACTIONS_MAX];
-    struct ha_pair pair;
-    int n;
+    struct ha_pair   pair;
+    int              n;
 
-    if (ha_packet_record_check(&side->pair, record) != 0)
+    if (ha_packet_record_check(&side->pair, record) != 0) {
         return 0; /* will be a violation */
+    }
     memcpy(&pair, &side->pair, sizeof(pair));
     n = ha_pair_step(&pair, &event, MODEL_NOW, actions);
-    for (int i = 0; i < n; i++)
-        if (actions[i].kind != HA_ACT_SEND)
+    for (int i = 0; i < n; i++) {
+        if (actions[i].kind != HA_ACT_SEND) {
             return 0;
+        }
+    }
     same_time(&pair, &side->pair);
     return memcmp(&pair, &side->pair, sizeof(pair)) == 0;
 }
@@ -69,8 +72,9 @@ void model_reduce_net(struct model_world *w)
 {
     for (int x = 0; x < 2; x++) {
         for (int i = 0; i < w->net_used[x]; i++) {
-            if (!is_stale(&w->side[x], &w->net[x][i]))
+            if (!is_stale(&w->side[x], &w->net[x][i])) {
                 continue;
+            }
             w->net[x][i] = w->net[x][--w->net_used[x]];
             i--;
         }
@@ -90,21 +94,25 @@ static int works_alone(const struct model_side *side, int slot)
 {
     const struct ha_pair *pair = &side->pair;
 
-    return side->tx_slot == slot && side->rx_slot == slot && !side->failed &&
-           pair->view[slot].st == HA_LANE_READY && is_at_rest(side, 0) && is_at_rest(side, 1);
+    return side->tx_slot == slot && side->rx_slot == slot && !side->failed && pair->view[slot].st == HA_LANE_READY &&
+           is_at_rest(side, 0) && is_at_rest(side, 1);
 }
 
 int model_reduce_is_quiet(const struct model_world *w)
 {
     const struct model_side *a = &w->side[0], *b = &w->side[1];
-    int slot                   = a->tx_slot;
+    int                      slot = a->tx_slot;
 
-    if (w->cuts != 0 || w->alarms != 0 || w->suspicions != 0 || w->giveups != 0 || w->cards != 0)
+    if (w->cuts != 0 || w->alarms != 0 || w->suspicions != 0 || w->giveups != 0 || w->cards != 0) {
         return 0;
-    for (int x = 0; x < 2; x++)
-        for (int i = 0; i < w->net_used[x]; i++)
-            if (slot != HA_NO_SLOT && w->net[x][i].lane[slot].st >= HA_LANE_FENCED)
+    }
+    for (int x = 0; x < 2; x++) {
+        for (int i = 0; i < w->net_used[x]; i++) {
+            if (slot != HA_NO_SLOT && w->net[x][i].lane[slot].st >= HA_LANE_FENCED) {
                 return 0;
-    return slot != HA_NO_SLOT && works_alone(a, slot) && works_alone(b, slot) &&
-           a->pair.epoch == b->pair.epoch && a->pair.lane[slot].gen == b->pair.lane[slot].gen;
+            }
+        }
+    }
+    return slot != HA_NO_SLOT && works_alone(a, slot) && works_alone(b, slot) && a->pair.epoch == b->pair.epoch &&
+           a->pair.lane[slot].gen == b->pair.lane[slot].gen;
 }

@@ -47,21 +47,21 @@ static void level_push(struct level *level, const uint8_t *state, unsigned lengt
 
 struct search {
     const struct model_limits *limits;
-    struct model_result *result;
-    struct level now, next;
+    struct model_result       *result;
+    struct level               now, next;
     /* hash table: open addressing; 0 = free */
     uint64_t *hash;
     uint32_t *index; /* only to check L1 */
-    uint64_t slots, count;
+    uint64_t  slots, count;
     /* for each state, in order of discovery: where it came from */
-    uint32_t *parent;
+    uint32_t    *parent;
     model_label *label;
-    uint64_t room;
+    uint64_t     room;
     /* steps without luck, only to check L1: those of state i begin at first[i] */
     uint32_t *edge;
     uint64_t *first;
-    uint64_t edges, edge_room;
-    uint8_t *good;
+    uint64_t  edges, edge_room;
+    uint8_t  *good;
 };
 
 static uint64_t hash_of(const uint8_t *state, unsigned length)
@@ -81,8 +81,9 @@ static uint64_t find(const struct search *s, uint64_t hash)
 {
     uint64_t at = hash & (s->slots - 1);
 
-    while (s->hash[at] != 0 && s->hash[at] != hash)
+    while (s->hash[at] != 0 && s->hash[at] != hash) {
         at = (at + 1) & (s->slots - 1);
+    }
     return at;
 }
 
@@ -94,16 +95,19 @@ static void enlarge_table(struct search *s)
     s->slots = slots ? slots * 2 : 1 << 16;
     s->hash  = grow(0, s->slots * sizeof(*s->hash));
     memset(s->hash, 0, s->slots * sizeof(*s->hash));
-    if (s->limits->reach_goal)
+    if (s->limits->reach_goal) {
         s->index = grow(0, s->slots * sizeof(*s->index));
+    }
     for (uint64_t i = 0; i < slots; i++) {
-        if (hash[i] == 0)
+        if (hash[i] == 0) {
             continue;
+        }
         uint64_t at = find(s, hash[i]);
 
         s->hash[at] = hash[i];
-        if (s->index != 0)
+        if (s->index != 0) {
             s->index[at] = index[i];
+        }
     }
     free(hash);
     free(index);
@@ -121,22 +125,26 @@ static void enlarge_states(struct search *s)
 }
 
 /* Returns the number of the state; *fresh tells whether it was new. */
-static uint64_t insert(struct search *s, const uint8_t *state, unsigned length, uint64_t parent,
-                       model_label label, int *fresh)
+static uint64_t insert(struct search *s, const uint8_t *state, unsigned length, uint64_t parent, model_label label,
+                       int *fresh)
 {
     uint64_t hash = hash_of(state, length), at;
 
-    if (s->count * 5 >= s->slots * 3)
+    if (s->count * 5 >= s->slots * 3) {
         enlarge_table(s);
+    }
     at     = find(s, hash);
     *fresh = s->hash[at] == 0;
-    if (!*fresh)
+    if (!*fresh) {
         return s->index != 0 ? s->index[at] : 0;
-    if (s->count == s->room)
+    }
+    if (s->count == s->room) {
         enlarge_states(s);
+    }
     s->hash[at] = hash;
-    if (s->index != 0)
+    if (s->index != 0) {
         s->index[at] = (uint32_t)s->count;
+    }
     s->parent[s->count] = (uint32_t)parent;
     s->label[s->count]  = label;
     level_push(&s->next, state, length);
@@ -158,15 +166,17 @@ static void add_edge(struct search *s, uint64_t to)
 static void tell_story(struct search *s, uint64_t i, model_label last)
 {
     struct model_world w;
-    uint8_t state[MODEL_BYTES_MAX];
-    model_label *steps = grow(0, (s->count + 1) * sizeof(*steps));
-    unsigned n = 0;
-    char text[80];
+    uint8_t            state[MODEL_BYTES_MAX];
+    model_label       *steps = grow(0, (s->count + 1) * sizeof(*steps));
+    unsigned           n     = 0;
+    char               text[80];
 
-    if (last != MODEL_NO_LABEL)
+    if (last != MODEL_NO_LABEL) {
         steps[n++] = last;
-    for (; i != 0; i = s->parent[i])
+    }
+    for (; i != 0; i = s->parent[i]) {
         steps[n++] = s->label[i];
+    }
     s->result->steps = n;
     model_start(&w);
     model_pack(&w, state); /* the order of packets on the way, as the search has seen it */
@@ -207,14 +217,12 @@ static void note_fences(const struct model_world *w)
 
     for (int slot = 0; slot < HA_SLOTS; slot++) {
         const struct ha_lane *a = &w->side[0].pair.lane[slot], *b = &w->side[1].pair.lane[slot];
-        int unheard             = w->side[0].pair.view[slot].st < HA_LANE_FENCED &&
-                      w->side[1].pair.view[slot].st < HA_LANE_FENCED;
+        int unheard = w->side[0].pair.view[slot].st < HA_LANE_FENCED && w->side[1].pair.view[slot].st < HA_LANE_FENCED;
 
-        model_cover[MODEL_COVER_DOUBLE_START] += a->gen == b->gen && unheard &&
-                                                 a->st == HA_LANE_FENCED && b->st == HA_LANE_FENCED;
+        model_cover[MODEL_COVER_DOUBLE_START] += a->gen == b->gen && unheard && a->st == HA_LANE_FENCED &&
+                                                 b->st == HA_LANE_FENCED;
         fenced += a->st == HA_LANE_FENCED || b->st == HA_LANE_FENCED;
-        model_cover[MODEL_COVER_SKIPPED] += (a->gen != 0 && a->qpn == 0) ||
-                                            (b->gen != 0 && b->qpn == 0);
+        model_cover[MODEL_COVER_SKIPPED] += (a->gen != 0 && a->qpn == 0) || (b->gen != 0 && b->qpn == 0);
     }
     model_cover[MODEL_COVER_BOTH_LANES] += fenced == HA_SLOTS;
 }
@@ -225,11 +233,14 @@ static void note_extremes(struct search *s, const struct model_world *w)
     for (int x = 0; x < 2; x++) {
         const struct ha_pair *pair = &w->side[x].pair;
 
-        if (pair->epoch > s->result->max_epoch)
+        if (pair->epoch > s->result->max_epoch) {
             s->result->max_epoch = pair->epoch;
-        for (int slot = 0; slot < HA_SLOTS; slot++)
-            if (pair->lane[slot].gen > s->result->max_gen)
+        }
+        for (int slot = 0; slot < HA_SLOTS; slot++) {
+            if (pair->lane[slot].gen > s->result->max_gen) {
                 s->result->max_gen = pair->lane[slot].gen;
+            }
+        }
     }
 }
 
@@ -237,9 +248,9 @@ static void note_extremes(struct search *s, const struct model_world *w)
 static enum model_outcome expand(struct search *s, uint64_t i, const uint8_t *state)
 {
     struct model_world from, to;
-    uint8_t packed[MODEL_BYTES_MAX];
-    int alive = 0, used = 1, quiet, fresh;
-    unsigned length;
+    uint8_t            packed[MODEL_BYTES_MAX];
+    int                alive = 0, used = 1, quiet, fresh;
+    unsigned           length;
 
     model_unpack(&from, state);
     note_extremes(s, &from);
@@ -253,32 +264,38 @@ static enum model_outcome expand(struct search *s, uint64_t i, const uint8_t *st
          label             = model_next_label(label)) {
         uint64_t child;
 
-        if (used)
+        if (used) {
             model_copy(&to, &from);
+        }
         used = model_happen(&to, label);
-        if (!used)
+        if (!used) {
             continue;
+        }
         model_oracle_step(&from, &to);
         length = model_pack(&to, packed);
-        if (to.violation != 0)
+        if (to.violation != 0) {
             return violated(s, to.violation, i, label);
-        if (memcmp(packed, state, length) == 0)
+        }
+        if (memcmp(packed, state, length) == 0) {
             continue; /* nothing has changed */
+        }
         s->result->transitions++;
         if (quiet && model_is_data(label)) {
             (void)insert(s, packed, length, i, label, &fresh);
             return MODEL_COMPLETE; /* the others need not be tried */
         }
         child = insert(s, packed, length, i, label, &fresh);
-        if (model_is_luck(label))
+        if (model_is_luck(label)) {
             continue;
+        }
         alive = 1;
-        if (s->limits->reach_goal)
+        if (s->limits->reach_goal) {
             add_edge(s, child);
+        }
     }
-    if (!alive && !model_goal(&from))
-        return violated(s, "L1 nothing can happen any more, and the goal is not reached", i,
-                        MODEL_NO_LABEL);
+    if (!alive && !model_goal(&from)) {
+        return violated(s, "L1 nothing can happen any more, and the goal is not reached", i, MODEL_NO_LABEL);
+    }
     return MODEL_COMPLETE;
 }
 
@@ -291,13 +308,16 @@ static enum model_outcome check_goal_reachable(struct search *s)
     while (more) {
         more = 0;
         for (uint64_t i = s->count; i-- > 0;) {
-            for (uint64_t e = s->first[i]; !s->good[i] && e < s->first[i + 1]; e++)
+            for (uint64_t e = s->first[i]; !s->good[i] && e < s->first[i + 1]; e++) {
                 more |= s->good[i] = s->good[s->edge[e]];
+            }
         }
     }
-    for (uint64_t i = 0; i < s->count; i++)
-        if (!s->good[i])
+    for (uint64_t i = 0; i < s->count; i++) {
+        if (!s->good[i]) {
             return violated(s, "L1 the goal cannot be reached any more", i, MODEL_NO_LABEL);
+        }
+    }
     return MODEL_COMPLETE;
 }
 
@@ -309,29 +329,32 @@ static int over_limit(const struct search *s)
 
 static enum model_outcome search_levels(struct search *s)
 {
-    uint8_t state[MODEL_BYTES_MAX];
+    uint8_t  state[MODEL_BYTES_MAX];
     uint64_t i = 0;
 
     while (s->next.count != 0) {
         struct level swap = s->now;
-        uint64_t at       = 0;
+        uint64_t     at   = 0;
 
         s->now        = s->next;
         s->next       = swap;
         s->next.used  = 0;
         s->next.count = 0;
-        if (s->limits->verbose)
+        if (s->limits->verbose) {
             printf("depth %u: %llu states\n", s->result->depth, (unsigned long long)s->now.count);
+        }
         for (uint64_t n = 0; n < s->now.count; n++, i++) {
             unsigned length = s->now.bytes[at] * 8u;
 
-            if ((n & 1023) == 0 && over_limit(s))
+            if ((n & 1023) == 0 && over_limit(s)) {
                 return MODEL_STOPPED;
+            }
             memset(state, 0, sizeof(state));
             memcpy(state, s->now.bytes + at + 1, length);
             at += length + 1;
-            if (expand(s, i, state) != MODEL_COMPLETE)
+            if (expand(s, i, state) != MODEL_COMPLETE) {
                 return MODEL_VIOLATED;
+            }
         }
         s->result->depth += s->next.count != 0;
     }
@@ -340,20 +363,21 @@ static enum model_outcome search_levels(struct search *s)
 
 enum model_outcome model_search(const struct model_limits *limits, struct model_result *result)
 {
-    struct search s = { .limits = limits, .result = result };
+    struct search      s = {.limits = limits, .result = result};
     enum model_outcome outcome;
-    uint8_t state[MODEL_BYTES_MAX];
+    uint8_t            state[MODEL_BYTES_MAX];
     struct model_world w;
-    int fresh;
+    int                fresh;
 
     memset(result, 0, sizeof(*result));
     memset(model_cover, 0, sizeof(model_cover));
     model_start(&w);
     insert(&s, state, model_pack(&w, state), 0, MODEL_NO_LABEL, &fresh);
-    if (w.violation != 0)
+    if (w.violation != 0) {
         outcome = violated(&s, w.violation, 0, MODEL_NO_LABEL);
-    else
+    } else {
         outcome = search_levels(&s);
+    }
     result->states = s.count;
     result->bytes  = s.slots * (limits->reach_goal ? 12 : 8) + s.room * 6 + s.now.room + s.next.room +
                     (limits->reach_goal ? s.room * 9 + s.edge_room * 4 : 0);

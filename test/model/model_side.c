@@ -19,8 +19,8 @@ void model_side_refresh(struct model_side *side)
 
 static void create(struct model_world *w, int x, int slot, uint32_t gen)
 {
-    struct model_qp *qp   = &w->side[x].qp[slot];
-    struct ha_event event = { .kind = HA_EV_QP_CREATED, .slot = slot, .gen = gen };
+    struct model_qp *qp    = &w->side[x].qp[slot];
+    struct ha_event  event = {.kind = HA_EV_QP_CREATED, .slot = slot, .gen = gen};
 
     model_oracle_create(w, x, slot, gen);
     memset(qp, 0, sizeof(*qp));
@@ -37,8 +37,9 @@ static void create(struct model_world *w, int x, int slot, uint32_t gen)
 static void connect(struct model_world *w, int x, int slot)
 {
     w->side[x].qp[slot].job = 1;
-    if (!model_options.split)
+    if (!model_options.split) {
         model_side_connected(w, x, slot, 0);
+    }
 }
 
 /* modify(ERR). A connect job under way must end first. */
@@ -48,32 +49,34 @@ static void fence(struct model_world *w, int x, int slot, uint32_t cause)
 
     model_tell("fences lane %d.%u (%s)", slot, qp->gen, ha_cause_name(cause));
     qp->fence_asked = 1;
-    if (qp->state == MODEL_QP_INIT && !qp->job)
+    if (qp->state == MODEL_QP_INIT && !qp->job) {
         qp->state = MODEL_QP_ERR; /* it never heard a packet */
-    else if (qp->state == MODEL_QP_UP)
+    } else if (qp->state == MODEL_QP_UP) {
         qp->state = MODEL_QP_ERRING;
+    }
 }
 
 /* Packets of the operation that executed only in part, if there is one. */
 static unsigned partial(struct model_world *w, int x, int slot)
 {
     const struct model_qp *qp = &w->side[x].qp[slot], *its = &w->side[!x].qp[slot];
-    unsigned whole            = 0;
+    unsigned               whole = 0;
 
-    for (unsigned i = 0; i < its->rx_ops && i < qp->num_ops; i++)
+    for (unsigned i = 0; i < its->rx_ops && i < qp->num_ops; i++) {
         whole += model_packets(x, qp->op[i]);
+    }
     return its->gen == qp->gen ? its->rx - whole : 0;
 }
 
 static void resolve(struct model_world *w, int x, int slot)
 {
-    struct model_side *side    = &w->side[x];
-    struct model_qp *qp        = &side->qp[slot];
-    const struct ha_view *view = &side->pair.view[slot];
-    struct ha_evidence peer    = ha_pair_evidence(&side->pair, slot);
-    struct ha_event event      = { .kind = HA_EV_BAD_PROOF, .slot = slot, .gen = qp->gen };
-    struct ha_resolution res;
-    int rc;
+    struct model_side    *side  = &w->side[x];
+    struct model_qp      *qp    = &side->qp[slot];
+    const struct ha_view *view  = &side->pair.view[slot];
+    struct ha_evidence    peer  = ha_pair_evidence(&side->pair, slot);
+    struct ha_event       event = {.kind = HA_EV_BAD_PROOF, .slot = slot, .gen = qp->gen};
+    struct ha_resolution  res;
+    int                   rc;
 
     model_oracle_resolve(w, x, slot);
     rc = ha_log_resolve(&side->log, slot, qp->gen, &peer, &res);
@@ -82,19 +85,20 @@ static void resolve(struct model_world *w, int x, int slot)
         model_side_give(w, x, &event);
         return;
     }
-    model_tell("resolves lane %d.%u: k %u, retired %u, replayed %u, unknown %u", slot, qp->gen, res.k,
-               res.retired, res.replayed, res.unknown);
-    model_cover[MODEL_COVER_RETIRED]  += res.retired;
+    model_tell("resolves lane %d.%u: k %u, retired %u, replayed %u, unknown %u", slot, qp->gen, res.k, res.retired,
+               res.replayed, res.unknown);
+    model_cover[MODEL_COVER_RETIRED] += res.retired;
     model_cover[MODEL_COVER_REPLAYED] += res.replayed;
-    model_cover[MODEL_COVER_UNKNOWN]  += res.unknown;
-    model_cover[MODEL_COVER_PARTIAL]  += partial(w, x, slot);
-    model_cover[MODEL_COVER_EMPTY]    += view->proof == HA_PROOF_EMPTY;
+    model_cover[MODEL_COVER_UNKNOWN] += res.unknown;
+    model_cover[MODEL_COVER_PARTIAL] += partial(w, x, slot);
+    model_cover[MODEL_COVER_EMPTY] += view->proof == HA_PROOF_EMPTY;
     model_oracle_doubt(w, x, slot);
     model_data_retire(w, x);
     qp->resolved_k     = (uint8_t)res.k;
     qp->resolve_untold = 1;
-    if (!model_options.split)
+    if (!model_options.split) {
         model_side_resolved(w, x, slot, 0);
+    }
 }
 
 static void end_with_error(struct model_world *w, int x, uint32_t why)
@@ -115,20 +119,23 @@ static void leave(struct model_world *w, int x)
     struct model_side *side = &w->side[x];
 
     model_tell("is gone");
-    for (int slot = 0; slot < HA_SLOTS; slot++)
+    for (int slot = 0; slot < HA_SLOTS; slot++) {
         side->qp[slot].visible = side->qp[slot].num_msg;
+    }
     model_side_follow(w, x);
     model_oracle_gone(w, x);
     side->gone = 1;
-    for (int slot = 0; slot < HA_SLOTS; slot++)
-        if (side->qp[slot].state != MODEL_QP_NONE)
+    for (int slot = 0; slot < HA_SLOTS; slot++) {
+        if (side->qp[slot].state != MODEL_QP_NONE) {
             side->qp[slot].state = MODEL_QP_ERR;
+        }
+    }
 }
 
 static void perform(struct model_world *w, int x, const struct ha_action *action)
 {
     struct model_side *side = &w->side[x];
-    int slot                = action->slot;
+    int                slot = action->slot;
 
     switch (action->kind) {
     case HA_ACT_CREATE_QP:
@@ -170,18 +177,21 @@ static void perform(struct model_world *w, int x, const struct ha_action *action
 
 static void perform_all(struct model_world *w, int x, const struct ha_action *actions, int n)
 {
-    if (n == HA_ACTIONS_MAX)
+    if (n == HA_ACTIONS_MAX) {
         model_violation(w, "L1 an action may be lost, there are too many");
-    for (int i = 0; i < n; i++)
+    }
+    for (int i = 0; i < n; i++) {
         perform(w, x, &actions[i]);
+    }
 }
 
 /* Nothing but a give-up may end a pair. The core's own run-time checks are
  * there for broken devices; they never find anything here. */
 static void check_failure(struct model_world *w, int x)
 {
-    if (!ha_pair_failed(&w->side[x].pair) || model_options.unchecked)
+    if (!ha_pair_failed(&w->side[x].pair) || model_options.unchecked) {
         return;
+    }
     switch (w->side[x].pair.fail) {
     case HA_FAIL_PROOF_WINDOW:
         model_violation(w, "I10 run-time check: proof outside of the posted window");
@@ -199,8 +209,9 @@ static void check_failure(struct model_world *w, int x)
         model_violation(w, "I11 run-time check: peer more than one generation ahead");
         break;
     default:
-        if (w->giveups == model_options.giveups)
+        if (w->giveups == model_options.giveups) {
             model_violation(w, "L1 an endpoint fails although nobody has given up");
+        }
         break;
     }
 }
@@ -223,26 +234,29 @@ void model_side_give(struct model_world *w, int x, const struct ha_event *event)
 static int deliver(struct model_world *w, int x)
 {
     struct model_side *side = &w->side[x];
-    struct model_qp *qp;
+    struct model_qp   *qp;
 
-    if (side->rx_slot == HA_NO_SLOT || side->failed)
+    if (side->rx_slot == HA_NO_SLOT || side->failed) {
         return 0;
+    }
     qp = &side->qp[side->rx_slot];
-    if (qp->delivered == qp->visible)
+    if (qp->delivered == qp->visible) {
         return 0;
-    model_tell("delivers %c%u from lane %d.%u", model_kind(!x, qp->msg[qp->delivered]),
-               qp->msg[qp->delivered], side->rx_slot, qp->gen);
+    }
+    model_tell("delivers %c%u from lane %d.%u", model_kind(!x, qp->msg[qp->delivered]), qp->msg[qp->delivered],
+               side->rx_slot, qp->gen);
     model_oracle_deliver(w, x, qp->msg[qp->delivered++]);
     return 1;
 }
 
 static int drained(struct model_world *w, int x, int slot)
 {
-    struct model_qp *qp   = &w->side[x].qp[slot];
-    struct ha_event event = { .kind = HA_EV_DRAINED, .slot = slot, .gen = qp->gen };
+    struct model_qp *qp    = &w->side[x].qp[slot];
+    struct ha_event  event = {.kind = HA_EV_DRAINED, .slot = slot, .gen = qp->gen};
 
-    if (qp->drained_told || !qp->fence_asked || qp->state != MODEL_QP_ERR || qp->polled != qp->acked)
+    if (qp->drained_told || !qp->fence_asked || qp->state != MODEL_QP_ERR || qp->polled != qp->acked) {
         return 0;
+    }
     qp->drained_told = 1;
     model_side_give(w, x, &event);
     return 1;
@@ -250,14 +264,18 @@ static int drained(struct model_world *w, int x, int slot)
 
 static int check_close(struct model_world *w, int x, int slot)
 {
-    struct model_qp *qp   = &w->side[x].qp[slot];
-    struct ha_event event = { .kind = HA_EV_DELIVERED, .slot = slot, .gen = qp->gen,
-                              .value = qp->delivered, .received = qp->num_msg,
-                              .proof = qp->final ? HA_PROOF_NONE : HA_PROOF_PSN };
+    struct model_qp *qp    = &w->side[x].qp[slot];
+    struct ha_event  event = {.kind     = HA_EV_DELIVERED,
+                              .slot     = slot,
+                              .gen      = qp->gen,
+                              .value    = qp->delivered,
+                              .received = qp->num_msg,
+                              .proof    = qp->final ? HA_PROOF_NONE : HA_PROOF_PSN};
 
     model_cover[MODEL_COVER_WAITED] += qp->close_asked && qp->delivered < qp->close_k;
-    if (!qp->close_asked || qp->delivered < qp->close_k)
+    if (!qp->close_asked || qp->delivered < qp->close_k) {
         return 0;
+    }
     qp->close_asked = 0;
     event.psn       = ha_psn_add(model_psn(slot), qp->rx);
     model_side_give(w, x, &event);
@@ -267,20 +285,23 @@ static int check_close(struct model_world *w, int x, int slot)
 void model_side_follow(struct model_world *w, int x)
 {
     struct ha_action actions[HA_ACTIONS_MAX];
-    int more, n, rounds = 0;
+    int              more, n, rounds = 0;
 
     do {
-        if (rounds++ == MODEL_ROUNDS_MAX)
+        if (rounds++ == MODEL_ROUNDS_MAX) {
             model_violation(w, "L1 the core never comes to rest");
+        }
         more = deliver(w, x);
-        if (model_eager)
+        if (model_eager) {
             more |= model_reduce_post(w, x);
-        for (int slot = 0; slot < HA_SLOTS; slot++)
+        }
+        for (int slot = 0; slot < HA_SLOTS; slot++) {
             more |= drained(w, x, slot) | check_close(w, x, slot);
-        n = model_options.at_once ?
-            ha_pair_run(&w->side[x].pair, HA_CTX_ASYNC, MODEL_NOW, actions) : -1;
-        if (n >= 0)
+        }
+        n = model_options.at_once ? ha_pair_run(&w->side[x].pair, HA_CTX_ASYNC, MODEL_NOW, actions) : -1;
+        if (n >= 0) {
             perform_all(w, x, actions, n);
+        }
     } while ((more || n >= 0) && w->violation == 0 && !w->side[x].gone);
 }
 
@@ -289,10 +310,11 @@ void model_side_follow(struct model_world *w, int x)
 static int run(struct model_world *w, int x, enum ha_context ctx)
 {
     struct ha_action actions[HA_ACTIONS_MAX];
-    int n = ha_pair_run(&w->side[x].pair, ctx, MODEL_NOW, actions);
+    int              n = ha_pair_run(&w->side[x].pair, ctx, MODEL_NOW, actions);
 
-    if (n < 0)
+    if (n < 0) {
         return 0;
+    }
     perform_all(w, x, actions, n);
     check_failure(w, x);
     model_side_follow(w, x);
@@ -314,11 +336,14 @@ int model_side_run_progress(struct model_world *w, int x, int slot, int n)
 
     (void)slot;
     (void)n;
-    if (!ha_pair_wants_progress(&w->side[x].pair, MODEL_NOW) || !run(w, x, HA_CTX_PROGRESS))
+    if (!ha_pair_wants_progress(&w->side[x].pair, MODEL_NOW) || !run(w, x, HA_CTX_PROGRESS)) {
         return 0;
-    while (model_options.at_once && w->violation == 0 && run(w, x, HA_CTX_PROGRESS))
-        if (rounds++ == MODEL_ROUNDS_MAX)
+    }
+    while (model_options.at_once && w->violation == 0 && run(w, x, HA_CTX_PROGRESS)) {
+        if (rounds++ == MODEL_ROUNDS_MAX) {
             model_violation(w, "L1 the core never comes to rest");
+        }
+    }
     return 1;
 }
 
@@ -327,13 +352,13 @@ int model_side_run_progress(struct model_world *w, int x, int slot, int n)
 /* modify(ERR) has taken effect, and the expected packet number was read. */
 int model_side_settle(struct model_world *w, int x, int slot, int n)
 {
-    struct model_qp *qp   = &w->side[x].qp[slot];
-    struct ha_event event = { .kind = HA_EV_SETTLED, .slot = slot, .gen = qp->gen,
-                              .proof = HA_PROOF_PSN };
+    struct model_qp *qp    = &w->side[x].qp[slot];
+    struct ha_event  event = {.kind = HA_EV_SETTLED, .slot = slot, .gen = qp->gen, .proof = HA_PROOF_PSN};
 
     (void)n;
-    if (qp->state != MODEL_QP_ERRING || qp->job || qp->gone || qp->mute)
+    if (qp->state != MODEL_QP_ERRING || qp->job || qp->gone || qp->mute) {
         return 0;
+    }
     qp->state        = MODEL_QP_ERR;
     qp->settled_told = 1;
     event.psn        = ha_psn_add(model_psn(slot), qp->rx);
@@ -346,33 +371,35 @@ int model_side_settle(struct model_world *w, int x, int slot, int n)
 /* The connect job ends; variant 1: without success. */
 int model_side_connected(struct model_world *w, int x, int slot, int n)
 {
-    struct model_qp *qp   = &w->side[x].qp[slot];
-    struct ha_event event = { .kind = n ? HA_EV_QP_FAILED : HA_EV_QP_CONNECTED, .slot = slot,
-                              .gen = qp->gen };
+    struct model_qp *qp    = &w->side[x].qp[slot];
+    struct ha_event  event = {.kind = n ? HA_EV_QP_FAILED : HA_EV_QP_CONNECTED, .slot = slot, .gen = qp->gen};
 
-    if (!qp->job || (n && !model_data_is_cut(w, slot, qp->gen)))
+    if (!qp->job || (n && !model_data_is_cut(w, slot, qp->gen))) {
         return 0;
+    }
     qp->job   = 0;
     qp->state = qp->fence_asked ? MODEL_QP_ERRING : MODEL_QP_UP;
     model_tell("lane %d.%u %s", slot, qp->gen, n ? "could not be connected" : "is connected");
     model_side_give(w, x, &event);
-    if (model_options.split)
+    if (model_options.split) {
         model_side_follow(w, x);
+    }
     return 1;
 }
 
 int model_side_resolved(struct model_world *w, int x, int slot, int n)
 {
-    struct model_qp *qp   = &w->side[x].qp[slot];
-    struct ha_event event = { .kind = HA_EV_RESOLVED, .slot = slot, .gen = qp->gen,
-                              .value = qp->resolved_k };
+    struct model_qp *qp    = &w->side[x].qp[slot];
+    struct ha_event  event = {.kind = HA_EV_RESOLVED, .slot = slot, .gen = qp->gen, .value = qp->resolved_k};
 
     (void)n;
-    if (!qp->resolve_untold)
+    if (!qp->resolve_untold) {
         return 0;
+    }
     qp->resolve_untold = 0;
     model_side_give(w, x, &event);
-    if (model_options.split)
+    if (model_options.split) {
         model_side_follow(w, x);
+    }
     return 1;
 }

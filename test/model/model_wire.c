@@ -11,16 +11,19 @@
 
 int model_side_would_resend(const struct model_side *side)
 {
-    static const struct ha_event event = { .kind = HA_EV_TIMER };
-    struct ha_action actions[HA_ACTIONS_MAX];
-    struct ha_pair pair = side->pair;
-    int n               = 0;
+    static const struct ha_event event = {.kind = HA_EV_TIMER};
+    struct ha_action             actions[HA_ACTIONS_MAX];
+    struct ha_pair               pair = side->pair;
+    int                          n    = 0;
 
-    if (!side->gone && pair.dirty)
+    if (!side->gone && pair.dirty) {
         n = ha_pair_step(&pair, &event, pair.rtx_at, actions);
-    for (int i = 0; i < n; i++)
-        if (actions[i].kind == HA_ACT_SEND)
+    }
+    for (int i = 0; i < n; i++) {
+        if (actions[i].kind == HA_ACT_SEND) {
             return 1;
+        }
+    }
     return 0;
 }
 
@@ -32,46 +35,54 @@ static void snapshot(const struct model_side *side, struct ha_record *record)
     } else {
         memset(record, 0, sizeof(*record));
         record->flags = record->seen_flags = HA_PAIR_CLOSING | HA_PAIR_FAILED;
-        for (int slot = 0; slot < HA_SLOTS; slot++)
+        for (int slot = 0; slot < HA_SLOTS; slot++) {
             record->lane[slot].st = HA_LANE_CLOSED;
+        }
     }
     for (int slot = 0; slot < HA_SLOTS; slot++) {
-        if (record->lane[slot].cause != HA_CAUSE_NONE)
+        if (record->lane[slot].cause != HA_CAUSE_NONE) {
             record->lane[slot].cause = HA_CAUSE_FLUSH; /* which one decides nothing */
-        if (!model_options.no_echo && !side->gone)
+        }
+        if (!model_options.no_echo && !side->gone) {
             continue;
+        }
         record->lane[slot].seen_gen = 0;
         record->lane[slot].seen_st  = HA_LANE_CLOSED;
     }
-    if (model_options.no_echo)
+    if (model_options.no_echo) {
         record->seen_epoch = record->seen_flags = 0;
+    }
 }
 
 /* The present snapshot takes place `n` on the way; what was there is lost. */
 int model_side_send(struct model_world *w, int x, int slot, int n)
 {
     struct model_side *side = &w->side[x];
-    struct ha_record record;
+    struct ha_record   record;
 
     (void)slot;
-    if (n >= model_options.channel || n > w->net_used[!x])
+    if (n >= model_options.channel || n > w->net_used[!x]) {
         return 0;
-    if (!side->send_wanted && !model_side_would_resend(side))
+    }
+    if (!side->send_wanted && !model_side_would_resend(side)) {
         return 0;
+    }
     side->send_wanted = 0;
     snapshot(side, &record);
-    for (int i = 0; i < w->net_used[!x]; i++)
+    for (int i = 0; i < w->net_used[!x]; i++) {
         if (memcmp(&w->net[!x][i], &record, sizeof(record)) == 0) {
-            w->net_heard[!x] &= (uint8_t)~(1u << i);
+            w->net_heard[!x] &= (uint8_t) ~(1u << i);
             return 1;
         }
+    }
     w->net[!x][n] = record;
-    w->net_heard[!x] &= (uint8_t)~(1u << n);
-    if (n == w->net_used[!x])
+    w->net_heard[!x] &= (uint8_t) ~(1u << n);
+    if (n == w->net_used[!x]) {
         w->net_used[!x]++;
+    }
     model_tell("sends: epoch %u  0.%u %s  1.%u %s  flags %x", record.epoch, record.lane[0].gen,
-               ha_lane_status_name(record.lane[0].st), record.lane[1].gen,
-               ha_lane_status_name(record.lane[1].st), record.flags);
+               ha_lane_status_name(record.lane[0].st), record.lane[1].gen, ha_lane_status_name(record.lane[1].st),
+               record.flags);
     return 1;
 }
 
@@ -80,8 +91,9 @@ int model_side_lose(struct model_world *w, int x, int slot, int n)
 {
     (void)slot;
     (void)n;
-    if (!w->side[x].send_wanted)
+    if (!w->side[x].send_wanted) {
         return 0;
+    }
     w->side[x].send_wanted = 0;
     return 1;
 }
@@ -89,15 +101,15 @@ int model_side_lose(struct model_world *w, int x, int slot, int n)
 static int hear(struct model_world *w, int x, int n)
 {
     struct ha_record record = w->net[x][n];
-    struct ha_event event   = { .kind = HA_EV_RECORD, .record = &record };
+    struct ha_event  event  = {.kind = HA_EV_RECORD, .record = &record};
 
     if (w->side[x].gone) {
         w->side[x].send_wanted = 1;
         return 1;
     }
     model_tell("hears: epoch %u  0.%u %s  1.%u %s  flags %x", record.epoch, record.lane[0].gen,
-               ha_lane_status_name(record.lane[0].st), record.lane[1].gen,
-               ha_lane_status_name(record.lane[1].st), record.flags);
+               ha_lane_status_name(record.lane[0].st), record.lane[1].gen, ha_lane_status_name(record.lane[1].st),
+               record.flags);
     if (!model_options.unchecked && ha_packet_record_check(&w->side[x].pair, &record) != 0) {
         model_violation(w, "a genuine control packet is refused");
         return 1;
@@ -110,8 +122,9 @@ static int hear(struct model_world *w, int x, int n)
 int model_side_receive(struct model_world *w, int x, int slot, int n)
 {
     (void)slot;
-    if (n >= w->net_used[x] || (w->net_heard[x] >> n & 1))
+    if (n >= w->net_used[x] || (w->net_heard[x] >> n & 1)) {
         return 0;
+    }
     w->net_heard[x] |= (uint8_t)((model_options.luck & 1u) << n);
     return hear(w, x, n);
 }

@@ -8,9 +8,7 @@
 
 #include "model.h"
 
-struct model_options model_options = {
-    .ops = { "SW", "S" }, .cuts = 1, .channel = 1, .start = MODEL_START_TWO_LANES
-};
+struct model_options model_options = {.ops = {"SW", "S"}, .cuts = 1, .channel = 1, .start = MODEL_START_TWO_LANES};
 
 /* ---- operations ---- */
 
@@ -23,9 +21,11 @@ uint8_t model_ops_of_kind(int x, char kind)
 {
     uint8_t mask = 0;
 
-    for (unsigned i = 0; model_options.ops[x][i] != '\0'; i++)
-        if (model_options.ops[x][i] == kind)
+    for (unsigned i = 0; model_options.ops[x][i] != '\0'; i++) {
+        if (model_options.ops[x][i] == kind) {
             mask |= (uint8_t)(1u << i);
+        }
+    }
     return mask;
 }
 
@@ -50,34 +50,34 @@ uint16_t model_mtu(int slot)
 /* ---- what may happen ---- */
 
 const struct model_thing model_things[] = {
-    { "post",                       2, 2, 1, MODEL_DATA, model_data_post },
-    { "execute",                    2, 2, 1, MODEL_DATA, model_data_execute },
-    { "late packet executes",       2, 2, 1, MODEL_LUCK, model_data_execute_late },
-    { "acknowledge",                2, 2, 1, MODEL_DATA, model_data_ack },
-    { "late acknowledgement",       2, 2, 1, MODEL_LUCK, model_data_ack_late },
-    { "poll sends",                 2, 2, 4, MODEL_DATA, model_data_poll_send },
-    { "message becomes visible",    2, 2, 1, MODEL_DATA, model_data_show_receive },
-    { "fence settles",              2, 2, 1, 0, model_side_settle },
-    { "no proof: the count is declared", 2, 2, 1, 0, model_card_declare },
-    { "the drain marker is given up", 2, 2, 1, 0, model_card_give_up },
-    { "control context runs",       2, 1, 1, 0, model_side_run_async },
-    { "progress runs",              2, 1, 1, 0, model_side_run_progress },
-    { "connect job ends",           2, 2, 2, 0, model_side_connected },
-    { "resolution is told",         2, 2, 1, 0, model_side_resolved },
-    { "send control packet",        2, 1, 2, 0, model_side_send },
-    { "receive control packet",     2, 1, 2, 0, model_side_receive },
-    { "control packet comes again", 2, 1, 2, MODEL_LUCK, model_side_receive_again },
-    { "control packet is lost",     2, 1, 1, MODEL_LUCK, model_side_lose },
-    { "detect",                     2, 2, 1, 0, model_side_detect },
-    { "port comes up",              2, 2, 1, 0, model_side_port_up },
-    { "user lets go",               2, 1, 1, 0, model_side_close },
-    { "RAIL IS CUT",                1, 2, 1, MODEL_LUCK, model_data_cut },
-    { "RAIL IS CUT, and that noticed", 2, 2, 1, MODEL_LUCK, model_side_cut_noticed },
-    { "A CARD IS GONE",             2, 2, 2, MODEL_LUCK, model_card_dies },
-    { "FALSE ALARM",                2, 2, 1, MODEL_LUCK, model_side_alarm },
-    { "FALSE SUSPICION",            2, 2, 1, MODEL_LUCK, model_side_suspect },
-    { "DEADLINE PASSES",            2, 1, 1, MODEL_LUCK, model_side_deadline },
-    { "USER CANCELS",               2, 1, 1, MODEL_LUCK, model_side_cancel },
+    {"post", 2, 2, 1, MODEL_DATA, model_data_post},
+    {"execute", 2, 2, 1, MODEL_DATA, model_data_execute},
+    {"late packet executes", 2, 2, 1, MODEL_LUCK, model_data_execute_late},
+    {"acknowledge", 2, 2, 1, MODEL_DATA, model_data_ack},
+    {"late acknowledgement", 2, 2, 1, MODEL_LUCK, model_data_ack_late},
+    {"poll sends", 2, 2, 4, MODEL_DATA, model_data_poll_send},
+    {"message becomes visible", 2, 2, 1, MODEL_DATA, model_data_show_receive},
+    {"fence settles", 2, 2, 1, 0, model_side_settle},
+    {"no proof: the count is declared", 2, 2, 1, 0, model_card_declare},
+    {"the drain marker is given up", 2, 2, 1, 0, model_card_give_up},
+    {"control context runs", 2, 1, 1, 0, model_side_run_async},
+    {"progress runs", 2, 1, 1, 0, model_side_run_progress},
+    {"connect job ends", 2, 2, 2, 0, model_side_connected},
+    {"resolution is told", 2, 2, 1, 0, model_side_resolved},
+    {"send control packet", 2, 1, 2, 0, model_side_send},
+    {"receive control packet", 2, 1, 2, 0, model_side_receive},
+    {"control packet comes again", 2, 1, 2, MODEL_LUCK, model_side_receive_again},
+    {"control packet is lost", 2, 1, 1, MODEL_LUCK, model_side_lose},
+    {"detect", 2, 2, 1, 0, model_side_detect},
+    {"port comes up", 2, 2, 1, 0, model_side_port_up},
+    {"user lets go", 2, 1, 1, 0, model_side_close},
+    {"RAIL IS CUT", 1, 2, 1, MODEL_LUCK, model_data_cut},
+    {"RAIL IS CUT, and that noticed", 2, 2, 1, MODEL_LUCK, model_side_cut_noticed},
+    {"A CARD IS GONE", 2, 2, 2, MODEL_LUCK, model_card_dies},
+    {"FALSE ALARM", 2, 2, 1, MODEL_LUCK, model_side_alarm},
+    {"FALSE SUSPICION", 2, 2, 1, MODEL_LUCK, model_side_suspect},
+    {"DEADLINE PASSES", 2, 1, 1, MODEL_LUCK, model_side_deadline},
+    {"USER CANCELS", 2, 1, 1, MODEL_LUCK, model_side_cancel},
 };
 
 const unsigned model_num_things = sizeof(model_things) / sizeof(model_things[0]);
@@ -91,30 +91,32 @@ model_label model_next_label(model_label label)
 {
     unsigned thing = thing_of(label), i;
 
-    if (label == MODEL_NO_LABEL)
+    if (label == MODEL_NO_LABEL) {
         return 0;
+    }
     i = (label & 15u) + 1;
     for (;; i = 0, thing++) {
-        if (thing == model_num_things)
+        if (thing == model_num_things) {
             return MODEL_NO_LABEL;
-        for (; i < 16; i++)
+        }
+        for (; i < 16; i++) {
             if ((i & 1) < model_things[thing].sides && (i >> 1 & 1) < model_things[thing].slots &&
-                (i >> 2) < model_things[thing].variants)
+                (i >> 2) < model_things[thing].variants) {
                 return (model_label)(thing << 4 | i);
+            }
+        }
     }
 }
 
 /* May be left out in this run: what never happens costs time only. */
 static int never_happens(unsigned thing)
 {
-    int (*happen)(struct model_world *w, int x, int slot, int n) = model_things[thing].happen;
+    int (*happen)(struct model_world * w, int x, int slot, int n) = model_things[thing].happen;
 
     return (happen == model_data_poll_send && !model_options.late_sends) ||
            (happen == model_data_show_receive && !model_options.late_recvs) ||
-           ((happen == model_side_connected || happen == model_side_resolved) &&
-            !model_options.split) ||
-           ((happen == model_data_execute_late || happen == model_data_ack_late) &&
-            model_options.no_late) ||
+           ((happen == model_side_connected || happen == model_side_resolved) && !model_options.split) ||
+           ((happen == model_data_execute_late || happen == model_data_ack_late) && model_options.no_late) ||
            (happen == model_side_receive_again && !model_options.luck) ||
            (happen == model_data_cut && model_options.reduced) ||
            (happen == model_side_cut_noticed && !model_options.reduced) ||
@@ -127,14 +129,16 @@ static int never_happens(unsigned thing)
 int model_happen(struct model_world *w, model_label label)
 {
     const struct model_thing *thing = &model_things[thing_of(label)];
-    int x = label & 1, slot = label >> 1 & 1, n = label >> 2 & 3;
+    int                       x = label & 1, slot = label >> 1 & 1, n = label >> 2 & 3;
 
-    if (never_happens(thing_of(label)))
+    if (never_happens(thing_of(label))) {
         return 0;
+    }
     if (w->side[x].gone && thing->happen != model_side_send && thing->happen != model_side_receive &&
         thing->happen != model_side_receive_again && thing->happen != model_side_lose &&
-        thing->happen != model_data_cut)
+        thing->happen != model_data_cut) {
         return 0;
+    }
     return thing->happen(w, x, slot, n);
 }
 
@@ -151,34 +155,37 @@ int model_is_luck(model_label label)
 const char *model_label_text(model_label label, char *buf, unsigned size)
 {
     const struct model_thing *thing = &model_things[thing_of(label)];
-    unsigned at = 0;
+    unsigned                  at    = 0;
 
-    if (thing->sides == 2)
+    if (thing->sides == 2) {
         at = (unsigned)snprintf(buf, size, "side %u: ", label & 1u);
+    }
     at += (unsigned)snprintf(buf + at, size - at, "%s", thing->name);
-    if (thing->slots == 2)
+    if (thing->slots == 2) {
         snprintf(buf + at, size - at, " %u", label >> 1 & 1u);
+    }
     return buf;
 }
 
 void model_copy(struct model_world *to, const struct model_world *from)
 {
     *to = *from;
-    for (int x = 0; x < 2; x++)
+    for (int x = 0; x < 2; x++) {
         to->side[x].log.ops = to->side[x].log_ops;
+    }
 }
 
 /* ---- the start ---- */
 
-static int do_thing(struct model_world *w, int (*happen)(struct model_world *, int, int, int), int x,
-                    int slot)
+static int do_thing(struct model_world *w, int (*happen)(struct model_world *, int, int, int), int x, int slot)
 {
     struct model_world copy;
-    uint8_t before[MODEL_BYTES_MAX], after[MODEL_BYTES_MAX];
+    uint8_t            before[MODEL_BYTES_MAX], after[MODEL_BYTES_MAX];
 
     model_copy(&copy, w);
-    if (!happen(&copy, x, slot, 0))
+    if (!happen(&copy, x, slot, 0)) {
         return 0;
+    }
     model_pack(w, before);
     model_pack(&copy, after);
     model_copy(w, &copy);
@@ -190,21 +197,25 @@ static int do_thing(struct model_world *w, int (*happen)(struct model_world *, i
 static void come_to_rest(struct model_world *w, struct ha_record *kept)
 {
     static int (*const steps[])(struct model_world *, int, int, int) = {
-        model_side_settle, model_side_connected, model_side_run_async, model_side_resolved,
-        model_side_run_progress, model_side_send, model_side_receive
-    };
+        model_side_settle,       model_side_connected, model_side_run_async, model_side_resolved,
+        model_side_run_progress, model_side_send,      model_side_receive};
     int more, rounds = 0;
 
     do {
         more = 0;
-        if (rounds++ == 1000)
+        if (rounds++ == 1000) {
             model_violation(w, "L1 the core never comes to rest");
-        for (unsigned i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
-            for (int n = 0; n < 4; n++)
+        }
+        for (unsigned i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+            for (int n = 0; n < 4; n++) {
                 more |= do_thing(w, steps[i], n & 1, n >> 1);
-        for (int x = 0; x < 2 && kept != 0; x++)
-            if (kept[x].epoch == 0 && w->net_used[x] && w->net[x][0].lane[0].st == HA_LANE_FENCED)
+            }
+        }
+        for (int x = 0; x < 2 && kept != 0; x++) {
+            if (kept[x].epoch == 0 && w->net_used[x] && w->net[x][0].lane[0].st == HA_LANE_FENCED) {
                 kept[x] = w->net[x][0];
+            }
+        }
     } while (more && w->violation == 0);
 }
 
@@ -217,7 +228,7 @@ static void lose_lane(struct model_world *w, int x, int slot, struct ha_record *
 
 static void rail_up(struct model_world *w, int slot)
 {
-    struct ha_event event = { .kind = HA_EV_RAIL, .slot = slot, .value = 1 };
+    struct ha_event event = {.kind = HA_EV_RAIL, .slot = slot, .value = 1};
 
     for (int x = 0; x < 2; x++) {
         model_side_give(w, x, &event);
@@ -227,17 +238,19 @@ static void rail_up(struct model_world *w, int slot)
 
 static void start_sides(struct model_world *w)
 {
-    static const struct ha_event event = { .kind = HA_EV_START };
-    uint8_t blank[MODEL_BYTES_MAX]     = { 0 };
+    static const struct ha_event event                  = {.kind = HA_EV_START};
+    uint8_t                      blank[MODEL_BYTES_MAX] = {0};
 
     model_unpack(w, blank);
     for (int x = 0; x < 2; x++) {
-        for (int slot = 0; slot < HA_SLOTS; slot++)
-            w->side[x].pair.lane[slot].st = w->side[x].pair.view[slot].st =
-                w->side[x].pair.view[slot].seen_st = HA_LANE_CLOSED;
-        for (unsigned i = 0; i < model_num_ops(x); i++)
-            ha_log_append(&w->side[x].log, (enum ha_op_kind)w->side[x].log_ops[i].kind,
-                          w->side[x].log_ops[i].flags, w->side[x].log_ops[i].length);
+        for (int slot = 0; slot < HA_SLOTS; slot++) {
+            w->side[x].pair.lane[slot].st = w->side[x].pair.view[slot].st = w->side[x].pair.view[slot].seen_st =
+                HA_LANE_CLOSED;
+        }
+        for (unsigned i = 0; i < model_num_ops(x); i++) {
+            ha_log_append(&w->side[x].log, (enum ha_op_kind)w->side[x].log_ops[i].kind, w->side[x].log_ops[i].flags,
+                          w->side[x].log_ops[i].length);
+        }
         model_side_give(w, x, &event);
     }
 }
@@ -245,19 +258,22 @@ static void start_sides(struct model_world *w)
 void model_start(struct model_world *w)
 {
     struct ha_record kept[2];
-    int telling = model_telling;
+    int              telling = model_telling;
 
     memset(kept, 0, sizeof(kept));
     model_telling = model_eager = 0;
     start_sides(w);
     rail_up(w, 0);
-    if (model_options.start != MODEL_START_NOTHING)
+    if (model_options.start != MODEL_START_NOTHING) {
         come_to_rest(w, 0);
+    }
     rail_up(w, 1);
-    if (model_options.start >= MODEL_START_TWO_LANES)
+    if (model_options.start >= MODEL_START_TWO_LANES) {
         come_to_rest(w, 0);
-    if (model_options.start >= MODEL_START_MOVED)
+    }
+    if (model_options.start >= MODEL_START_MOVED) {
         lose_lane(w, 0, 0, kept);
+    }
     if (model_options.start == MODEL_START_LATE) {
         lose_lane(w, 1, 1, 0);
         for (int x = 0; x < 2; x++) {
@@ -273,8 +289,9 @@ void model_start(struct model_world *w)
     w->cards      = model_options.cards;
     model_telling = telling;
     model_eager   = model_options.reduced;
-    for (int x = 0; x < 2; x++)
+    for (int x = 0; x < 2; x++) {
         model_side_follow(w, x);
+    }
 }
 
 /* ---- the goal ---- */
@@ -284,23 +301,26 @@ static int is_ready(const struct model_world *w, int x)
 {
     const struct model_side *side = &w->side[x];
 
-    return side->tx_slot != HA_NO_SLOT &&
-           (ha_pair_standby(&side->pair) != HA_NO_SLOT || model_options.for_ever);
+    return side->tx_slot != HA_NO_SLOT && (ha_pair_standby(&side->pair) != HA_NO_SLOT || model_options.for_ever);
 }
 
 int model_goal(const struct model_world *w)
 {
     int failed = w->side[0].failed != 0;
 
-    if (model_options.closing)
+    if (model_options.closing) {
         return w->side[0].gone && w->side[1].gone;
-    if ((w->side[1].failed != 0) != failed)
+    }
+    if ((w->side[1].failed != 0) != failed) {
         return 0;
+    }
     for (int x = 0; x < 2; x++) {
-        if (w->side[x].ended != (1u << model_num_ops(x)) - 1)
+        if (w->side[x].ended != (1u << model_num_ops(x)) - 1) {
             return 0;
-        if (!failed && (w->side[x].delivered != model_ops_of_kind(x, 'S') || !is_ready(w, x)))
+        }
+        if (!failed && (w->side[x].delivered != model_ops_of_kind(x, 'S') || !is_ready(w, x))) {
             return 0;
+        }
     }
     return 1;
 }

@@ -21,9 +21,9 @@ uint32_t sim_data_packets(uint64_t length, unsigned kind, uint32_t mtu)
 
 uint32_t sim_data_word(const struct sim_pair *p, int x, int slot)
 {
-    const struct sim_side *side = &p->side[x];
-    const struct sim_qp *qp     = &side->qp[slot];
-    int by_ledger               = side->proof[slot] == HA_PROOF_LEDGER;
+    const struct sim_side *side      = &p->side[x];
+    const struct sim_qp   *qp        = &side->qp[slot];
+    int                    by_ledger = side->proof[slot] == HA_PROOF_LEDGER;
 
     return ha_psn_add(side->pair.view[slot].psn, by_ledger ? qp->marks : qp->rx);
 }
@@ -38,17 +38,20 @@ static struct sim_qp *responder_of(struct sim_pair *p, int x, int slot)
 {
     struct sim_qp *mine = qp_of(p, x, slot), *its = qp_of(p, !x, slot);
 
-    if (p->side[!x].dead || mine->gen != its->gen || its->state < SIM_QP_UP)
+    if (p->side[!x].dead || mine->gen != its->gen || its->state < SIM_QP_UP) {
         return NULL;
+    }
     return its;
 }
 
 /* The wire request that holds packet `pos`. */
 static struct sim_wqe *wqe_at(struct sim_qp *qp, uint32_t pos)
 {
-    for (uint32_t i = 0; i < qp->num_wqe; i++)
-        if (pos < qp->wqe[i].pos + qp->wqe[i].npsn)
+    for (uint32_t i = 0; i < qp->num_wqe; i++) {
+        if (pos < qp->wqe[i].pos + qp->wqe[i].npsn) {
             return &qp->wqe[i];
+        }
+    }
     return NULL;
 }
 
@@ -58,23 +61,26 @@ static int held_by_fence(const struct sim_qp *qp, const struct sim_wqe *wqe)
 {
     uint32_t i = (uint32_t)(wqe - qp->wqe);
 
-    if (!wqe->fence)
+    if (!wqe->fence) {
         return 0;
-    while (i-- > qp->acked)
-        if (qp->wqe[i].kind >= HA_OP_READ)
+    }
+    while (i-- > qp->acked) {
+        if (qp->wqe[i].kind >= HA_OP_READ) {
             return 1;
+        }
+    }
     return 0;
 }
 
 /* Side x puts its next packet on the wire. */
 int sim_data_wire(struct sim_pair *p, int x, int slot)
 {
-    struct sim_qp *qp = qp_of(p, x, slot);
+    struct sim_qp  *qp = qp_of(p, x, slot);
     struct sim_wqe *wqe;
 
-    if (p->side[x].dead || qp->wired == qp->posted ||
-        (qp->state != SIM_QP_UP && qp->state != SIM_QP_ERRING))
+    if (p->side[x].dead || qp->wired == qp->posted || (qp->state != SIM_QP_UP && qp->state != SIM_QP_ERRING)) {
         return 0;
+    }
     wqe = wqe_at(qp, qp->wired);
     if (held_by_fence(qp, wqe)) {
         p->world->cover[SIM_COVER_FENCED_OP]++;
@@ -86,8 +92,9 @@ int sim_data_wire(struct sim_pair *p, int x, int slot)
 
 static void receive_message(struct sim_qp *responder, const struct sim_wqe *wqe)
 {
-    if (wqe->receives && !responder->final)
+    if (wqe->receives && !responder->final) {
         responder->msg[responder->num_msg++] = wqe->op;
+    }
 }
 
 /* The responder refuses the request at `wqe`: x's queue pair is in error, and
@@ -96,9 +103,9 @@ static int refuse(struct sim_pair *p, int x, int slot, const struct sim_wqe *wqe
 {
     struct sim_qp *qp = qp_of(p, x, slot);
 
-    if (qp->state != SIM_QP_UP || !sim_path_works(p, !x, slot) ||
-        qp->acked != (uint32_t)(wqe - qp->wqe))
+    if (qp->state != SIM_QP_UP || !sim_path_works(p, !x, slot) || qp->acked != (uint32_t)(wqe - qp->wqe)) {
         return 0;
+    }
     sim_trace(p, "side %d: operation %u is refused on lane %d.%u", x, wqe->op, slot, qp->gen);
     qp->state     = SIM_QP_BROKEN;
     qp->error_cqe = 1;
@@ -110,19 +117,22 @@ static int refuse(struct sim_pair *p, int x, int slot, const struct sim_wqe *wqe
  * a cut may still arrive, rarely. */
 int sim_data_execute(struct sim_pair *p, int x, int slot)
 {
-    struct sim_qp *qp = qp_of(p, x, slot), *responder = responder_of(p, x, slot);
+    struct sim_qp  *qp = qp_of(p, x, slot), *responder = responder_of(p, x, slot);
     struct sim_wqe *wqe;
 
-    if (responder == NULL || responder->state == SIM_QP_ERR || qp->state < SIM_QP_UP ||
-        responder->rx >= qp->wired)
+    if (responder == NULL || responder->state == SIM_QP_ERR || qp->state < SIM_QP_UP || responder->rx >= qp->wired) {
         return 0;
-    if (!sim_path_works(p, x, slot) && !sim_chance(p->world, 2))
+    }
+    if (!sim_path_works(p, x, slot) && !sim_chance(p->world, 2)) {
         return 0;
-    if (sim_is_slow(p, slot))
+    }
+    if (sim_is_slow(p, slot)) {
         return 0;
+    }
     wqe = wqe_at(qp, responder->rx);
-    if (p->side[x].op[wqe->op].wrong)
+    if (p->side[x].op[wqe->op].wrong) {
         return refuse(p, x, slot, wqe);
+    }
     sim_oracle_packet(p, x, slot);
     p->world->cover[SIM_COVER_EXEC_ERRING] += responder->state == SIM_QP_ERRING;
     p->world->cover[SIM_COVER_EXEC_SENDER_FENCED] += qp->state == SIM_QP_ERR;
@@ -131,15 +141,16 @@ int sim_data_execute(struct sim_pair *p, int x, int slot)
         responder->rx_wqe++;
         responder->marks += wqe->mark;
     }
-    if (responder->rx != wqe->pos + wqe->npsn - wqe->mark)
+    if (responder->rx != wqe->pos + wqe->npsn - wqe->mark) {
         return 1;
+    }
     receive_message(responder, wqe);
-    sim_trace(p, "side %d: operation %u of the peer executes on lane %d.%u", !x, wqe->op, slot,
-              qp->gen);
-    if (responder->final)
+    sim_trace(p, "side %d: operation %u of the peer executes on lane %d.%u", !x, wqe->op, slot, qp->gen);
+    if (responder->final) {
         sim_oracle_undead(p, x, wqe->op, slot);
-    else
+    } else {
         sim_oracle_execute(p, x, wqe->op, slot);
+    }
     return 1;
 }
 
@@ -151,17 +162,20 @@ int sim_data_ack(struct sim_pair *p, int x, int slot)
 
     if (p->side[x].dead || responder == NULL || qp->acked >= responder->rx_wqe || qp->drained_told ||
         (responder->final && qp->gone) || /* two cards that are gone: see docs/failover.md, what remains */
-        (qp->state != SIM_QP_UP && qp->state != SIM_QP_ERRING))
+        (qp->state != SIM_QP_UP && qp->state != SIM_QP_ERRING)) {
         return 0;
-    if (!sim_path_works(p, !x, slot) || sim_is_slow(p, slot))
+    }
+    if (!sim_path_works(p, !x, slot) || sim_is_slow(p, slot)) {
         return 0;
+    }
     if (sim_port_of(p, x, slot)->acks_lost) {
         p->world->cover[SIM_COVER_ACKS_LOST]++;
         return 0;
     }
     op = &p->side[x].op[qp->wqe[qp->acked].op];
-    if (op->kind == HA_OP_READ || op->kind == HA_OP_FETCH)
+    if (op->kind == HA_OP_READ || op->kind == HA_OP_FETCH) {
         op->has_data = 1;
+    }
     qp->acked++;
     qp->progress_at = p->world->now;
     return 1;
@@ -172,8 +186,9 @@ int sim_data_complete_receive(struct sim_pair *p, int x, int slot)
 {
     struct sim_qp *qp = qp_of(p, x, slot);
 
-    if (p->side[x].dead || qp->visible == qp->num_msg)
+    if (p->side[x].dead || qp->visible == qp->num_msg) {
         return 0;
+    }
     qp->visible++;
     return 1;
 }
@@ -190,13 +205,14 @@ int sim_data_give_up(struct sim_pair *p, int x, int slot)
 {
     struct sim_qp *qp = qp_of(p, x, slot);
 
-    if (p->side[x].dead || !sim_data_stalled(p, x, slot, GIVE_UP_TIME))
+    if (p->side[x].dead || !sim_data_stalled(p, x, slot, GIVE_UP_TIME)) {
         return 0;
+    }
     /* An idle simulated device is not a dead one. */
-    if (sim_path_works(p, x, slot) && sim_path_works(p, !x, slot) &&
-        !sim_port_of(p, x, slot)->acks_lost &&
-        responder_of(p, x, slot) != NULL && responder_of(p, x, slot)->state == SIM_QP_UP)
+    if (sim_path_works(p, x, slot) && sim_path_works(p, !x, slot) && !sim_port_of(p, x, slot)->acks_lost &&
+        responder_of(p, x, slot) != NULL && responder_of(p, x, slot)->state == SIM_QP_UP) {
         return 0;
+    }
     p->world->cover[SIM_COVER_RETRY_EXHAUSTED]++;
     sim_trace(p, "side %d: retries exhausted on lane %d.%u", x, slot, qp->gen);
     qp->state     = SIM_QP_BROKEN;
@@ -209,8 +225,9 @@ int sim_data_settle(struct sim_pair *p, int x, int slot)
 {
     struct sim_qp *qp = qp_of(p, x, slot);
 
-    if (qp->state != SIM_QP_ERRING || qp->job || qp->gone)
+    if (qp->state != SIM_QP_ERRING || qp->job || qp->gone) {
         return 0;
+    }
     qp->state = SIM_QP_ERR;
     return 1;
 }
@@ -220,18 +237,20 @@ int sim_data_settle(struct sim_pair *p, int x, int slot)
 int sim_data_rests(const struct sim_pair *p, int x, int slot)
 {
     const struct sim_side *side = &p->side[x];
-    const struct sim_qp *qp     = &side->qp[slot], *its = &p->side[!x].qp[slot];
-    int told   = !qp->job && !qp->created_untold && !qp->resolve_untold && !qp->close_asked &&
-                 !qp->error_cqe && side->hold[slot] == 0 &&
-                 (slot >= p->slots || sim_is_told_down(p, x, slot) == side->port_told[slot]);
+    const struct sim_qp   *qp = &side->qp[slot], *its = &p->side[!x].qp[slot];
+    int told = !qp->job && !qp->created_untold && !qp->resolve_untold && !qp->close_asked && !qp->error_cqe &&
+               side->hold[slot] == 0 && (slot >= p->slots || sim_is_told_down(p, x, slot) == side->port_told[slot]);
     int sent   = qp->wired == qp->posted && qp->acked == qp->num_wqe && qp->polled == qp->acked;
     int taken  = qp->visible == qp->num_msg && qp->delivered == qp->visible;
     int fenced = qp->drained_told && qp->settled_told;
     int works  = qp->state == SIM_QP_UP && p->alarms_left == 0 && sim_path_works(p, !x, slot) &&
-                 sim_port_of(p, 0, slot)->slow + sim_port_of(p, 1, slot)->slow == 0;
+                sim_port_of(p, 0, slot)->slow + sim_port_of(p, 1, slot)->slow == 0;
 
-    if (qp->state == SIM_QP_NONE || qp->state == SIM_QP_INIT)
+    if (qp->state == SIM_QP_NONE || qp->state == SIM_QP_INIT) {
         return told && !qp->fence_asked;
-    return told && taken && !qp->gone && !its->gone && (works ? sent : qp->state == SIM_QP_ERR && fenced && qp->polled == qp->acked &&
-                                            (its->gen != qp->gen || its->rx >= qp->wired));
+    }
+    return told && taken && !qp->gone && !its->gone &&
+           (works ? sent
+                  : qp->state == SIM_QP_ERR && fenced && qp->polled == qp->acked &&
+                        (its->gen != qp->gen || its->rx >= qp->wired));
 }

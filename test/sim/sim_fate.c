@@ -16,17 +16,19 @@
 
 static void hurt(struct sim_world *w, int host, int rail, enum sim_fault kind, uint64_t heal_at)
 {
-    for (int h = 0; h < w->num_hosts; h++)
-        if (host == ALL_HOSTS || host == h)
+    for (int h = 0; h < w->num_hosts; h++) {
+        if (host == ALL_HOSTS || host == h) {
             sim_hurt(w, h, rail, kind, heal_at);
-    if (heal_at < w->heal_at)
+        }
+    }
+    if (heal_at < w->heal_at) {
         w->heal_at = heal_at;
+    }
 }
 
 static int is_struck(const struct sim_pair *p, int slot, int host, int rail)
 {
-    return p->rail[slot] == rail &&
-           (host == ALL_HOSTS || p->side[0].host == host || p->side[1].host == host);
+    return p->rail[slot] == rail && (host == ALL_HOSTS || p->side[0].host == host || p->side[1].host == host);
 }
 
 /* How many pairs lose the lane they work on, how many have nothing to do with it. */
@@ -35,14 +37,14 @@ static void cover_fault(struct sim_world *w, int host, int rail)
     int at_work = 0, unharmed = 0;
 
     for (int i = 0; i < w->num_live; i++) {
-        const struct sim_pair *p = &w->pair[w->live[i]];
-        int slot                 = p->side[0].tx_slot;
+        const struct sim_pair *p    = &w->pair[w->live[i]];
+        int                    slot = p->side[0].tx_slot;
 
-        at_work  += slot != HA_NO_SLOT && is_struck(p, slot, host, rail);
+        at_work += slot != HA_NO_SLOT && is_struck(p, slot, host, rail);
         unharmed += !is_struck(p, 0, host, rail) && !is_struck(p, 1, host, rail);
     }
     w->cover[SIM_COVER_SHARED_FAULT] += at_work >= 2;
-    w->cover[SIM_COVER_UNHARMED]     += at_work >= 1 && unharmed >= 1;
+    w->cover[SIM_COVER_UNHARMED] += at_work >= 1 && unharmed >= 1;
 }
 
 static uint64_t wound_of(const struct sim_pair *p, int slot)
@@ -61,10 +63,10 @@ static int host_of(struct sim_world *w, const struct sim_pair *p)
 
 static void fault(struct sim_world *w)
 {
-    const struct sim_pair *p = &w->pair[w->live[sim_below(w, (uint32_t)w->num_live)]];
-    int slot                 = (int)sim_below(w, p->slots), host = host_of(w, p);
-    uint64_t heal_at         = w->now + sim_time(w, SIM_MS / 4, 50 * SIM_MS);
-    uint64_t pause           = sim_time(w, 0, 8 * SIM_MS);
+    const struct sim_pair *p    = &w->pair[w->live[sim_below(w, (uint32_t)w->num_live)]];
+    int                    slot = (int)sim_below(w, p->slots), host = host_of(w, p);
+    uint64_t               heal_at = w->now + sim_time(w, SIM_MS / 4, 50 * SIM_MS);
+    uint64_t               pause   = sim_time(w, 0, 8 * SIM_MS);
 
     w->faults_left--;
     if (w->plot == SIM_PLOT_FLAPPING) {
@@ -72,8 +74,9 @@ static void fault(struct sim_world *w)
         pause = sim_time(w, SIM_MS, 80 * SIM_MS);
     }
     w->next_fault_at = w->now + pause;
-    if (w->faults_left == 0 && w->leave_one_dead)
+    if (w->faults_left == 0 && w->leave_one_dead) {
         heal_at = SIM_NEVER;
+    }
     cover_fault(w, host, p->rail[slot]);
     hurt(w, host, p->rail[slot], (enum sim_fault)sim_below(w, SIM_FAULT_LAST), heal_at);
     w->cover[SIM_COVER_BOTH_CUT] += p->slots == 2 && wound_of(p, 0) && wound_of(p, 1);
@@ -86,10 +89,11 @@ static void heal(struct sim_world *w)
         for (int r = 0; r < w->num_rails; r++) {
             struct sim_port *port = &w->port[h][r];
 
-            if (port->heal_at != 0 && w->now >= port->heal_at)
+            if (port->heal_at != 0 && w->now >= port->heal_at) {
                 sim_heal(w, h, r);
-            else if (port->heal_at != 0 && port->heal_at < w->heal_at)
+            } else if (port->heal_at != 0 && port->heal_at < w->heal_at) {
                 w->heal_at = port->heal_at;
+            }
         }
     }
 }
@@ -102,8 +106,9 @@ static struct sim_pair *next_victim(struct sim_world *w, int *i)
     while (*i < w->num_live) {
         struct sim_pair *p = &w->pair[w->live[(*i)++]];
 
-        if (p->before == NULL && (p->side[0].host == w->victim || p->side[1].host == w->victim))
+        if (p->before == NULL && (p->side[0].host == w->victim || p->side[1].host == w->victim)) {
             return p;
+        }
     }
     return NULL;
 }
@@ -111,16 +116,17 @@ static struct sim_pair *next_victim(struct sim_world *w, int *i)
 static void kill_host(struct sim_world *w)
 {
     struct sim_pair *p;
-    int i = 0;
+    int              i = 0;
 
     while ((p = next_victim(w, &i)) != NULL) {
-        p->doomed = 1;
+        p->doomed                                  = 1;
         p->side[p->side[1].host == w->victim].dead = 1;
     }
     w->cover[SIM_COVER_PEER_KILLED]++;
     sim_trace_world(w, "FAULT: the process on host %d is killed", w->victim);
-    if (w->plot == SIM_PLOT_RESTART)
+    if (w->plot == SIM_PLOT_RESTART) {
         w->rebirth_at = w->now + sim_time(w, 0, 60 * SIM_MS);
+    }
 }
 
 /* The next process has the old ports, and connects anew with the old peers. */
@@ -135,8 +141,9 @@ static void rebirth(struct sim_world *w)
     for (int i = 0; i < n; i++) {
         struct sim_pair *p = &w->pair[w->live[i]];
 
-        if (!p->doomed || p->before != NULL)
+        if (!p->doomed || p->before != NULL) {
             continue;
+        }
         p->side[p->side[1].host == w->victim].reborn = 1;
         sim_make_again(w, p);
     }
@@ -146,12 +153,14 @@ static void rebirth(struct sim_world *w)
 static void cut_off(struct sim_world *w)
 {
     struct sim_pair *p;
-    int i = 0;
+    int              i = 0;
 
-    while ((p = next_victim(w, &i)) != NULL)
+    while ((p = next_victim(w, &i)) != NULL) {
         p->doomed = 1;
-    for (int r = 0; r < w->num_rails; r++)
+    }
+    for (int r = 0; r < w->num_rails; r++) {
         hurt(w, w->victim, r, sim_chance(w, 50) ? SIM_FAULT_PORT : SIM_FAULT_SILENT, SIM_NEVER);
+    }
     w->cover[SIM_COVER_CUT_OFF]++;
 }
 
@@ -175,14 +184,18 @@ static void doom(struct sim_world *w)
 
 void sim_fate_strike(struct sim_world *w)
 {
-    if (w->faults_left > 0 && w->now >= w->next_fault_at)
+    if (w->faults_left > 0 && w->now >= w->next_fault_at) {
         fault(w);
-    if (!w->struck && w->now >= w->doom_at)
+    }
+    if (!w->struck && w->now >= w->doom_at) {
         doom(w);
-    if (w->now >= w->rebirth_at)
+    }
+    if (w->now >= w->rebirth_at) {
         rebirth(w);
-    if (w->now >= w->heal_at)
+    }
+    if (w->now >= w->heal_at) {
         heal(w);
+    }
 }
 
 /* ---- in ambush ------------------------------------------------------------------------ */
@@ -191,8 +204,7 @@ static int is_moving(const struct ha_pair *pair, int from)
 {
     const struct ha_lane *lane = &pair->lane[from];
 
-    return lane->act != 0 && (lane->q == HA_QP_ERRING || lane->st == HA_LANE_FENCED ||
-                              lane->st == HA_LANE_RESOLVED);
+    return lane->act != 0 && (lane->q == HA_QP_ERRING || lane->st == HA_LANE_FENCED || lane->st == HA_LANE_RESOLVED);
 }
 
 /* Is this the moment? The slot that would hurt most, or HA_NO_SLOT. */
@@ -203,25 +215,29 @@ static int moment(const struct sim_world *w, const struct sim_pair *p, int x)
     for (int slot = 0; slot < p->slots; slot++) {
         switch (w->ambush) {
         case SIM_AMBUSH_CONNECT:
-            if (side->qp[slot].job)
+            if (side->qp[slot].job) {
                 return slot;
+            }
             break;
         case SIM_AMBUSH_FAILOVER:
-            if (is_moving(&side->pair, !slot) && side->pair.lane[slot].st == HA_LANE_READY)
+            if (is_moving(&side->pair, !slot) && side->pair.lane[slot].st == HA_LANE_READY) {
                 return slot;
+            }
             break;
         case SIM_AMBUSH_FAILBACK:
-            if (slot == 0 && is_moving(&side->pair, 1) &&
-                side->pair.lane[1].cause == HA_CAUSE_FAILBACK)
+            if (slot == 0 && is_moving(&side->pair, 1) && side->pair.lane[1].cause == HA_CAUSE_FAILBACK) {
                 return slot;
+            }
             break;
         case SIM_AMBUSH_FLUSH:
-            if (side->flushing && side->tx_slot == slot)
+            if (side->flushing && side->tx_slot == slot) {
                 return slot;
+            }
             break;
         case SIM_AMBUSH_CLOSE:
-            if (side->closed && side->tx_slot == slot)
+            if (side->closed && side->tx_slot == slot) {
                 return slot;
+            }
             break;
         default:
             break;
@@ -233,20 +249,20 @@ static int moment(const struct sim_world *w, const struct sim_pair *p, int x)
 void sim_fate_ambush(struct sim_world *w, struct sim_pair *p)
 {
     static const enum sim_cover cover[SIM_AMBUSH_LAST] = {
-        [SIM_AMBUSH_CONNECT]  = SIM_COVER_AMBUSH_CONNECT,
-        [SIM_AMBUSH_FAILOVER] = SIM_COVER_STANDBY_DIED_MOVING,
-        [SIM_AMBUSH_FLUSH]    = SIM_COVER_AMBUSH_FLUSH,
-        [SIM_AMBUSH_CLOSE]    = SIM_COVER_AMBUSH_CLOSE,
+        [SIM_AMBUSH_CONNECT] = SIM_COVER_AMBUSH_CONNECT,   [SIM_AMBUSH_FAILOVER] = SIM_COVER_STANDBY_DIED_MOVING,
+        [SIM_AMBUSH_FLUSH] = SIM_COVER_AMBUSH_FLUSH,       [SIM_AMBUSH_CLOSE] = SIM_COVER_AMBUSH_CLOSE,
         [SIM_AMBUSH_FAILBACK] = SIM_COVER_AMBUSH_FAILBACK,
     };
     int x, slot;
 
-    if (w->ambushes_left == 0 || !sim_chance(w, 20))
+    if (w->ambushes_left == 0 || !sim_chance(w, 20)) {
         return;
+    }
     x    = (int)sim_below(w, 2);
     slot = p->side[x].gone || p->side[x].dead ? HA_NO_SLOT : moment(w, p, x);
-    if (slot == HA_NO_SLOT)
+    if (slot == HA_NO_SLOT) {
         return;
+    }
     w->ambushes_left--;
     w->cover[cover[w->ambush]]++;
     sim_trace(p, "AMBUSH on rail %d", p->rail[slot]);

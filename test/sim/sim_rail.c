@@ -36,8 +36,9 @@ static void lose_queue_pairs(struct sim_world *w, int host, int rail)
             struct sim_qp *qp = &p->side[n & 1].qp[n >> 1];
 
             if (p->side[n & 1].host != host || p->rail[n >> 1] != rail || qp->state == SIM_QP_NONE ||
-                qp->state == SIM_QP_ERR)
+                qp->state == SIM_QP_ERR) {
                 continue;
+            }
             qp->gone = 1;
             w->cover[SIM_COVER_CARD]++;
         }
@@ -46,8 +47,7 @@ static void lose_queue_pairs(struct sim_world *w, int host, int rail)
 
 int sim_is_slow(const struct sim_pair *p, int slot)
 {
-    return (sim_port_of(p, 0, slot)->slow || sim_port_of(p, 1, slot)->slow) &&
-           !sim_chance(p->world, 4);
+    return (sim_port_of(p, 0, slot)->slow || sim_port_of(p, 1, slot)->slow) && !sim_chance(p->world, 4);
 }
 
 uint64_t sim_hurt_at(const struct sim_pair *p, int slot)
@@ -59,29 +59,37 @@ uint64_t sim_hurt_at(const struct sim_pair *p, int slot)
 
 void sim_hurt(struct sim_world *w, int host, int rail, enum sim_fault kind, uint64_t heal_at)
 {
-    static const char *const name[SIM_FAULT_LAST] = {
-        "port down", "silent", "sends nothing", "hears nothing", "card dead", "card undead", "hears no acknowledgements",
-        "loses control packets", "is slow"
-    };
-    struct sim_port *port = &w->port[host][rail];
+    static const char *const name[SIM_FAULT_LAST] = {"port down",
+                                                     "silent",
+                                                     "sends nothing",
+                                                     "hears nothing",
+                                                     "card dead",
+                                                     "card undead",
+                                                     "hears no acknowledgements",
+                                                     "loses control packets",
+                                                     "is slow"};
+    struct sim_port         *port                 = &w->port[host][rail];
 
-    port->down      |= kind == SIM_FAULT_PORT || kind == SIM_FAULT_CARD;
-    port->fatal     |= kind == SIM_FAULT_CARD || kind == SIM_FAULT_UNDEAD;
-    port->out_lost  |= kind == SIM_FAULT_SILENT || kind == SIM_FAULT_MUTE;
-    port->in_lost   |= kind == SIM_FAULT_SILENT || kind == SIM_FAULT_DEAF;
+    port->down |= kind == SIM_FAULT_PORT || kind == SIM_FAULT_CARD;
+    port->fatal |= kind == SIM_FAULT_CARD || kind == SIM_FAULT_UNDEAD;
+    port->out_lost |= kind == SIM_FAULT_SILENT || kind == SIM_FAULT_MUTE;
+    port->in_lost |= kind == SIM_FAULT_SILENT || kind == SIM_FAULT_DEAF;
     port->acks_lost |= kind == SIM_FAULT_ACKS;
-    port->slow      |= kind == SIM_FAULT_SLOW;
-    if (kind == SIM_FAULT_CONTROL)
+    port->slow |= kind == SIM_FAULT_SLOW;
+    if (kind == SIM_FAULT_CONTROL) {
         port->ctl_lost = 70;
+    }
     port->hurt_at = w->now;
-    if (port->heal_at < heal_at)
+    if (port->heal_at < heal_at) {
         port->heal_at = heal_at;
-    w->cover[SIM_COVER_PORT_DOWN]     += kind == SIM_FAULT_PORT;
-    w->cover[SIM_COVER_ONE_WAY]       += kind == SIM_FAULT_MUTE || kind == SIM_FAULT_DEAF;
+    }
+    w->cover[SIM_COVER_PORT_DOWN] += kind == SIM_FAULT_PORT;
+    w->cover[SIM_COVER_ONE_WAY] += kind == SIM_FAULT_MUTE || kind == SIM_FAULT_DEAF;
     w->cover[SIM_COVER_CONTROL_LOSSY] += kind == SIM_FAULT_CONTROL;
-    w->cover[SIM_COVER_SLOW]          += kind == SIM_FAULT_SLOW;
-    if (kind == SIM_FAULT_CARD || kind == SIM_FAULT_UNDEAD)
+    w->cover[SIM_COVER_SLOW] += kind == SIM_FAULT_SLOW;
+    if (kind == SIM_FAULT_CARD || kind == SIM_FAULT_UNDEAD) {
         lose_queue_pairs(w, host, rail);
+    }
     sim_trace_world(w, "FAULT: rail %d of host %d: %s", rail, host, name[kind]);
 }
 

@@ -32,22 +32,25 @@ static void fence(struct sim_pair *p, int x, int slot, uint32_t cause)
 
     sim_trace(p, "side %d: fences lane %d.%u (%s)", x, slot, qp->gen, ha_cause_name(cause));
     qp->fence_asked = 1;
-    if (cause == HA_CAUSE_PEER)
+    if (cause == HA_CAUSE_PEER) {
         cause = p->side[x].pair.view[slot].cause;
-    if (is_to_blame(cause) && ha_damp_flap(&p->side[x].damp[slot], p->side[x].born[slot], p->world->now))
+    }
+    if (is_to_blame(cause) && ha_damp_flap(&p->side[x].damp[slot], p->side[x].born[slot], p->world->now)) {
         p->side[x].hold[slot] = ha_damp_hold(&p->side[x].damp[slot]);
-    if (qp->job)
+    }
+    if (qp->job) {
         p->world->cover[SIM_COVER_FENCED_CONNECTING]++;
-    else if (qp->state == SIM_QP_INIT)
+    } else if (qp->state == SIM_QP_INIT) {
         qp->state = SIM_QP_ERR; /* it never heard a packet */
-    else
+    } else {
         qp->state = SIM_QP_ERRING;
+    }
 }
 
 static void perform(struct sim_pair *p, int x, const struct ha_action *action)
 {
     struct sim_side *side = &p->side[x];
-    int slot              = action->slot;
+    int              slot = action->slot;
 
     switch (action->kind) {
     case HA_ACT_CREATE_QP:
@@ -90,10 +93,12 @@ static void perform(struct sim_pair *p, int x, const struct ha_action *action)
 
 static void perform_all(struct sim_pair *p, int x, const struct ha_action *actions, int n)
 {
-    if (n == HA_ACTIONS_MAX)
+    if (n == HA_ACTIONS_MAX) {
         sim_violation(p, "L1 side %d: an action may be lost, there are too many", x);
-    for (int i = 0; i < n; i++)
+    }
+    for (int i = 0; i < n; i++) {
         perform(p, x, &actions[i]);
+    }
 }
 
 /* Both lanes fenced here by own decision while the peer has done the same and
@@ -101,16 +106,17 @@ static void perform_all(struct sim_pair *p, int x, const struct ha_action *actio
 static void cover_lanes(struct sim_pair *p)
 {
     const struct ha_pair *a = &p->side[0].pair, *b = &p->side[1].pair;
-    int fenced = 0;
+    int                   fenced = 0;
 
     for (int slot = 0; slot < HA_SLOTS; slot++) {
         int here  = a->lane[slot].st == HA_LANE_FENCED || a->lane[slot].q == HA_QP_ERRING;
         int there = b->lane[slot].st == HA_LANE_FENCED || b->lane[slot].q == HA_QP_ERRING;
 
         fenced += here || there;
-        if (here && there && a->lane[slot].gen == b->lane[slot].gen &&
-            a->view[slot].st < HA_LANE_FENCED && b->view[slot].st < HA_LANE_FENCED)
+        if (here && there && a->lane[slot].gen == b->lane[slot].gen && a->view[slot].st < HA_LANE_FENCED &&
+            b->view[slot].st < HA_LANE_FENCED) {
             p->world->cover[SIM_COVER_DOUBLE_START]++;
+        }
     }
     p->world->cover[SIM_COVER_BOTH_LANES] += fenced == HA_SLOTS;
 }
@@ -127,8 +133,8 @@ void sim_side_give(struct sim_pair *p, int x, const struct ha_event *event)
 /* What the latest transition of the core was, for the coverage. */
 static void cover_transition(struct sim_pair *p, int x, const struct ha_pair *before)
 {
-    struct sim_side *side     = &p->side[x];
-    const struct ha_pair *now = &side->pair;
+    struct sim_side      *side = &p->side[x];
+    const struct ha_pair *now  = &side->pair;
 
     if (now->epoch > before->epoch) {
         p->world->cover[SIM_COVER_FAILOVER] += now->epoch > 1;
@@ -140,12 +146,12 @@ static void cover_transition(struct sim_pair *p, int x, const struct ha_pair *be
         const struct ha_lane *was = &before->lane[slot], *is = &now->lane[slot];
 
         p->world->cover[SIM_COVER_SKIPPED] += is->gen > was->gen && is->st == HA_LANE_FENCED;
-        p->world->cover[SIM_COVER_FAILBACK]  += was->q == HA_QP_UP && is->q == HA_QP_ERRING &&
+        p->world->cover[SIM_COVER_FAILBACK] += was->q == HA_QP_UP && is->q == HA_QP_ERRING &&
                                                is->cause == HA_CAUSE_FAILBACK;
         p->world->cover[SIM_COVER_ABANDONED] += was->q == HA_QP_INIT && is->q == HA_QP_ERR;
         p->world->cover[SIM_COVER_STANDBY_DIED] += was->st < HA_LANE_FENCED && was->gen == is->gen &&
-                                                   is->q == HA_QP_ERRING && was->q == HA_QP_UP &&
-                                                   is->act == 0 && now->epoch > 0;
+                                                   is->q == HA_QP_ERRING && was->q == HA_QP_UP && is->act == 0 &&
+                                                   now->epoch > 0;
     }
 }
 
@@ -154,11 +160,12 @@ int sim_side_pair_run(struct sim_pair *p, int x, enum ha_context ctx)
 {
     struct sim_side *side = &p->side[x];
     struct ha_action actions[HA_ACTIONS_MAX];
-    struct ha_pair before;
-    int n;
+    struct ha_pair   before;
+    int              n;
 
-    if (p->world->now < side->rests_until[ctx])
+    if (p->world->now < side->rests_until[ctx]) {
         return 0;
+    }
     before = side->pair;
     n      = ha_pair_run(&side->pair, ctx, p->world->now, actions);
     if (n < 0) {
@@ -185,10 +192,11 @@ static int all_polled(const struct sim_pair *p, int x, const struct sim_qp *qp)
 static int acked_is_taken(const struct sim_pair *p, int x, int slot)
 {
     const struct sim_qp *qp = &p->side[x].qp[slot], *its = &p->side[!x].qp[slot];
-    uint32_t acked          = 0;
+    uint32_t             acked = 0;
 
-    for (uint32_t i = 0; i < its->acked && its->gen == qp->gen; i++)
+    for (uint32_t i = 0; i < its->acked && its->gen == qp->gen; i++) {
         acked += its->wqe[i].receives;
+    }
     return qp->taken == (qp->mute ? qp->num_msg : qp->visible) && qp->taken >= acked &&
            p->world->now >= p->side[x].busy_until;
 }
@@ -199,29 +207,32 @@ static int may_declare(const struct sim_pair *p, int x, int slot)
 {
     const struct sim_qp *qp = &p->side[x].qp[slot], *its = &p->side[!x].qp[slot];
 
-    if (!qp->fence_asked || qp->settled_told || qp->job || (!qp->gone && !(qp->mute && qp->state == SIM_QP_ERR)))
+    if (!qp->fence_asked || qp->settled_told || qp->job || (!qp->gone && !(qp->mute && qp->state == SIM_QP_ERR))) {
         return 0;
+    }
     return (!qp->gone || its->gone || p->side[!x].dead || ha_pair_peer_stopped(&p->side[x].pair, slot)) &&
            acked_is_taken(p, x, slot);
 }
 
 static int declare(struct sim_pair *p, int x, int slot)
 {
-    struct sim_side *side = &p->side[x];
-    struct sim_qp *qp     = &side->qp[slot];
-    struct ha_event event = { .kind = HA_EV_SETTLED, .slot = slot, .gen = qp->gen, .proof = HA_PROOF_NONE,
-                              .received = qp->taken };
+    struct sim_side *side  = &p->side[x];
+    struct sim_qp   *qp    = &side->qp[slot];
+    struct ha_event  event = {
+         .kind = HA_EV_SETTLED, .slot = slot, .gen = qp->gen, .proof = HA_PROOF_NONE, .received = qp->taken};
 
-    if (!may_declare(p, x, slot))
+    if (!may_declare(p, x, slot)) {
         return 0;
+    }
     p->world->cover[SIM_COVER_UNSEEN] += qp->num_msg - qp->taken;
-    for (uint32_t i = qp->taken; i < qp->num_msg; i++)
+    for (uint32_t i = qp->taken; i < qp->num_msg; i++) {
         sim_oracle_never_taken(p, !x, qp->msg[i]);
+    }
     qp->num_msg      = qp->taken;
     qp->settled_told = qp->final = 1;
     p->world->cover[SIM_COVER_DECLARED]++;
     p->world->cover[SIM_COVER_DECLARED_SOME] += qp->taken > 0;
-    p->world->cover[SIM_COVER_BOTH_CARDS]    += qp->gone && p->side[!x].qp[slot].gone;
+    p->world->cover[SIM_COVER_BOTH_CARDS] += qp->gone && p->side[!x].qp[slot].gone;
     sim_trace(p, "side %d: no proof of lane %d.%u, %u receives were taken", x, slot, qp->gen, qp->taken);
     sim_side_give(p, x, &event);
     p->world->cover[SIM_COVER_DECLARED_STANDBY] += side->pair.lane[slot].act == 0 && p->side[!x].qp[slot].posted > 0;
@@ -231,23 +242,27 @@ static int declare(struct sim_pair *p, int x, int slot)
 /* The barrier has passed: the proof is final. */
 int sim_side_settled(struct sim_pair *p, int x, int slot)
 {
-    struct sim_qp *qp     = &p->side[x].qp[slot];
-    struct ha_event event = { .kind = HA_EV_SETTLED, .slot = slot, .gen = qp->gen };
+    struct sim_qp  *qp    = &p->side[x].qp[slot];
+    struct ha_event event = {.kind = HA_EV_SETTLED, .slot = slot, .gen = qp->gen};
 
-    if (qp->gone || qp->mute)
+    if (qp->gone || qp->mute) {
         return declare(p, x, slot);
-    if (!qp->fence_asked || qp->settled_told || qp->state != SIM_QP_ERR)
+    }
+    if (!qp->fence_asked || qp->settled_told || qp->state != SIM_QP_ERR) {
         return 0;
+    }
     event.proof = p->side[x].proof[slot];
-    if (ha_proof_has_count(event.proof) && !all_polled(p, x, qp))
+    if (ha_proof_has_count(event.proof) && !all_polled(p, x, qp)) {
         return 0;
+    }
     qp->settled_told = 1;
     event.psn        = sim_data_word(p, x, slot);
     event.received   = qp->taken;
-    p->world->cover[SIM_COVER_PROOF_COUNT]  += event.proof == HA_PROOF_COUNT;
+    p->world->cover[SIM_COVER_PROOF_COUNT] += event.proof == HA_PROOF_COUNT;
     p->world->cover[SIM_COVER_PROOF_LEDGER] += event.proof == HA_PROOF_LEDGER;
-    if (p->side[x].pair.lane[slot].proof == HA_PROOF_EMPTY)
+    if (p->side[x].pair.lane[slot].proof == HA_PROOF_EMPTY) {
         p->world->cover[SIM_COVER_EMPTY_PROOF]++;
+    }
     sim_side_give(p, x, &event);
     return 1;
 }
@@ -255,12 +270,13 @@ int sim_side_settled(struct sim_pair *p, int x, int slot)
 /* The connect job ends. */
 int sim_side_connected(struct sim_pair *p, int x, int slot)
 {
-    struct sim_side *side = &p->side[x];
-    struct sim_qp *qp     = &side->qp[slot];
-    struct ha_event event = { .kind = HA_EV_QP_CONNECTED, .slot = slot, .gen = qp->gen };
+    struct sim_side *side  = &p->side[x];
+    struct sim_qp   *qp    = &side->qp[slot];
+    struct ha_event  event = {.kind = HA_EV_QP_CONNECTED, .slot = slot, .gen = qp->gen};
 
-    if (!qp->job)
+    if (!qp->job) {
         return 0;
+    }
     qp->job = 0;
     if (sim_is_told_down(p, x, slot) || sim_chance(p->world, sim_path_works(p, x, slot) ? 1 : 40)) {
         event.kind = HA_EV_QP_FAILED;
@@ -268,8 +284,9 @@ int sim_side_connected(struct sim_pair *p, int x, int slot)
     } else {
         qp->state = SIM_QP_UP;
     }
-    if (qp->fence_asked)
+    if (qp->fence_asked) {
         qp->state = SIM_QP_ERRING;
+    }
     qp->progress_at = p->world->now;
     sim_side_give(p, x, &event);
     return 1;
@@ -277,25 +294,29 @@ int sim_side_connected(struct sim_pair *p, int x, int slot)
 
 int sim_side_timer(struct sim_pair *p, int x, int slot)
 {
-    struct ha_event event = { .kind = HA_EV_TIMER, .value = !p->doomed };
-    struct sim_side *side = &p->side[x];
+    struct ha_event  event = {.kind = HA_EV_TIMER, .value = !p->doomed};
+    struct sim_side *side  = &p->side[x];
 
     (void)slot;
-    if (p->world->now < side->patience || ha_pair_next_timer(&side->pair) > p->world->now)
+    if (p->world->now < side->patience || ha_pair_next_timer(&side->pair) > p->world->now) {
         return 0;
+    }
     side->patience = p->world->now + sim_below(p->world, SIM_MS / 4); /* jitter is the glue's */
-    for (int i = 0; i < 2 && ha_pair_next_timer(&side->pair) <= p->world->now; i++)
+    for (int i = 0; i < 2 && ha_pair_next_timer(&side->pair) <= p->world->now; i++) {
         sim_side_give(p, x, &event); /* the end of a deadline, and a retransmission */
-    if (ha_pair_next_timer(&side->pair) <= p->world->now)
+    }
+    if (ha_pair_next_timer(&side->pair) <= p->world->now) {
         sim_violation(p, "L1 the timer of side %d fires for ever", x);
+    }
     return 1;
 }
 
 int sim_side_send(struct sim_pair *p, int x, int slot)
 {
     (void)slot;
-    if (!p->side[x].send_wanted)
+    if (!p->side[x].send_wanted) {
         return 0;
+    }
     p->side[x].send_wanted = 0;
     sim_wire_send(p, x);
     return 1;
@@ -304,29 +325,32 @@ int sim_side_send(struct sim_pair *p, int x, int slot)
 /* No progress, or no heartbeat while the other rail answers. */
 int sim_side_suspect(struct sim_pair *p, int x, int slot)
 {
-    struct sim_side *side = &p->side[x];
-    struct ha_event event = { .kind = HA_EV_LANE_SUSPECT, .slot = slot, .gen = side->qp[slot].gen };
-    unsigned st           = side->pair.lane[slot].st;
+    struct sim_side *side  = &p->side[x];
+    struct ha_event  event = {.kind = HA_EV_LANE_SUSPECT, .slot = slot, .gen = side->qp[slot].gen};
+    unsigned         st    = side->pair.lane[slot].st;
 
-    if (side->qp[slot].state != SIM_QP_UP || p->world->now - side->qp[slot].suspected_at < SUSPECT_TIME)
+    if (side->qp[slot].state != SIM_QP_UP || p->world->now - side->qp[slot].suspected_at < SUSPECT_TIME) {
         return 0;
-    if (sim_data_stalled(p, x, slot, SUSPECT_TIME))
+    }
+    if (sim_data_stalled(p, x, slot, SUSPECT_TIME)) {
         event.cause = HA_CAUSE_RTO;
-    else if (!sim_path_works(p, !x, slot) && sim_path_works(p, !x, !slot) &&
-             p->world->now - sim_hurt_at(p, slot) > SUSPECT_TIME && sim_chance(p->world, 5))
+    } else if (!sim_path_works(p, !x, slot) && sim_path_works(p, !x, !slot) &&
+               p->world->now - sim_hurt_at(p, slot) > SUSPECT_TIME && sim_chance(p->world, 5)) {
         event.cause = HA_CAUSE_HEARTBEAT;
-    else if (side->slow_left > 0 && (sim_port_of(p, 0, slot)->slow || sim_port_of(p, 1, slot)->slow) &&
-             sim_chance(p->world, 20))
+    } else if (side->slow_left > 0 && (sim_port_of(p, 0, slot)->slow || sim_port_of(p, 1, slot)->slow) &&
+               sim_chance(p->world, 20)) {
         event.cause = HA_CAUSE_SLOW;
-    else
+    } else {
         return 0;
+    }
     side->slow_left -= event.cause == HA_CAUSE_SLOW;
     p->world->cover[SIM_COVER_LEFT_SLOW] += event.cause == HA_CAUSE_SLOW;
     sim_side_give(p, x, &event);
-    if (side->pair.lane[slot].q == HA_QP_ERRING && st < HA_LANE_FENCED)
+    if (side->pair.lane[slot].q == HA_QP_ERRING && st < HA_LANE_FENCED) {
         p->world->cover[SIM_COVER_SUSPECT]++;
-    else
+    } else {
         p->world->cover[SIM_COVER_SUSPECT_REFUSED]++;
+    }
     side->qp[slot].suspected_at = p->world->now; /* ask again later */
     return 1;
 }
@@ -335,12 +359,11 @@ int sim_side_suspect(struct sim_pair *p, int x, int slot)
 int sim_side_alarm(struct sim_pair *p, int x, int slot)
 {
     struct sim_side *side = &p->side[x];
-    struct ha_event event = { .kind = HA_EV_LANE_DOWN, .slot = slot, .gen = side->qp[slot].gen,
-                              .cause = HA_CAUSE_FLUSH };
+    struct ha_event event = {.kind = HA_EV_LANE_DOWN, .slot = slot, .gen = side->qp[slot].gen, .cause = HA_CAUSE_FLUSH};
 
-    if (p->alarms_left == 0 || side->pair.lane[slot].st >= HA_LANE_FENCED ||
-        !sim_chance(p->world, 4))
+    if (p->alarms_left == 0 || side->pair.lane[slot].st >= HA_LANE_FENCED || !sim_chance(p->world, 4)) {
         return 0;
+    }
     p->alarms_left--;
     p->world->cover[SIM_COVER_ALARM]++;
     sim_side_give(p, x, &event);
@@ -350,12 +373,12 @@ int sim_side_alarm(struct sim_pair *p, int x, int slot)
 /* Port events reach the control context. */
 int sim_side_port(struct sim_pair *p, int x, int slot)
 {
-    struct sim_side *side = &p->side[x];
-    struct ha_event event = { .slot = slot, .gen = side->pair.lane[slot].gen,
-                              .cause = HA_CAUSE_PORT };
+    struct sim_side *side  = &p->side[x];
+    struct ha_event  event = {.slot = slot, .gen = side->pair.lane[slot].gen, .cause = HA_CAUSE_PORT};
 
-    if (slot >= p->slots || sim_is_told_down(p, x, slot) == side->port_told[slot])
+    if (slot >= p->slots || sim_is_told_down(p, x, slot) == side->port_told[slot]) {
         return 0;
+    }
     side->port_told[slot] = (uint8_t)sim_is_told_down(p, x, slot);
     event.kind            = HA_EV_RAIL;
     event.value           = !side->port_told[slot];
@@ -371,14 +394,17 @@ int sim_side_port(struct sim_pair *p, int x, int slot)
 /* Heartbeats are missing on every rail. */
 int sim_side_lost(struct sim_pair *p, int x, int slot)
 {
-    struct ha_event event = { .kind = HA_EV_PEER_LOST, .value = HA_FAIL_PEER_DEAD };
+    struct ha_event event = {.kind = HA_EV_PEER_LOST, .value = HA_FAIL_PEER_DEAD};
 
     (void)slot;
-    if (!p->doomed || p->side[x].lost_told || p->world->now - p->world->doom_at < LOST_TIME)
+    if (!p->doomed || p->side[x].lost_told || p->world->now - p->world->doom_at < LOST_TIME) {
         return 0;
-    for (int i = 0; i < p->slots && !p->side[!x].dead; i++)
-        if (sim_path_works(p, !x, i))
+    }
+    for (int i = 0; i < p->slots && !p->side[!x].dead; i++) {
+        if (sim_path_works(p, !x, i)) {
             return 0;
+        }
+    }
     p->side[x].lost_told = 1;
     sim_trace(p, "side %d: the peer is silent on every rail", x);
     sim_side_give(p, x, &event);
@@ -387,7 +413,7 @@ int sim_side_lost(struct sim_pair *p, int x, int slot)
 
 void sim_side_restarted(struct sim_pair *p, int x)
 {
-    struct ha_event event = { .kind = HA_EV_PEER_LOST, .value = HA_FAIL_PEER_RESTART };
+    struct ha_event event = {.kind = HA_EV_PEER_LOST, .value = HA_FAIL_PEER_RESTART};
 
     sim_trace(p, "side %d: another process answers for the peer", x);
     sim_side_give(p, x, &event);
@@ -396,11 +422,12 @@ void sim_side_restarted(struct sim_pair *p, int x)
 /* The rail has failed: it is left alone for a while. */
 int sim_side_hold(struct sim_pair *p, int x, int slot)
 {
-    struct sim_side *side = &p->side[x];
-    struct ha_event event = { .kind = HA_EV_HOLD, .slot = slot, .wait = side->hold[slot] };
+    struct sim_side *side  = &p->side[x];
+    struct ha_event  event = {.kind = HA_EV_HOLD, .slot = slot, .wait = side->hold[slot]};
 
-    if (event.wait == 0)
+    if (event.wait == 0) {
         return 0;
+    }
     side->hold[slot] = 0;
     p->world->cover[SIM_COVER_HOLD]++;
     sim_side_give(p, x, &event);

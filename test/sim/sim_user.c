@@ -7,19 +7,24 @@
 int sim_user_submit(struct sim_pair *p, int x, int slot)
 {
     struct sim_side *side = &p->side[x];
-    struct sim_op *op     = &side->op[side->submitted];
-    uint32_t index;
+    struct sim_op   *op   = &side->op[side->submitted];
+    uint32_t         index;
+    unsigned         flags = 0;
 
     (void)slot;
-    if (p->world->lazy && !sim_chance(p->world, 10))
+    if (p->world->lazy && !sim_chance(p->world, 10)) {
         return 0;
-    if (side->submitted == side->num_ops || ha_log_room(&side->log) == 0 || side->failed ||
-        side->flushing)
+    }
+    if (side->submitted == side->num_ops || ha_log_room(&side->log) == 0 || side->failed || side->flushing) {
         return 0;
-    index = ha_log_append(&side->log, (enum ha_op_kind)op->kind,
-                          (op->fence ? HA_OP_FLAG_FENCE : 0) |
-                          (op->kind == HA_OP_WRITE && p->side[!x].counted ? HA_OP_FLAG_RECEIVE : 0),
-                          op->length);
+    }
+    if (op->fence) {
+        flags |= HA_OP_FLAG_FENCE;
+    }
+    if (op->kind == HA_OP_WRITE && p->side[!x].counted) {
+        flags |= HA_OP_FLAG_RECEIVE;
+    }
+    index                               = ha_log_append(&side->log, (enum ha_op_kind)op->kind, flags, op->length);
     side->op_of[index & side->log.mask] = side->submitted++;
     op->submitted                       = 1;
     return 1;
@@ -37,9 +42,10 @@ static int end_flush(struct sim_pair *p, int x)
 
     side->flushing = 0;
     p->world->cover[SIM_COVER_FLUSH_WAITED] += side->pair.epoch > side->flush_epoch && !side->failed;
-    if (side->ended < side->flush_ops)
-        sim_violation(p, "I1 side %d: a flush ends, %u of the %u operations before it have ended", x,
-                      side->ended, side->flush_ops);
+    if (side->ended < side->flush_ops) {
+        sim_violation(p, "I1 side %d: a flush ends, %u of the %u operations before it have ended", x, side->ended,
+                      side->flush_ops);
+    }
     return 1;
 }
 
@@ -49,10 +55,12 @@ int sim_user_flush(struct sim_pair *p, int x, int slot)
     struct sim_side *side = &p->side[x];
 
     (void)slot;
-    if (side->flushing)
+    if (side->flushing) {
         return flush_is_over(side) && end_flush(p, x);
-    if (side->failed || ha_log_used(&side->log) == 0 || !sim_chance(p->world, 3))
+    }
+    if (side->failed || ha_log_used(&side->log) == 0 || !sim_chance(p->world, 3)) {
         return 0;
+    }
     side->flushing    = 1;
     side->flush_index = side->log.tail;
     side->flush_ops   = side->submitted;
@@ -63,12 +71,13 @@ int sim_user_flush(struct sim_pair *p, int x, int slot)
 /* The user lets go when it owes nothing. */
 int sim_user_close(struct sim_pair *p, int x, int slot)
 {
-    static const struct ha_event event = { .kind = HA_EV_CLOSE };
-    struct sim_side *side = &p->side[x];
+    static const struct ha_event event = {.kind = HA_EV_CLOSE};
+    struct sim_side             *side  = &p->side[x];
 
     (void)slot;
-    if (side->closed || side->flushing || side->ended != side->num_ops)
+    if (side->closed || side->flushing || side->ended != side->num_ops) {
         return 0;
+    }
     side->closed = 1;
     p->world->cover[SIM_COVER_CLOSED_EARLY] += p->side[!x].ended != p->side[!x].num_ops;
     sim_trace(p, "side %d: its user lets go", x);
@@ -79,10 +88,11 @@ int sim_user_close(struct sim_pair *p, int x, int slot)
 /* The user ends the endpoint while operations are outstanding. */
 void sim_user_cancel(struct sim_pair *p, int x)
 {
-    struct ha_event event = { .kind = HA_EV_PEER_LOST, .value = HA_FAIL_CANCELED };
+    struct ha_event event = {.kind = HA_EV_PEER_LOST, .value = HA_FAIL_CANCELED};
 
-    if (p->side[x].closed || p->side[x].gone || p->side[x].dead)
+    if (p->side[x].closed || p->side[x].gone || p->side[x].dead) {
         return;
+    }
     p->world->cover[SIM_COVER_CANCELED]++;
     sim_trace(p, "side %d: its user cancels", x);
     sim_side_give(p, x, &event);

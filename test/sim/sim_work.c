@@ -14,38 +14,43 @@
 int sim_work_post(struct sim_pair *p, int x, int slot)
 {
     struct sim_side *side = &p->side[x];
-    struct sim_qp *qp;
-    struct sim_wqe *wqe;
-    struct sim_op *op;
-    uint32_t index, mtu;
+    struct sim_qp   *qp;
+    struct sim_wqe  *wqe;
+    struct sim_op   *op;
+    uint32_t         index, mtu;
 
     slot = side->tx_slot;
-    if (slot == HA_NO_SLOT || side->failed)
+    if (slot == HA_NO_SLOT || side->failed) {
         return 0;
+    }
     index = ha_log_next_wait(&side->log);
     qp    = &side->qp[slot];
-    if (index == side->log.tail)
+    if (index == side->log.tail) {
         return 0;
-    op  = &side->op[side->op_of[index & side->log.mask]];
-    wqe = &qp->wqe[qp->num_wqe];
-    wqe->op    = side->op_of[index & side->log.mask];
-    wqe->index = index;
-    wqe->kind  = op->kind;
-    wqe->fence = op->fence;
-    wqe->pos   = qp->posted;
-    mtu        = side->pair.view[slot].offer == HA_PROOF_LEDGER ? 0 : qp->mtu; /* as the log wants it */
+    }
+    op            = &side->op[side->op_of[index & side->log.mask]];
+    wqe           = &qp->wqe[qp->num_wqe];
+    wqe->op       = side->op_of[index & side->log.mask];
+    wqe->index    = index;
+    wqe->kind     = op->kind;
+    wqe->fence    = op->fence;
+    wqe->pos      = qp->posted;
+    mtu           = side->pair.view[slot].offer == HA_PROOF_LEDGER ? 0 : qp->mtu; /* as the log wants it */
     wqe->receives = (uint8_t)ha_op_consumes_receive(ha_log_op(&side->log, index));
     wqe->mark     = mtu == 0 && ha_op_needs_mark(ha_log_op(&side->log, index));
     wqe->npsn     = sim_data_packets(op->length, op->kind, qp->mtu) + wqe->mark;
-    if (!ha_log_psn_room(&side->log, slot, ha_log_npsn(ha_log_op(&side->log, index), mtu)))
+    if (!ha_log_psn_room(&side->log, slot, ha_log_npsn(ha_log_op(&side->log, index), mtu))) {
         return 0;
-    if (qp->state == SIM_QP_INIT || qp->state == SIM_QP_NONE)
+    }
+    if (qp->state == SIM_QP_INIT || qp->state == SIM_QP_NONE) {
         sim_violation(p, "side %d posts on lane %d.%u, which is not connected", x, slot, qp->gen);
+    }
     sim_oracle_post(p, x, wqe->op, slot);
     sim_trace(p, "side %d: posts operation %u on lane %d.%u", x, wqe->op, slot, qp->gen);
     ha_log_post(&side->log, slot, mtu);
-    if (qp->num_wqe == qp->acked)
+    if (qp->num_wqe == qp->acked) {
         qp->progress_at = p->world->now;
+    }
     qp->num_wqe++;
     qp->posted += wqe->npsn;
     p->world->cover[SIM_COVER_PSN_WRAP] += ha_psn_add(qp->psn, qp->posted) < qp->psn;
@@ -54,22 +59,24 @@ int sim_work_post(struct sim_pair *p, int x, int slot)
 
 void sim_work_retire(struct sim_pair *p, int x)
 {
-    struct sim_side *side = &p->side[x];
+    struct sim_side  *side = &p->side[x];
     enum ha_op_result result;
-    uint32_t index;
+    uint32_t          index;
 
-    while (ha_log_retire(&side->log, &index, &result))
+    while (ha_log_retire(&side->log, &index, &result)) {
         sim_oracle_end(p, x, side->op_of[index & side->log.mask], result);
+    }
 }
 
 /* One signaled success stands for all before it. */
 int sim_work_poll_send(struct sim_pair *p, int x, int slot)
 {
     struct sim_side *side = &p->side[x];
-    struct sim_qp *qp     = &side->qp[slot];
+    struct sim_qp   *qp   = &side->qp[slot];
 
-    if (qp->polled == qp->acked || side->failed)
+    if (qp->polled == qp->acked || side->failed) {
         return 0;
+    }
     qp->polled += 1 + sim_below(p->world, qp->acked - qp->polled);
     ha_log_success(&side->log, qp->wqe[qp->polled - 1].index, slot, qp->gen);
     sim_work_retire(p, x);
@@ -78,12 +85,12 @@ int sim_work_poll_send(struct sim_pair *p, int x, int slot)
 
 int sim_work_poll_error(struct sim_pair *p, int x, int slot)
 {
-    struct sim_qp *qp     = &p->side[x].qp[slot];
-    struct ha_event event = { .kind = HA_EV_LANE_DOWN, .slot = slot, .gen = qp->gen,
-                              .cause = HA_CAUSE_COMPLETION };
+    struct sim_qp  *qp    = &p->side[x].qp[slot];
+    struct ha_event event = {.kind = HA_EV_LANE_DOWN, .slot = slot, .gen = qp->gen, .cause = HA_CAUSE_COMPLETION};
 
-    if (!qp->error_cqe || qp->polled != qp->acked)
+    if (!qp->error_cqe || qp->polled != qp->acked) {
         return 0;
+    }
     qp->error_cqe = 0;
     if (qp->refused && !p->side[x].failed) {
         event.cause = HA_CAUSE_PROGRAM;
@@ -101,15 +108,17 @@ int sim_work_poll_error(struct sim_pair *p, int x, int slot)
 int sim_work_deliver(struct sim_pair *p, int x, int slot)
 {
     struct sim_side *side = &p->side[x];
-    struct sim_qp *qp     = &side->qp[slot];
+    struct sim_qp   *qp   = &side->qp[slot];
 
     uint32_t op;
 
-    if (qp->delivered == qp->taken || side->rx_slot != slot)
+    if (qp->delivered == qp->taken || side->rx_slot != slot) {
         return 0;
+    }
     op = qp->msg[qp->delivered++];
-    if (p->side[!x].op[op].kind != HA_OP_SEND)
+    if (p->side[!x].op[op].kind != HA_OP_SEND) {
         return 1; /* a WRITE that only counts */
+    }
     sim_trace(p, "side %d: delivers message %u from lane %d.%u", x, op, slot, qp->gen);
     sim_oracle_deliver(p, x, op);
     return 1;
@@ -118,15 +127,17 @@ int sim_work_deliver(struct sim_pair *p, int x, int slot)
 int sim_work_poll_receive(struct sim_pair *p, int x, int slot)
 {
     struct sim_side *side = &p->side[x];
-    struct sim_qp *qp     = &side->qp[slot];
+    struct sim_qp   *qp   = &side->qp[slot];
 
-    if (qp->taken == qp->visible || qp->state == SIM_QP_NONE)
+    if (qp->taken == qp->visible || qp->state == SIM_QP_NONE) {
         return 0;
+    }
     qp->taken++;
-    if (side->rx_slot != slot)
+    if (side->rx_slot != slot) {
         p->world->cover[SIM_COVER_HELD]++;
-    else
+    } else {
         sim_work_deliver(p, x, slot);
+    }
     return 1;
 }
 
@@ -135,15 +146,14 @@ int sim_work_poll_receive(struct sim_pair *p, int x, int slot)
 void sim_work_create(struct sim_pair *p, int x, int slot, uint32_t gen)
 {
     struct sim_side *side = &p->side[x];
-    struct sim_qp *qp     = &side->qp[slot];
+    struct sim_qp   *qp   = &side->qp[slot];
 
     sim_oracle_create(p, x, slot, gen);
     memset(qp, 0, sizeof(*qp));
-    qp->gen            = gen;
-    qp->state          = SIM_QP_INIT;
-    qp->mtu            = slot == 0 ? 1024 : 2048;
-    qp->psn            = sim_chance(p->world, 50) ? HA_PSN_MASK - sim_below(p->world, 12) :
-                                             sim_below(p->world, HA_PSN_MASK);
+    qp->gen   = gen;
+    qp->state = SIM_QP_INIT;
+    qp->mtu   = slot == 0 ? 1024 : 2048;
+    qp->psn   = sim_chance(p->world, 50) ? HA_PSN_MASK - sim_below(p->world, 12) : sim_below(p->world, HA_PSN_MASK);
     qp->ledger_addr    = sim_random(p->world);
     qp->ledger_key     = (uint32_t)sim_random(p->world);
     qp->created_untold = 1;
@@ -155,14 +165,20 @@ void sim_work_create(struct sim_pair *p, int x, int slot, uint32_t gen)
 
 int sim_work_created(struct sim_pair *p, int x, int slot)
 {
-    struct sim_qp *qp     = &p->side[x].qp[slot];
-    struct ha_event event = { .kind = HA_EV_QP_CREATED, .slot = slot, .gen = qp->gen, .psn = qp->psn,
-                              .qpn = 100 + qp->gen * 2 + (uint32_t)slot, .mtu = (uint16_t)qp->mtu,
-                              .proof = p->side[x].proof[slot], .ledger_addr = qp->ledger_addr,
-                              .ledger_key = qp->ledger_key };
+    struct sim_qp  *qp    = &p->side[x].qp[slot];
+    struct ha_event event = {.kind        = HA_EV_QP_CREATED,
+                             .slot        = slot,
+                             .gen         = qp->gen,
+                             .psn         = qp->psn,
+                             .qpn         = 100 + qp->gen * 2 + (uint32_t)slot,
+                             .mtu         = (uint16_t)qp->mtu,
+                             .proof       = p->side[x].proof[slot],
+                             .ledger_addr = qp->ledger_addr,
+                             .ledger_key  = qp->ledger_key};
 
-    if (!qp->created_untold)
+    if (!qp->created_untold) {
         return 0;
+    }
     qp->created_untold = 0;
     if (sim_chance(p->world, 2)) {
         event.kind = HA_EV_QP_FAILED;
@@ -175,12 +191,13 @@ int sim_work_created(struct sim_pair *p, int x, int slot)
 
 int sim_work_drained(struct sim_pair *p, int x, int slot)
 {
-    struct sim_qp *qp     = &p->side[x].qp[slot];
-    struct ha_event event = { .kind = HA_EV_DRAINED, .slot = slot, .gen = qp->gen };
+    struct sim_qp  *qp    = &p->side[x].qp[slot];
+    struct ha_event event = {.kind = HA_EV_DRAINED, .slot = slot, .gen = qp->gen};
 
     if (qp->drained_told || !qp->fence_asked || (qp->state != SIM_QP_ERR && !qp->gone) || qp->job ||
-        qp->polled != qp->acked || qp->error_cqe)
+        qp->polled != qp->acked || qp->error_cqe) {
         return 0;
+    }
     p->world->cover[SIM_COVER_MARKER_LOST] += qp->state != SIM_QP_ERR;
     qp->drained_told = 1;
     sim_side_give(p, x, &event);
@@ -190,44 +207,48 @@ int sim_work_drained(struct sim_pair *p, int x, int slot)
 static void cover_resolution(struct sim_pair *p, struct sim_qp *qp, const struct sim_qp *its,
                              const struct ha_resolution *res)
 {
-    p->world->cover[SIM_COVER_RETIRED]       += res->retired;
-    p->world->cover[SIM_COVER_REPLAYED]      += res->replayed;
+    p->world->cover[SIM_COVER_RETIRED] += res->retired;
+    p->world->cover[SIM_COVER_REPLAYED] += res->replayed;
     p->world->cover[SIM_COVER_FETCH_UNKNOWN] += res->unknown;
-    for (uint32_t i = 0; i < qp->num_wqe; i++)
-        if (qp->wqe[i].pos < its->rx && qp->wqe[i].pos + qp->wqe[i].npsn > its->rx)
+    for (uint32_t i = 0; i < qp->num_wqe; i++) {
+        if (qp->wqe[i].pos < its->rx && qp->wqe[i].pos + qp->wqe[i].npsn > its->rx) {
             p->world->cover[SIM_COVER_PARTIAL]++;
+        }
+    }
 }
 
 /* Which operations does the log give up? Behind a ledger one at most is in doubt. */
 static void note_unknown(struct sim_pair *p, int x, int slot)
 {
-    struct sim_side *side = &p->side[x];
-    unsigned doubts       = 0;
+    struct sim_side *side   = &p->side[x];
+    unsigned         doubts = 0;
 
     for (uint32_t i = side->log.head; i != side->log.tail; i++) {
         const struct ha_op *entry = ha_log_op(&side->log, i);
 
-        if (entry->state == HA_OP_DONE && entry->result == HA_RESULT_UNKNOWN)
+        if (entry->state == HA_OP_DONE && entry->result == HA_RESULT_UNKNOWN) {
             doubts += (unsigned)sim_oracle_unknown(p, x, side->op_of[i & side->log.mask]);
+        }
     }
-    if (doubts > 1 && side->pair.view[slot].proof == HA_PROOF_LEDGER)
+    if (doubts > 1 && side->pair.view[slot].proof == HA_PROOF_LEDGER) {
         sim_violation(p, "I2 %u operations of side %d are in doubt, the ledger leaves one", doubts, x);
+    }
 }
 
 void sim_work_resolve(struct sim_pair *p, int x, int slot)
 {
-    struct sim_side *side      = &p->side[x];
-    struct sim_qp *qp          = &side->qp[slot];
-    const struct ha_view *view = &side->pair.view[slot];
-    struct ha_evidence peer    = ha_pair_evidence(&side->pair, slot);
-    struct ha_event event      = { .kind = HA_EV_RESOLVED, .slot = slot, .gen = qp->gen };
-    struct ha_resolution res;
-    int rc;
+    struct sim_side      *side  = &p->side[x];
+    struct sim_qp        *qp    = &side->qp[slot];
+    const struct ha_view *view  = &side->pair.view[slot];
+    struct ha_evidence    peer  = ha_pair_evidence(&side->pair, slot);
+    struct ha_event       event = {.kind = HA_EV_RESOLVED, .slot = slot, .gen = qp->gen};
+    struct ha_resolution  res;
+    int                   rc;
 
     sim_oracle_resolve(p, x, slot);
     rc = ha_log_resolve(&side->log, slot, qp->gen, &peer, &res);
-    sim_trace(p, "side %d: resolves lane %d.%u: k %u, retired %u, replayed %u, unknown %u", x, slot,
-              qp->gen, res.k, res.retired, res.replayed, res.unknown);
+    sim_trace(p, "side %d: resolves lane %d.%u: k %u, retired %u, replayed %u, unknown %u", x, slot, qp->gen, res.k,
+              res.retired, res.replayed, res.unknown);
     p->world->cover[SIM_COVER_EMPTY_PROOF] += view->proof == HA_PROOF_EMPTY;
     if (rc != 0) {
         event.kind  = HA_EV_BAD_PROOF;
@@ -244,12 +265,12 @@ void sim_work_resolve(struct sim_pair *p, int x, int slot)
 
 int sim_work_resolved(struct sim_pair *p, int x, int slot)
 {
-    struct sim_qp *qp     = &p->side[x].qp[slot];
-    struct ha_event event = { .kind = HA_EV_RESOLVED, .slot = slot, .gen = qp->gen,
-                              .value = qp->resolved_k };
+    struct sim_qp  *qp    = &p->side[x].qp[slot];
+    struct ha_event event = {.kind = HA_EV_RESOLVED, .slot = slot, .gen = qp->gen, .value = qp->resolved_k};
 
-    if (!qp->resolve_untold)
+    if (!qp->resolve_untold) {
         return 0;
+    }
     qp->resolve_untold = 0;
     sim_side_give(p, x, &event);
     return 1;
@@ -259,16 +280,21 @@ int sim_work_resolved(struct sim_pair *p, int x, int slot)
  * only then: an empty completion queue says nothing. */
 int sim_work_check_close(struct sim_pair *p, int x, int slot)
 {
-    struct sim_qp *qp     = &p->side[x].qp[slot];
-    struct ha_event event = { .kind = HA_EV_DELIVERED, .slot = slot, .gen = qp->gen,
-                              .value = qp->delivered, .received = qp->taken,
-                              .proof = qp->final ? HA_PROOF_NONE : p->side[x].proof[slot] };
+    struct sim_qp  *qp    = &p->side[x].qp[slot];
+    struct ha_event event = {.kind     = HA_EV_DELIVERED,
+                             .slot     = slot,
+                             .gen      = qp->gen,
+                             .value    = qp->delivered,
+                             .received = qp->taken,
+                             .proof    = qp->final ? HA_PROOF_NONE : p->side[x].proof[slot]};
 
-    if (!qp->close_asked)
+    if (!qp->close_asked) {
         return 0;
+    }
     p->world->cover[SIM_COVER_UNPOLLED] += qp->delivered < qp->close_k;
-    if (qp->delivered < qp->close_k)
+    if (qp->delivered < qp->close_k) {
         return 0;
+    }
     qp->close_asked = 0;
     event.psn       = sim_data_word(p, x, slot);
     sim_side_give(p, x, &event);
@@ -285,8 +311,9 @@ void sim_work_fail(struct sim_pair *p, int x, uint32_t why)
     side->failed = 1;
     ha_log_cancel(&side->log);
     sim_work_retire(p, x);
-    while (side->submitted < side->num_ops) /* new operations are refused at once */
+    while (side->submitted < side->num_ops) { /* new operations are refused at once */
         sim_oracle_end(p, x, side->submitted++, HA_RESULT_CANCELED);
+    }
     side->flushing = 0; /* with the same error */
     side->failed   = 2;
 }
@@ -295,18 +322,21 @@ void sim_work_fail(struct sim_pair *p, int x, uint32_t why)
 void sim_work_gone(struct sim_pair *p, int x)
 {
     struct sim_side *side = &p->side[x];
-    struct sim_qp *qp;
+    struct sim_qp   *qp;
 
     sim_trace(p, "side %d: gone", x);
     if (side->rx_slot != HA_NO_SLOT && !side->failed) {
-        qp = &side->qp[side->rx_slot];
+        qp          = &side->qp[side->rx_slot];
         qp->visible = qp->taken = qp->num_msg;
-        while (sim_work_deliver(p, x, side->rx_slot))
+        while (sim_work_deliver(p, x, side->rx_slot)) {
             continue;
+        }
     }
     sim_oracle_gone(p, x);
     side->gone = 1;
-    for (int slot = 0; slot < HA_SLOTS; slot++)
-        if (side->qp[slot].state != SIM_QP_NONE)
+    for (int slot = 0; slot < HA_SLOTS; slot++) {
+        if (side->qp[slot].state != SIM_QP_NONE) {
             side->qp[slot].state = SIM_QP_ERR;
+        }
+    }
 }

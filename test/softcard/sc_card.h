@@ -26,17 +26,17 @@
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 
-#define SC_QP_MAX     65536
-#define SC_MR_MAX     65536
-#define SC_SGE_MAX    16
-#define SC_RD_MAX     16
-#define SC_CQE_MAX    4194303
-#define SC_ANSWERS    64 /* a power of two */
+#define SC_QP_MAX  65536
+#define SC_MR_MAX  65536
+#define SC_SGE_MAX 16
+#define SC_RD_MAX  16
+#define SC_CQE_MAX 4194303
+#define SC_ANSWERS 64 /* a power of two */
 
 struct sc_device {
-    struct ibv_device base;
-    char              nothing[512]; /* libraries look behind an ibv_device: they find zeros */
-    unsigned          index;
+    struct ibv_device            base;
+    char                         nothing[512]; /* libraries look behind an ibv_device: they find zeros */
+    unsigned                     index;
     const struct sc_personality *kind;
 };
 
@@ -57,7 +57,7 @@ struct sc_cq {
     struct ibv_cq  base;
     struct ibv_wc *ring;
     unsigned      *frees; /* beside each: where the send queue is free from, when it is polled */
-    unsigned       size; /* a power of two */
+    unsigned       size;  /* a power of two */
     unsigned       head, tail;
     int            armed, solicited_only, overrun;
     unsigned       events_read;
@@ -91,11 +91,11 @@ struct sc_sqe {
     uint64_t        wr_id, raddr, operand, swap, length;
     uint32_t        rkey, imm, psn, packets;
     uint8_t         op, imm_given, send_flags, num_sge;
-    uint8_t         finished;  /* READ and atomic: the answer is here */
-    uint8_t         status;    /* enum ibv_wc_status, found out before it was sent */
+    uint8_t         finished; /* READ and atomic: the answer is here */
+    uint8_t         status;   /* enum ibv_wc_status, found out before it was sent */
     uint8_t         wc_opcode;
     struct ibv_sge *sge;
-    uint8_t        *inlined;   /* NULL: by sge */
+    uint8_t        *inlined; /* NULL: by sge */
 };
 
 /* What the responder still has to say, oldest first. */
@@ -117,35 +117,35 @@ struct sc_qp {
         struct ibv_qp_ex ex;
     };
     const struct sc_personality *kind;
-    struct ibv_qp_init_attr init;
-    struct ibv_qp_attr      attr;
-    unsigned                sport, dport, mtu;
+    struct ibv_qp_init_attr      init;
+    struct ibv_qp_attr           attr;
+    unsigned                     sport, dport, mtu;
 
     /* requester: indices run freely */
     struct sc_sqe  *sq;
     struct ibv_sge *sq_sges;
     uint8_t        *sq_inlined;
     unsigned        sq_size, sq_depth, sq_head, sq_next, sq_tail;
-    unsigned        sq_base;      /* see sc_slot() */
-    unsigned        sq_polled;    /* slots before it are free: a completion said so */
-    uint32_t        next_packet;  /* of sq_next */
+    unsigned        sq_base;           /* see sc_slot() */
+    unsigned        sq_polled;         /* slots before it are free: a completion said so */
+    uint32_t        next_packet;       /* of sq_next */
     uint32_t        post_psn, una_psn; /* next one posted; oldest without acknowledgement */
-    unsigned        reads;        /* sent, without their answer */
+    unsigned        reads;             /* sent, without their answer */
     unsigned        retries_left, rnr_left;
     uint64_t        progress, progress_seen, since, rnr_until;
-    struct sc_qp   *busy_next;    /* list of those whose time runs */
+    struct sc_qp   *busy_next; /* list of those whose time runs */
     uint8_t         busy, pumping, blocked, answering;
-    uint8_t         gap_seen;     /* answers are missing, and were asked for again */
+    uint8_t         gap_seen; /* answers are missing, and were asked for again */
 
     /* responder */
-    struct sc_rq    rq, *rqp;
-    uint32_t        epsn;
-    uint8_t         nak_sent, in_message, ack_due, have_rqe;
-    struct sc_qp   *ack_next;
-    struct sc_rqe   rqe;          /* taken by the SEND under way */
-    struct ibv_sge  rqe_sge[SC_SGE_MAX];
-    uint64_t        offset, write_addr;
-    uint32_t        write_rkey;
+    struct sc_rq          rq, *rqp;
+    uint32_t              epsn;
+    uint8_t               nak_sent, in_message, ack_due, have_rqe;
+    struct sc_qp         *ack_next;
+    struct sc_rqe         rqe; /* taken by the SEND under way */
+    struct ibv_sge        rqe_sge[SC_SGE_MAX];
+    uint64_t              offset, write_addr;
+    uint32_t              write_rkey;
     struct sc_answer      answer[SC_ANSWERS];
     unsigned              answer_head, answer_tail;
     struct sc_atomic_done atomic[2 * SC_RD_MAX];
@@ -162,7 +162,7 @@ struct sc_peer {
 
 struct sc_card {
     uint32_t           lock;
-    int                place;    /* in the fabric; -1: not yet a member */
+    int                place; /* in the fabric; -1: not yet a member */
     unsigned           host;
     struct sc_fabric  *fabric;
     struct sc_member  *me;
@@ -172,9 +172,9 @@ struct sc_card {
     struct sc_qp      *qp[SC_QP_MAX];
     struct sc_mr      *mr[SC_MR_MAX];
     struct sc_qp      *busy, *ack_list;
-    unsigned           blocked;  /* queue pairs that wait for room in a ring */
-    uint32_t           ticking;  /* the thread looks at the time anyway */
-    uint64_t           polls;    /* of queues that were empty: somebody looks himself */
+    unsigned           blocked;      /* queue pairs that wait for room in a ring */
+    uint32_t           ticking;      /* the thread looks at the time anyway */
+    uint64_t           polls;        /* of queues that were empty: somebody looks himself */
     uint64_t           polls_of_use; /* what they were when something was found */
     uint32_t           epoch, trouble[SC_DEVICES_MAX * SC_PORTS_MAX]; /* told so far */
     int                stop, has_thread;
@@ -201,14 +201,14 @@ struct sc_context *sc_context_of(struct ibv_context *context);
 unsigned           sc_context_port(const struct sc_context *context, unsigned port);
 
 /* sc_nic.c */
-int  sc_nic_start(void);
-void sc_nic_look(void);          /* take what arrived; lock held */
-void sc_nic_poll(void);          /* the same from a queue that was empty; lock not held */
-void sc_nic_sleepy(void);        /* somebody is about to sleep on a descriptor */
-void sc_nic_busy(struct sc_qp *qp);
-uint64_t sc_now(void);           /* ns */
+int      sc_nic_start(void);
+void     sc_nic_look(void);   /* take what arrived; lock held */
+void     sc_nic_poll(void);   /* the same from a queue that was empty; lock not held */
+void     sc_nic_sleepy(void); /* somebody is about to sleep on a descriptor */
+void     sc_nic_busy(struct sc_qp *qp);
+uint64_t sc_now(void); /* ns */
 
-void sc_nic_tick(uint64_t now);  /* lock held */
+void sc_nic_tick(uint64_t now); /* lock held */
 
 /* sc_net.c: 1 sent (or lost), 0 no room now: `from` is blocked, and will be pumped again. */
 int  sc_net_send(struct sc_qp *from, struct sc_packet *packet, const void *payload);
@@ -220,7 +220,7 @@ enum sc_fate { SC_FATE_PASS, SC_FATE_LOST, SC_FATE_TWICE };
 enum sc_fate sc_fault_of(struct sc_qp *from, const struct sc_packet *packet);
 
 /* ... and a call: 0, or the error that it must end with. May take its time. */
-int sc_fault_slow(enum sc_verb verb);
+int               sc_fault_slow(enum sc_verb verb);
 static inline int sc_fault_verb(enum sc_verb verb)
 {
     return __atomic_load_n(&sc.fabric->bad_verbs, __ATOMIC_RELAXED) ? sc_fault_slow(verb) : 0;
@@ -235,16 +235,15 @@ struct ibv_wc *sc_cq_next(struct sc_cq *cq);
 void           sc_cq_push(struct sc_cq *cq, int notify);
 void           sc_cq_push_send(struct sc_cq *cq, int notify, unsigned sq_index);
 void           sc_cq_forget(struct sc_cq *cq, uint32_t qpn);
-int  sc_cq_poll(struct ibv_cq *cq, int max, struct ibv_wc *wc);
-int  sc_cq_notify(struct ibv_cq *cq, int solicited_only);
+int            sc_cq_poll(struct ibv_cq *cq, int max, struct ibv_wc *wc);
+int            sc_cq_notify(struct ibv_cq *cq, int solicited_only);
 
 /* sc_event.c */
 void sc_event_raise(struct ibv_context *context, const struct ibv_async_event *event);
 void sc_event_port(unsigned place, enum ibv_event_type type);
 void sc_event_forget(struct ibv_context *context, const void *object);
 int  sc_pipe(int *out, int *in);
-void sc_pipe_filter(int out, int in, size_t size, int (*keep)(const void *record, const void *arg),
-                    const void *arg);
+void sc_pipe_filter(int out, int in, size_t size, int (*keep)(const void *record, const void *arg), const void *arg);
 
 /* sc_rq.c */
 int  sc_rq_init(struct sc_rq *rq, unsigned depth, unsigned max_sge);
@@ -258,23 +257,23 @@ static inline struct sc_qp *sc_qp_find(uint32_t qpn)
 {
     return sc.qp[qpn % SC_QP_MAX];
 }
-void sc_qp_error(struct sc_qp *qp);                /* to ERR, flush */
-void sc_qp_event(struct sc_qp *qp, enum ibv_event_type type);
-void sc_qp_flush(struct sc_qp *qp);
+void           sc_qp_error(struct sc_qp *qp); /* to ERR, flush */
+void           sc_qp_event(struct sc_qp *qp, enum ibv_event_type type);
+void           sc_qp_flush(struct sc_qp *qp);
 struct ibv_qp *sc_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 struct ibv_qp *sc_qp_create_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
 
 /* sc_post.c */
-int sc_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
+int  sc_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 void sc_post_ring(struct sc_qp *qp);
-int sc_post_one(struct sc_qp *qp, const struct ibv_send_wr *wr);
+int  sc_post_one(struct sc_qp *qp, const struct ibv_send_wr *wr);
 
 /* sc_requester.c */
-void sc_requester_pump(struct sc_qp *qp);
-void sc_requester_answer(struct sc_qp *qp, const struct sc_packet *packet, const uint8_t *payload);
-void sc_requester_tick(struct sc_qp *qp, uint64_t now);
+void     sc_requester_pump(struct sc_qp *qp);
+void     sc_requester_answer(struct sc_qp *qp, const struct sc_packet *packet, const uint8_t *payload);
+void     sc_requester_tick(struct sc_qp *qp, uint64_t now);
 unsigned sc_requester_retries(const struct sc_qp *qp);
-int  sc_requester_idle(const struct sc_qp *qp);
+int      sc_requester_idle(const struct sc_qp *qp);
 
 /* sc_responder.c */
 void sc_responder_request(struct sc_qp *qp, const struct sc_packet *packet, const uint8_t *payload);
@@ -282,8 +281,8 @@ void sc_responder_acks(void);
 void sc_responder_pump(struct sc_qp *qp);
 
 /* sc_ud.c */
-int  sc_ud_send(struct sc_qp *qp, const struct ibv_send_wr *wr);
-void sc_ud_receive(struct sc_qp *qp, const struct sc_packet *packet, const uint8_t *payload);
+int      sc_ud_send(struct sc_qp *qp, const struct ibv_send_wr *wr);
+void     sc_ud_receive(struct sc_qp *qp, const struct sc_packet *packet, const uint8_t *payload);
 unsigned sc_av_port(const struct ibv_ah_attr *attr);
 
 /* sc_wr.c */
@@ -313,9 +312,9 @@ static inline unsigned sc_pow2(unsigned n)
 }
 
 /* Copy out of or into a scatter list: number of bytes that found a place, or -1 (a wrong key). */
-int64_t sc_scatter(struct ibv_pd *pd, const struct ibv_sge *sge, unsigned num, uint64_t offset,
-                   const uint8_t *from, uint64_t length);
-int sc_gather(struct ibv_pd *pd, const struct ibv_sge *sge, unsigned num, uint64_t offset, uint8_t *to,
-              uint64_t length);
+int64_t sc_scatter(struct ibv_pd *pd, const struct ibv_sge *sge, unsigned num, uint64_t offset, const uint8_t *from,
+                   uint64_t length);
+int     sc_gather(struct ibv_pd *pd, const struct ibv_sge *sge, unsigned num, uint64_t offset, uint8_t *to,
+                  uint64_t length);
 
 #endif

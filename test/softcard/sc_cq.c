@@ -15,7 +15,7 @@ static struct ibv_wc spilled; /* where completions of a full queue go */
 
 static void overrun(struct sc_cq *cq)
 {
-    struct ibv_async_event event = { .event_type = IBV_EVENT_CQ_ERR, .element.cq = &cq->base };
+    struct ibv_async_event event = {.event_type = IBV_EVENT_CQ_ERR, .element.cq = &cq->base};
 
     if (!cq->overrun) {
         cq->overrun = 1;
@@ -88,7 +88,7 @@ void sc_cq_forget(struct sc_cq *cq, uint32_t qpn)
 
 int sc_cq_poll(struct ibv_cq *base, int max, struct ibv_wc *wc)
 {
-    struct sc_cq *cq = (struct sc_cq *)base;
+    struct sc_cq *cq    = (struct sc_cq *)base;
     int           count = 0;
 
     softcard_counts.polls++;
@@ -149,8 +149,8 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *base)
     return 0;
 }
 
-struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context,
-                             struct ibv_comp_channel *channel, int vector)
+struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context, struct ibv_comp_channel *channel,
+                             int vector)
 {
     struct sc_cq *cq;
     int           status = sc_fault_verb(SC_VERB_CREATE_CQ);
@@ -164,8 +164,8 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
     if (cq == NULL) {
         return NULL;
     }
-    cq->size = sc_pow2((unsigned)cqe);
-    cq->ring = calloc(cq->size, sizeof(*cq->ring) + sizeof(*cq->frees));
+    cq->size  = sc_pow2((unsigned)cqe);
+    cq->ring  = calloc(cq->size, sizeof(*cq->ring) + sizeof(*cq->frees));
     cq->frees = (unsigned *)(void *)(cq->ring + cq->size); /* behind it */
     if (cq->ring == NULL) {
         free(cq);
@@ -202,7 +202,7 @@ int ibv_resize_cq(struct ibv_cq *base, int cqe)
     }
     while (cq->head != cq->tail) {
         ((unsigned *)(void *)(ring + size))[count] = cq->frees[cq->head & (cq->size - 1)];
-        ring[count++] = cq->ring[cq->head++ & (cq->size - 1)];
+        ring[count++]                              = cq->ring[cq->head++ & (cq->size - 1)];
     }
     free(cq->ring);
     cq->ring     = ring;

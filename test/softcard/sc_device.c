@@ -18,7 +18,7 @@ static pthread_mutex_t  making = PTHREAD_MUTEX_INITIALIZER;
 
 static unsigned env_number(const char *name, unsigned normal, unsigned max)
 {
-    const char *text = getenv(name);
+    const char *text  = getenv(name);
     unsigned    value = text == NULL ? normal : (unsigned)strtoul(text, NULL, 10);
 
     return value > max ? max : value;
@@ -114,14 +114,21 @@ enum ibv_fork_status ibv_is_fork_initialized(void)
 
 static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t size)
 {
-    struct sc_context   *mine = sc_context_of(context);
+    struct sc_context   *mine  = sc_context_of(context);
     unsigned             place = sc_context_port(mine, port);
-    struct ibv_port_attr full = {
-        .max_mtu = IBV_MTU_4096, .active_mtu = IBV_MTU_4096, .gid_tbl_len = 1, .max_msg_sz = 1u << 31,
-        .pkey_tbl_len = 1, .sm_lid = 1, .active_width = 2, .active_speed = 64, .max_vl_num = 1,
-        .link_layer = IBV_LINK_LAYER_INFINIBAND,
+    struct ibv_port_attr full  = {
+         .max_mtu      = IBV_MTU_4096,
+         .active_mtu   = IBV_MTU_4096,
+         .gid_tbl_len  = 1,
+         .max_msg_sz   = 1u << 31,
+         .pkey_tbl_len = 1,
+         .sm_lid       = 1,
+         .active_width = 2,
+         .active_speed = 64,
+         .max_vl_num   = 1,
+         .link_layer   = IBV_LINK_LAYER_INFINIBAND,
     };
-    uint32_t             trouble;
+    uint32_t trouble;
 
     if (place == SC_NO_PORT) {
         return EINVAL;
@@ -148,14 +155,32 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
     struct sc_device *device = sc_context_of(context)->device;
 
     *attr = (struct ibv_device_attr){
-        .node_guid = htobe64(guid_of(device)), .sys_image_guid = htobe64(guid_of(device)),
-        .vendor_id = device->kind->vendor_id, .vendor_part_id = device->kind->part_id, .hw_ver = 1,
-        .max_mr_size = ~0ull, .page_size_cap = 4096,
-        .max_qp = SC_QP_MAX - 2, .max_qp_wr = 32768, .max_sge = SC_SGE_MAX, .max_sge_rd = SC_SGE_MAX,
-        .max_cq = 1 << 20, .max_cqe = SC_CQE_MAX, .max_mr = SC_MR_MAX - 1, .max_pd = 1 << 16,
-        .max_qp_rd_atom = SC_RD_MAX, .max_res_rd_atom = 1 << 20, .max_qp_init_rd_atom = SC_RD_MAX,
-        .atomic_cap = IBV_ATOMIC_HCA, .max_ah = 1 << 20, .max_srq = 1 << 16, .max_srq_wr = 32768,
-        .max_srq_sge = SC_SGE_MAX, .max_pkeys = 1, .local_ca_ack_delay = 4, .phys_port_cnt = (uint8_t)num_ports,
+        .node_guid           = htobe64(guid_of(device)),
+        .sys_image_guid      = htobe64(guid_of(device)),
+        .vendor_id           = device->kind->vendor_id,
+        .vendor_part_id      = device->kind->part_id,
+        .hw_ver              = 1,
+        .max_mr_size         = ~0ull,
+        .page_size_cap       = 4096,
+        .max_qp              = SC_QP_MAX - 2,
+        .max_qp_wr           = 32768,
+        .max_sge             = SC_SGE_MAX,
+        .max_sge_rd          = SC_SGE_MAX,
+        .max_cq              = 1 << 20,
+        .max_cqe             = SC_CQE_MAX,
+        .max_mr              = SC_MR_MAX - 1,
+        .max_pd              = 1 << 16,
+        .max_qp_rd_atom      = SC_RD_MAX,
+        .max_res_rd_atom     = 1 << 20,
+        .max_qp_init_rd_atom = SC_RD_MAX,
+        .atomic_cap          = IBV_ATOMIC_HCA,
+        .max_ah              = 1 << 20,
+        .max_srq             = 1 << 16,
+        .max_srq_wr          = 32768,
+        .max_srq_sge         = SC_SGE_MAX,
+        .max_pkeys           = 1,
+        .local_ca_ack_delay  = 4,
+        .phys_port_cnt       = (uint8_t)num_ports,
     };
     snprintf(attr->fw_ver, sizeof(attr->fw_ver), "1.0");
     return 0;
@@ -207,8 +232,8 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index
     return 0;
 }
 
-ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t max,
-                             uint32_t flags, size_t size)
+ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t max, uint32_t flags,
+                             size_t size)
 {
     size_t count = 0;
 

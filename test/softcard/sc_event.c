@@ -24,11 +24,10 @@ int sc_pipe(int *out, int *in)
 }
 
 /* Read everything, write back what is to stay. Records are whole: each was one write. */
-void sc_pipe_filter(int out, int in, size_t size, int (*keep)(const void *record, const void *arg),
-                    const void *arg)
+void sc_pipe_filter(int out, int in, size_t size, int (*keep)(const void *record, const void *arg), const void *arg)
 {
     int      flags = fcntl(out, F_GETFL);
-    uint8_t *kept = NULL, record[64];
+    uint8_t *kept  = NULL, record[64];
     size_t   count = 0;
 
     (void)fcntl(out, F_SETFL, flags | O_NONBLOCK);
@@ -56,7 +55,7 @@ void sc_event_raise(struct ibv_context *context, const struct ibv_async_event *e
 
 void sc_event_port(unsigned place, enum ibv_event_type type)
 {
-    struct ibv_async_event event = { .event_type = type };
+    struct ibv_async_event event = {.event_type = type};
 
     for (struct sc_context *context = sc.contexts; context != NULL; context = context->next) {
         for (unsigned port = 1; port <= SC_PORTS_MAX; port++) {

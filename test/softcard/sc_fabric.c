@@ -53,7 +53,7 @@ static int lock_dir(void)
 
 static void *map_file(const char *path, size_t size, int flags)
 {
-    int   fd = open(path, O_RDWR | O_CLOEXEC | flags, 0600);
+    int   fd  = open(path, O_RDWR | O_CLOEXEC | flags, 0600);
     void *map = MAP_FAILED;
 
     if (fd >= 0 && (!(flags & O_CREAT) || ftruncate(fd, (off_t)size) == 0)) {
@@ -70,13 +70,12 @@ static int dir_is_mine(const char *dir)
 {
     struct stat st;
 
-    return lstat(dir, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == getuid() &&
-           (st.st_mode & 022) == 0;
+    return lstat(dir, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == getuid() && (st.st_mode & 022) == 0;
 }
 
 struct sc_fabric *sc_fabric_open(int create)
 {
-    const char       *dir = sc_fabric_dir();
+    const char       *dir    = sc_fabric_dir();
     struct sc_fabric *fabric = NULL;
     char              path[256];
     int               lock;
@@ -193,8 +192,8 @@ int sc_fabric_join(struct sc_fabric *fabric, uint32_t host, struct sc_inbox **in
     inbox_path(path, sizeof(path), place, fabric->member[place].life);
     *inbox = map_file(path, sizeof(**inbox), O_CREAT | O_TRUNC);
     if (*inbox != NULL) {
-        fabric->member[place].host    = host;
-        fabric->member[place].asleep  = 0;
+        fabric->member[place].host   = host;
+        fabric->member[place].asleep = 0;
         memset(fabric->member[place].objects, 0, sizeof(fabric->member[place].objects));
         fabric->member[place].started = process_started(getpid());
         __atomic_store_n(&fabric->member[place].pid, getpid(), __ATOMIC_RELEASE);

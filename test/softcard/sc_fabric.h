@@ -27,28 +27,40 @@
 #define SC_NO_PORT     0xffffu
 
 enum sc_port_trouble {
-    SC_PORT_DOWN  = 1, /* and says so: PORT_ERR */
-    SC_PORT_MUTE  = 2, /* sends nothing */
-    SC_PORT_DEAF  = 4, /* receives nothing */
-    SC_PORT_NOACK = 8, /* its answers are lost */
+    SC_PORT_DOWN  = 1,  /* and says so: PORT_ERR */
+    SC_PORT_MUTE  = 2,  /* sends nothing */
+    SC_PORT_DEAF  = 4,  /* receives nothing */
+    SC_PORT_NOACK = 8,  /* its answers are lost */
     SC_PORT_FATAL = 16, /* the whole device is gone */
 };
 
 struct sc_port_state {
     uint32_t trouble;
-    uint32_t lossy;    /* packets lost of a million */
+    uint32_t lossy;                   /* packets lost of a million */
     uint64_t sent, received, dropped; /* packets; approximate */
 };
 
 enum sc_rule_action {
-    SC_RULE_NONE, SC_RULE_DROP, SC_RULE_DUPLICATE, SC_RULE_QP_ERROR, SC_RULE_PORT_DOWN, SC_RULE_MUTE,
+    SC_RULE_NONE,
+    SC_RULE_DROP,
+    SC_RULE_DUPLICATE,
+    SC_RULE_QP_ERROR,
+    SC_RULE_PORT_DOWN,
+    SC_RULE_MUTE,
     SC_RULE_KILL,
 };
 
 /* Calls that can be told to fail or to take their time. */
 enum sc_verb {
-    SC_VERB_OPEN, SC_VERB_REG_MR, SC_VERB_CREATE_CQ, SC_VERB_CREATE_QP, SC_VERB_MODIFY_QP, SC_VERB_QUERY_QP,
-    SC_VERB_CREATE_AH, SC_VERB_POST_SEND, SC_VERBS,
+    SC_VERB_OPEN,
+    SC_VERB_REG_MR,
+    SC_VERB_CREATE_CQ,
+    SC_VERB_CREATE_QP,
+    SC_VERB_MODIFY_QP,
+    SC_VERB_QUERY_QP,
+    SC_VERB_CREATE_AH,
+    SC_VERB_POST_SEND,
+    SC_VERBS,
 };
 
 struct sc_verb_fault {
@@ -59,10 +71,10 @@ struct sc_verb_fault {
 
 /* At packet number `nth` that matches (of those sent by `port`), do it, `times` times. */
 struct sc_rule {
-    uint32_t action;   /* enum sc_rule_action; written last */
-    uint32_t port;     /* SC_NO_PORT: any */
-    uint32_t qpn;      /* destination or source; 0: any */
-    uint32_t ops;      /* bits of enum sc_op; 0: any */
+    uint32_t action; /* enum sc_rule_action; written last */
+    uint32_t port;   /* SC_NO_PORT: any */
+    uint32_t qpn;    /* destination or source; 0: any */
+    uint32_t ops;    /* bits of enum sc_op; 0: any */
     uint64_t nth, times;
     uint64_t seen, done;
 };
@@ -70,13 +82,13 @@ struct sc_rule {
 enum sc_object { SC_OBJECT_PD, SC_OBJECT_MR, SC_OBJECT_CQ, SC_OBJECT_QP, SC_OBJECT_SRQ, SC_OBJECT_AH, SC_OBJECTS };
 
 struct sc_member {
-    int32_t  pid;      /* 0: free */
+    int32_t  pid; /* 0: free */
     uint32_t host;
-    uint64_t started;  /* tells a process from a later one with its number */
-    uint32_t life;     /* counts those who had this place */
+    uint64_t started; /* tells a process from a later one with its number */
+    uint32_t life;    /* counts those who had this place */
     uint32_t next_qpn;
-    uint32_t bell;     /* futex */
-    uint32_t asleep;   /* ring, else it does not look */
+    uint32_t bell;                /* futex */
+    uint32_t asleep;              /* ring, else it does not look */
     uint32_t objects[SC_OBJECTS]; /* what it has */
 } __attribute__((aligned(64)));
 
@@ -86,7 +98,7 @@ struct sc_fabric {
     uint32_t             kept;   /* by `softcard up`: survives its last process */
     uint32_t             faulty; /* somewhere in ports or rules */
     uint32_t             bad_verbs;
-    uint32_t             epoch;  /* of port states */
+    uint32_t             epoch; /* of port states */
     struct sc_port_state port[SC_PORTS];
     struct sc_rule       rule[SC_RULES_MAX];
     struct sc_verb_fault verb[SC_VERBS];

@@ -23,7 +23,7 @@ static int port_loses(const struct sc_packet *packet)
 {
     const struct sc_port_state *from = &sc.fabric->port[packet->sport], *to = &sc.fabric->port[packet->dport];
     uint32_t                    source = __atomic_load_n(&from->trouble, __ATOMIC_RELAXED),
-                                target = __atomic_load_n(&to->trouble, __ATOMIC_RELAXED);
+             target                    = __atomic_load_n(&to->trouble, __ATOMIC_RELAXED);
 
     return (source & (SC_PORT_DOWN | SC_PORT_MUTE | SC_PORT_FATAL)) ||
            (target & (SC_PORT_DOWN | SC_PORT_DEAF | SC_PORT_FATAL)) ||
@@ -106,7 +106,7 @@ static int take(uint32_t *number)
 int sc_fault_slow(enum sc_verb verb)
 {
     struct sc_verb_fault *fault = &sc.fabric->verb[verb];
-    struct timespec       nap = { fault->hang_ms / 1000, fault->hang_ms % 1000 * 1000000L };
+    struct timespec       nap   = {fault->hang_ms / 1000, fault->hang_ms % 1000 * 1000000L};
 
     if (fault->times == 0 || take(&fault->skip) || !take(&fault->times)) {
         return 0;

@@ -67,10 +67,10 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, ui
         errno = ENOMEM;
         return NULL;
     }
-    mr->base = (struct ibv_mr){ .context = pd->context, .pd = pd, .addr = addr, .length = length,
-                                .lkey = key, .rkey = key };
-    mr->iova   = iova;
-    mr->access = access;
+    mr->base = (struct ibv_mr){
+        .context = pd->context, .pd = pd, .addr = addr, .length = length, .lkey = key, .rkey = key};
+    mr->iova                = iova;
+    mr->access              = access;
     sc.mr[key >> KEY_SHIFT] = mr;
     sc_count(SC_OBJECT_MR, 1);
     sc_unlock(&sc.lock);
@@ -87,8 +87,7 @@ struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uin
     return ibv_reg_mr_iova2(pd, addr, length, iova, (unsigned)access);
 }
 
-struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd,
-                                 int access)
+struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access)
 {
     (void)pd, (void)offset, (void)length, (void)iova, (void)fd, (void)access;
     errno = EOPNOTSUPP;
@@ -109,8 +108,8 @@ static void *lookup(const struct ibv_pd *pd, uint32_t key, uint64_t addr, uint64
 {
     struct sc_mr *mr = key >> KEY_SHIFT < SC_MR_MAX ? sc.mr[key >> KEY_SHIFT] : NULL;
 
-    if (mr == NULL || mr->base.lkey != key || mr->base.pd != pd || (mr->access & access) != access ||
-        addr < mr->iova || length > mr->base.length || addr - mr->iova > mr->base.length - length) {
+    if (mr == NULL || mr->base.lkey != key || mr->base.pd != pd || (mr->access & access) != access || addr < mr->iova ||
+        length > mr->base.length || addr - mr->iova > mr->base.length - length) {
         return NULL;
     }
     return (uint8_t *)mr->base.addr + (addr - mr->iova);
@@ -126,8 +125,8 @@ void *sc_memory_remote(const struct ibv_pd *pd, uint32_t rkey, uint64_t addr, ui
     return lookup(pd, rkey, addr, length, access);
 }
 
-int64_t sc_scatter(struct ibv_pd *pd, const struct ibv_sge *sge, unsigned num, uint64_t offset,
-                   const uint8_t *from, uint64_t length)
+int64_t sc_scatter(struct ibv_pd *pd, const struct ibv_sge *sge, unsigned num, uint64_t offset, const uint8_t *from,
+                   uint64_t length)
 {
     uint64_t left = length, part;
     uint8_t *to;
@@ -150,8 +149,7 @@ int64_t sc_scatter(struct ibv_pd *pd, const struct ibv_sge *sge, unsigned num, u
     return (int64_t)(length - left);
 }
 
-int sc_gather(struct ibv_pd *pd, const struct ibv_sge *sge, unsigned num, uint64_t offset, uint8_t *to,
-              uint64_t length)
+int sc_gather(struct ibv_pd *pd, const struct ibv_sge *sge, unsigned num, uint64_t offset, uint8_t *to, uint64_t length)
 {
     uint64_t       part;
     const uint8_t *from;

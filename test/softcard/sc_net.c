@@ -37,7 +37,7 @@ static void deliver(const struct sc_packet *packet, const uint8_t *payload)
 static struct sc_peer *find_peer(unsigned place)
 {
     struct sc_member *member = &sc.fabric->member[place];
-    struct sc_peer   *peer = &sc.peer[place];
+    struct sc_peer   *peer   = &sc.peer[place];
 
     if (__atomic_load_n(&member->pid, __ATOMIC_ACQUIRE) == 0) {
         return NULL;
@@ -160,9 +160,9 @@ static void drain_ring(unsigned place, struct sc_ring *ring)
 
     while (ring->head != (tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE))) {
         while (ring->head != tail) {
-            uint64_t                at = ring->head % SC_RING_BYTES;
+            uint64_t                at     = ring->head % SC_RING_BYTES;
             const struct sc_packet *packet = (const void *)&ring->data[at];
-            uint64_t                size = SC_RING_BYTES - at;
+            uint64_t                size   = SC_RING_BYTES - at;
 
             if (packet->op != OP_FILLER) {
                 size = record_size(packet->bytes);

@@ -19,12 +19,12 @@
 #include "sc_card.h"
 
 #define TICK_NS      1000000
-#define FAST_POLLS   16 /* in a tick */
+#define FAST_POLLS   16   /* in a tick */
 #define PATIENCE     4000 /* polls for nothing, some 100 us: he for whom we wait may need this processor */
 #define YIELD_EACH   64
 #define TICK_BY_POLL 256 /* without a thread: this many polls */
 
-struct sc_card sc = { .place = -1 };
+struct sc_card sc = {.place = -1};
 
 uint64_t sc_now(void)
 {
@@ -95,7 +95,8 @@ void sc_nic_poll(void)
         sc_unlock(&sc.lock);
     }
     if ((__atomic_load_n(&sc.inbox->ready, __ATOMIC_RELAXED) != 0 ||
-         __atomic_load_n(&sc.blocked, __ATOMIC_RELAXED) > 0) && sc_try_lock(&sc.lock)) {
+         __atomic_load_n(&sc.blocked, __ATOMIC_RELAXED) > 0) &&
+        sc_try_lock(&sc.lock)) {
         sc_nic_look();
         sc_unlock(&sc.lock);
     }
@@ -114,11 +115,11 @@ void sc_nic_sleepy(void)
 /* Ports of this host whose state is another now. */
 static void tell_troubles(void)
 {
-    static const struct ibv_async_event fatal = { .event_type = IBV_EVENT_DEVICE_FATAL };
+    static const struct ibv_async_event fatal = {.event_type = IBV_EVENT_DEVICE_FATAL};
 
     for (unsigned i = 0; i < SC_DEVICES_MAX * SC_PORTS_MAX; i++) {
-        unsigned place = sc.host * SC_DEVICES_MAX * SC_PORTS_MAX + i;
-        uint32_t now = __atomic_load_n(&sc.fabric->port[place].trouble, __ATOMIC_ACQUIRE);
+        unsigned place   = sc.host * SC_DEVICES_MAX * SC_PORTS_MAX + i;
+        uint32_t now     = __atomic_load_n(&sc.fabric->port[place].trouble, __ATOMIC_ACQUIRE);
         uint32_t changed = now ^ sc.trouble[i];
 
         sc.trouble[i] = now;
@@ -126,7 +127,7 @@ static void tell_troubles(void)
             sc_event_port(place, now & SC_PORT_DOWN ? IBV_EVENT_PORT_ERR : IBV_EVENT_PORT_ACTIVE);
         }
         for (struct sc_context *context = sc.contexts; (changed & now & SC_PORT_FATAL) && context != NULL;
-             context = context->next) {
+             context                    = context->next) {
             if (context->device->index == i / SC_PORTS_MAX && i % SC_PORTS_MAX == 0) {
                 sc_event_raise(&context->base.context, &fatal);
             }
@@ -167,8 +168,8 @@ static int work(struct watch *watch)
 
 static void *nic(void *arg)
 {
-    const struct timespec tick = { 0, TICK_NS };
-    struct watch          watch = { 0 };
+    const struct timespec tick  = {0, TICK_NS};
+    struct watch          watch = {0};
 
     while (!__atomic_load_n(&sc.stop, __ATOMIC_ACQUIRE)) {
         uint32_t seen = __atomic_load_n(&sc.me->bell, __ATOMIC_SEQ_CST);
@@ -228,7 +229,7 @@ static int join_fabric(void)
 /* Once for each process, when it opens its first device. */
 int sc_nic_start(void)
 {
-    static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
+    static pthread_mutex_t once   = PTHREAD_MUTEX_INITIALIZER;
     int                    status = 0;
 
     pthread_mutex_lock(&once);

@@ -12,13 +12,13 @@ struct sc_counts softcard_counts __attribute__((visibility("default")));
 static const struct {
     uint8_t op, imm, wc_opcode, known;
 } kinds[] = {
-    [IBV_WR_RDMA_WRITE]           = { SC_OP_WRITE, 0, IBV_WC_RDMA_WRITE, 1 },
-    [IBV_WR_RDMA_WRITE_WITH_IMM]  = { SC_OP_WRITE, 1, IBV_WC_RDMA_WRITE, 1 },
-    [IBV_WR_SEND]                 = { SC_OP_SEND, 0, IBV_WC_SEND, 1 },
-    [IBV_WR_SEND_WITH_IMM]        = { SC_OP_SEND, 1, IBV_WC_SEND, 1 },
-    [IBV_WR_RDMA_READ]            = { SC_OP_READ, 0, IBV_WC_RDMA_READ, 1 },
-    [IBV_WR_ATOMIC_CMP_AND_SWP]   = { SC_OP_CMP_SWAP, 0, IBV_WC_COMP_SWAP, 1 },
-    [IBV_WR_ATOMIC_FETCH_AND_ADD] = { SC_OP_FETCH_ADD, 0, IBV_WC_FETCH_ADD, 1 },
+    [IBV_WR_RDMA_WRITE]           = {SC_OP_WRITE, 0, IBV_WC_RDMA_WRITE, 1},
+    [IBV_WR_RDMA_WRITE_WITH_IMM]  = {SC_OP_WRITE, 1, IBV_WC_RDMA_WRITE, 1},
+    [IBV_WR_SEND]                 = {SC_OP_SEND, 0, IBV_WC_SEND, 1},
+    [IBV_WR_SEND_WITH_IMM]        = {SC_OP_SEND, 1, IBV_WC_SEND, 1},
+    [IBV_WR_RDMA_READ]            = {SC_OP_READ, 0, IBV_WC_RDMA_READ, 1},
+    [IBV_WR_ATOMIC_CMP_AND_SWP]   = {SC_OP_CMP_SWAP, 0, IBV_WC_COMP_SWAP, 1},
+    [IBV_WR_ATOMIC_FETCH_AND_ADD] = {SC_OP_FETCH_ADD, 0, IBV_WC_FETCH_ADD, 1},
 };
 
 static int is_atomic(uint8_t op)
@@ -115,7 +115,7 @@ int sc_post_one(struct sc_qp *qp, const struct ibv_send_wr *wr)
 
 int sc_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
-    struct sc_qp *qp = (struct sc_qp *)base;
+    struct sc_qp *qp     = (struct sc_qp *)base;
     int           status = sc_fault_verb(SC_VERB_POST_SEND);
 
     if (status != 0) {

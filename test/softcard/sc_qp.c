@@ -10,7 +10,7 @@
 
 void sc_qp_event(struct sc_qp *qp, enum ibv_event_type type)
 {
-    struct ibv_async_event event = { .event_type = type, .element.qp = &qp->base };
+    struct ibv_async_event event = {.event_type = type, .element.qp = &qp->base};
 
     sc_event_raise(qp->base.context, &event);
 }
@@ -85,10 +85,10 @@ static void reset(struct sc_qp *qp)
     qp->sq_head = qp->sq_next = qp->sq_tail = qp->sq_polled = 0;
     qp->rq.head = qp->rq.tail = 0;
     qp->answer_head = qp->answer_tail = 0;
-    qp->next_packet = 0;
-    qp->reads       = 0;
+    qp->next_packet                   = 0;
+    qp->reads                         = 0;
     qp->have_rqe = qp->in_message = qp->nak_sent = 0;
-    qp->rnr_until = 0;
+    qp->rnr_until                                = 0;
     memset(qp->atomic, 0, sizeof(qp->atomic));
 }
 
@@ -98,8 +98,7 @@ static int check_caps(const struct sc_personality *kind, const struct ibv_qp_ini
 
     return (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UD) || cap->max_send_wr > 32768 ||
            cap->max_recv_wr > 32768 || cap->max_send_sge > SC_SGE_MAX || cap->max_recv_sge > SC_SGE_MAX ||
-           cap->max_inline_data > kind->max_inline ||
-           (attr->qp_type == IBV_QPT_RC && kind->no_rc);
+           cap->max_inline_data > kind->max_inline || (attr->qp_type == IBV_QPT_RC && kind->no_rc);
 }
 
 static int make_queues(struct sc_qp *qp)
@@ -108,11 +107,11 @@ static int make_queues(struct sc_qp *qp)
 
     cap->max_send_sge    = cap->max_send_sge > 0 ? cap->max_send_sge : 1;
     cap->max_inline_data = cap->max_inline_data > 64 ? cap->max_inline_data : 64;
-    qp->sq_depth   = cap->max_send_wr > 0 ? cap->max_send_wr : 1;
-    qp->sq_size    = sc_pow2(qp->sq_depth);
-    qp->sq         = calloc(qp->sq_size, sizeof(*qp->sq));
-    qp->sq_sges    = calloc((size_t)qp->sq_size * cap->max_send_sge, sizeof(*qp->sq_sges));
-    qp->sq_inlined = calloc(qp->sq_size, cap->max_inline_data);
+    qp->sq_depth         = cap->max_send_wr > 0 ? cap->max_send_wr : 1;
+    qp->sq_size          = sc_pow2(qp->sq_depth);
+    qp->sq               = calloc(qp->sq_size, sizeof(*qp->sq));
+    qp->sq_sges          = calloc((size_t)qp->sq_size * cap->max_send_sge, sizeof(*qp->sq_sges));
+    qp->sq_inlined       = calloc(qp->sq_size, cap->max_inline_data);
     if (qp->sq == NULL || qp->sq_sges == NULL || qp->sq_inlined == NULL) {
         return ENOMEM;
     }
@@ -164,13 +163,18 @@ struct ibv_qp *sc_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
     if (qp == NULL) {
         return NULL;
     }
-    qp->base = (struct ibv_qp){ .context = pd->context, .qp_context = attr->qp_context, .pd = pd,
-                                .send_cq = attr->send_cq, .recv_cq = attr->recv_cq, .srq = attr->srq,
-                                .state = IBV_QPS_RESET, .qp_type = attr->qp_type };
+    qp->base  = (struct ibv_qp){.context    = pd->context,
+                                .qp_context = attr->qp_context,
+                                .pd         = pd,
+                                .send_cq    = attr->send_cq,
+                                .recv_cq    = attr->recv_cq,
+                                .srq        = attr->srq,
+                                .state      = IBV_QPS_RESET,
+                                .qp_type    = attr->qp_type};
     qp->kind  = kind;
     qp->init  = *attr;
     qp->sport = qp->dport = SC_NO_PORT;
-    status    = make_queues(qp);
+    status                = make_queues(qp);
     if (status == 0) {
         sc_lock(&sc.lock);
         status = enter(qp);
@@ -192,9 +196,13 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 
 struct ibv_qp *sc_qp_create_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
-    struct ibv_qp_init_attr plain = { .qp_context = attr->qp_context, .send_cq = attr->send_cq,
-                                      .recv_cq = attr->recv_cq, .srq = attr->srq, .cap = attr->cap,
-                                      .qp_type = attr->qp_type, .sq_sig_all = attr->sq_sig_all };
+    struct ibv_qp_init_attr plain = {.qp_context = attr->qp_context,
+                                     .send_cq    = attr->send_cq,
+                                     .recv_cq    = attr->recv_cq,
+                                     .srq        = attr->srq,
+                                     .cap        = attr->cap,
+                                     .qp_type    = attr->qp_type,
+                                     .sq_sig_all = attr->sq_sig_all};
     struct ibv_qp          *qp;
 
     if ((attr->comp_mask & ~(unsigned)(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)) ||
@@ -254,8 +262,8 @@ static void take_attributes(struct sc_qp *qp, const struct ibv_qp_attr *attr, in
 {
     struct ibv_qp_attr *mine = &qp->attr;
 
-#define TAKE(bit, field) \
-    if (mask & (bit)) { \
+#define TAKE(bit, field)           \
+    if (mask & (bit)) {            \
         mine->field = attr->field; \
     }
     TAKE(IBV_QP_ACCESS_FLAGS, qp_access_flags)
@@ -306,10 +314,11 @@ static int step_is_legal(const struct sc_qp *qp, enum ibv_qp_state to, int mask)
         needed = from == IBV_QPS_INIT ? 0 : IBV_QP_PKEY_INDEX | IBV_QP_PORT | (rc ? IBV_QP_ACCESS_FLAGS : IBV_QP_QKEY);
     } else if (to == IBV_QPS_RTR && from == IBV_QPS_INIT) {
         needed = rc ? IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-                      IBV_QP_MIN_RNR_TIMER : 0;
+                          IBV_QP_MIN_RNR_TIMER
+                    : 0;
     } else if (to == IBV_QPS_RTS && from == IBV_QPS_RTR) {
-        needed = rc ? IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                      IBV_QP_MAX_QP_RD_ATOMIC : IBV_QP_SQ_PSN;
+        needed = rc ? IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC
+                    : IBV_QP_SQ_PSN;
     } else if (!(to == IBV_QPS_RTS && from == IBV_QPS_RTS)) {
         return 0;
     }
@@ -323,7 +332,7 @@ static int port_is_gone(const struct sc_qp *qp)
 
 int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
 {
-    struct sc_qp *qp = (struct sc_qp *)base;
+    struct sc_qp *qp     = (struct sc_qp *)base;
     int           status = sc_fault_verb(SC_VERB_MODIFY_QP);
 
     if (status != 0) {
@@ -353,7 +362,7 @@ int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
 
 int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)
 {
-    struct sc_qp *qp = (struct sc_qp *)base;
+    struct sc_qp *qp     = (struct sc_qp *)base;
     int           status = sc_fault_verb(SC_VERB_QUERY_QP);
 
     (void)mask;
@@ -364,12 +373,12 @@ int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask, struct
     if (port_is_gone(qp)) {
         status = EIO;
     } else {
-        *attr = qp->attr;
+        *attr          = qp->attr;
         attr->qp_state = attr->cur_qp_state = base->state;
-        attr->rq_psn = qp->kind->stale_psn ? qp->attr.rq_psn : qp->epsn;
-        attr->sq_psn = qp->post_psn;
-        attr->cap    = qp->init.cap;
-        *init        = qp->init;
+        attr->rq_psn                        = qp->kind->stale_psn ? qp->attr.rq_psn : qp->epsn;
+        attr->sq_psn                        = qp->post_psn;
+        attr->cap                           = qp->init.cap;
+        *init                               = qp->init;
     }
     sc_unlock(&sc.lock);
     return status;

@@ -6,8 +6,8 @@
 
 #include "sc_card.h"
 
-#define ACK_EVERY   64        /* packets of a long message */
-#define PSN_WINDOW  (1 << 22) /* far less than half of the packet numbers under way */
+#define ACK_EVERY    64        /* packets of a long message */
+#define PSN_WINDOW   (1 << 22) /* far less than half of the packet numbers under way */
 #define VENDOR_RETRY 0x81
 
 static int wants_answer(const struct sc_sqe *sqe)
@@ -68,7 +68,7 @@ static void rewind_to_una(struct sc_qp *qp)
 
 static void retire_head(struct sc_qp *qp)
 {
-    const struct sc_sqe *sqe = sc_sqe_at(qp, qp->sq_head);
+    const struct sc_sqe *sqe      = sc_sqe_at(qp, qp->sq_head);
     int                  was_sent = (int)(qp->sq_next - qp->sq_head) > 0;
 
     if (wants_answer(sqe) && was_sent && qp->reads > 0) {
@@ -86,7 +86,7 @@ static void retire_head(struct sc_qp *qp)
 static int advance(struct sc_qp *qp, uint32_t psn)
 {
     while (qp->sq_head != qp->sq_tail) {
-        struct sc_sqe *sqe = sc_sqe_at(qp, qp->sq_head);
+        struct sc_sqe *sqe  = sc_sqe_at(qp, qp->sq_head);
         int32_t        left = sc_psn_diff((sqe->psn + sqe->packets) & SC_PSN_MASK, psn);
 
         if (wants_answer(sqe)) {
@@ -156,9 +156,10 @@ static void gap(struct sc_qp *qp)
 
 static uint64_t rnr_ns(unsigned timer)
 {
-    static const uint32_t hundredths_ms[32] = { /* of the InfiniBand specification */
-        65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072,
-        4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
+    static const uint32_t hundredths_ms[32] = {
+        /* of the InfiniBand specification */
+        65536, 1,   2,   3,   4,    6,    8,    12,   16,   24,   32,   48,    64,    96,    128,   192,
+        256,   384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
     };
 
     return hundredths_ms[timer & 31] * 10000ull;
@@ -180,7 +181,7 @@ static void not_ready(struct sc_qp *qp, unsigned timer)
 
 static void take_ack(struct sc_qp *qp, const struct sc_packet *packet)
 {
-    uint32_t una = qp->una_psn;
+    uint32_t una   = qp->una_psn;
     int      whole = advance(qp, packet->syndrome == SC_SYN_ACK ? (packet->psn + 1) & SC_PSN_MASK : packet->psn);
 
     if (qp->una_psn != una) {
@@ -243,8 +244,8 @@ static void take_answer(struct sc_qp *qp, const struct sc_packet *packet, const 
 
 void sc_requester_answer(struct sc_qp *qp, const struct sc_packet *packet, const uint8_t *payload)
 {
-    if (qp->base.state != IBV_QPS_RTS || qp->sq_head == qp->sq_tail ||
-        sc_psn_diff(packet->psn, qp->una_psn) < 0 || sc_psn_diff(packet->psn, qp->post_psn) >= 0) {
+    if (qp->base.state != IBV_QPS_RTS || qp->sq_head == qp->sq_tail || sc_psn_diff(packet->psn, qp->una_psn) < 0 ||
+        sc_psn_diff(packet->psn, qp->post_psn) >= 0) {
         return;
     }
     if (packet->op == SC_OP_ACK) {
@@ -293,19 +294,26 @@ static int send_data(struct sc_qp *qp, struct sc_sqe *sqe)
 {
     uint8_t          buffer[SC_MTU_MAX];
     uint64_t         offset = (uint64_t)qp->next_packet * qp->mtu;
-    uint32_t         bytes = (uint32_t)(sqe->length - offset < qp->mtu ? sqe->length - offset : qp->mtu);
+    uint32_t         bytes  = (uint32_t)(sqe->length - offset < qp->mtu ? sqe->length - offset : qp->mtu);
     unsigned         at = qp->sq_next, packet_number = qp->next_packet;
-    int              last = packet_number + 1 == sqe->packets;
+    int              last    = packet_number + 1 == sqe->packets;
     const void      *payload = piece(qp, sqe, offset, bytes, buffer);
-    struct sc_packet packet = {
-        .bytes = bytes, .op = sqe->op, .sport = (uint16_t)qp->sport, .dport = (uint16_t)qp->dport,
-        .flags = (uint8_t)((packet_number == 0 ? SC_FIRST : 0) | (last ? SC_LAST : 0) |
+    struct sc_packet packet  = {
+         .bytes   = bytes,
+         .op      = sqe->op,
+         .sport   = (uint16_t)qp->sport,
+         .dport   = (uint16_t)qp->dport,
+         .flags   = (uint8_t)((packet_number == 0 ? SC_FIRST : 0) | (last ? SC_LAST : 0) |
                            (sqe->imm_given && last ? SC_IMM : 0) |
                            (last || packet_number % ACK_EVERY == ACK_EVERY - 1 ? SC_ACK_REQ : 0) |
                            (sqe->send_flags & IBV_SEND_SOLICITED && last ? SC_SOLICITED : 0)),
-        .src_qpn = qp->base.qp_num, .dst_qpn = qp->attr.dest_qp_num,
-        .psn = (sqe->psn + packet_number) & SC_PSN_MASK, .imm = sqe->imm, .rkey = sqe->rkey,
-        .raddr = sqe->raddr + offset, .length = sqe->length - offset,
+         .src_qpn = qp->base.qp_num,
+         .dst_qpn = qp->attr.dest_qp_num,
+         .psn     = (sqe->psn + packet_number) & SC_PSN_MASK,
+         .imm     = sqe->imm,
+         .rkey    = sqe->rkey,
+         .raddr   = sqe->raddr + offset,
+         .length  = sqe->length - offset,
     };
 
     if (payload == NULL) {
@@ -325,10 +333,18 @@ static int send_request(struct sc_qp *qp, struct sc_sqe *sqe)
     uint64_t         offset = (uint64_t)qp->next_packet * qp->mtu;
     unsigned         at = qp->sq_next, packet_number = qp->next_packet;
     struct sc_packet packet = {
-        .op = sqe->op, .flags = SC_FIRST | SC_LAST, .sport = (uint16_t)qp->sport, .dport = (uint16_t)qp->dport,
-        .src_qpn = qp->base.qp_num, .dst_qpn = qp->attr.dest_qp_num,
-        .psn = (sqe->psn + packet_number) & SC_PSN_MASK, .rkey = sqe->rkey, .raddr = sqe->raddr + offset,
-        .length = sqe->length - offset, .operand = sqe->operand, .swap = sqe->swap,
+        .op      = sqe->op,
+        .flags   = SC_FIRST | SC_LAST,
+        .sport   = (uint16_t)qp->sport,
+        .dport   = (uint16_t)qp->dport,
+        .src_qpn = qp->base.qp_num,
+        .dst_qpn = qp->attr.dest_qp_num,
+        .psn     = (sqe->psn + packet_number) & SC_PSN_MASK,
+        .rkey    = sqe->rkey,
+        .raddr   = sqe->raddr + offset,
+        .length  = sqe->length - offset,
+        .operand = sqe->operand,
+        .swap    = sqe->swap,
     };
 
     if (qp->reads >= qp->attr.max_rd_atomic) {

@@ -14,7 +14,7 @@ static struct sc_answer *add_answer(struct sc_qp *qp, uint8_t op, uint8_t syndro
         return NULL;
     }
     answer  = &qp->answer[qp->answer_tail++ % SC_ANSWERS];
-    *answer = (struct sc_answer){ .op = op, .syndrome = syndrome, .psn = psn, .packets = 1 };
+    *answer = (struct sc_answer){.op = op, .syndrome = syndrome, .psn = psn, .packets = 1};
     return answer;
 }
 
@@ -114,8 +114,7 @@ static void execute_send(struct sc_qp *qp, const struct sc_packet *packet, const
 static void execute_write(struct sc_qp *qp, const struct sc_packet *packet, const uint8_t *payload)
 {
     uint8_t *to = sc_memory_remote(qp->base.pd, packet->rkey, packet->raddr,
-                                   packet->flags & SC_FIRST ? packet->length : packet->bytes,
-                                   IBV_ACCESS_REMOTE_WRITE);
+                                   packet->flags & SC_FIRST ? packet->length : packet->bytes, IBV_ACCESS_REMOTE_WRITE);
 
     if (packet->bytes > 0 && (to == NULL || !(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_WRITE))) {
         refuse_and_die(qp, SC_SYN_ACCESS, IBV_EVENT_QP_ACCESS_ERR);
@@ -200,7 +199,7 @@ static void execute_atomic(struct sc_qp *qp, const struct sc_packet *packet)
         old = packet->operand;
         (void)__atomic_compare_exchange_n(word, &old, packet->swap, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
     }
-    qp->atomic[qp->atomic_next++ % (2 * SC_RD_MAX)] = (struct sc_atomic_done){ packet->psn, 1, old };
+    qp->atomic[qp->atomic_next++ % (2 * SC_RD_MAX)] = (struct sc_atomic_done){packet->psn, 1, old};
     executed(qp, packet, 1);
     answer_atomic(qp, packet->psn, old);
 }
@@ -218,7 +217,7 @@ static void repeat(struct sc_qp *qp, const struct sc_packet *packet)
     }
     if (qp->answer_tail != qp->answer_head) { /* the one before: no farther than to here */
         struct sc_answer *before = &qp->answer[(qp->answer_tail - 1) % SC_ANSWERS];
-        uint32_t          here = (packet->psn - before->psn) & SC_PSN_MASK;
+        uint32_t          here   = (packet->psn - before->psn) & SC_PSN_MASK;
 
         before->packets = here < before->packets ? here : before->packets;
     }
@@ -255,10 +254,18 @@ void sc_responder_request(struct sc_qp *qp, const struct sc_packet *packet, cons
         return;
     }
     switch (packet->op) {
-    case SC_OP_SEND:  execute_send(qp, packet, payload); break;
-    case SC_OP_WRITE: execute_write(qp, packet, payload); break;
-    case SC_OP_READ:  execute_read(qp, packet); break;
-    default:          execute_atomic(qp, packet); break;
+    case SC_OP_SEND:
+        execute_send(qp, packet, payload);
+        break;
+    case SC_OP_WRITE:
+        execute_write(qp, packet, payload);
+        break;
+    case SC_OP_READ:
+        execute_read(qp, packet);
+        break;
+    default:
+        execute_atomic(qp, packet);
+        break;
     }
 }
 
@@ -281,13 +288,18 @@ void sc_responder_acks(void)
 static int say(struct sc_qp *qp, struct sc_answer *answer)
 {
     struct sc_packet packet = {
-        .op = answer->op, .syndrome = answer->syndrome, .timer = qp->attr.min_rnr_timer,
-        .sport = (uint16_t)qp->sport, .dport = (uint16_t)qp->dport,
-        .src_qpn = qp->base.qp_num, .dst_qpn = qp->attr.dest_qp_num,
-        .psn = (answer->psn + answer->sent) & SC_PSN_MASK, .operand = answer->value,
+        .op       = answer->op,
+        .syndrome = answer->syndrome,
+        .timer    = qp->attr.min_rnr_timer,
+        .sport    = (uint16_t)qp->sport,
+        .dport    = (uint16_t)qp->dport,
+        .src_qpn  = qp->base.qp_num,
+        .dst_qpn  = qp->attr.dest_qp_num,
+        .psn      = (answer->psn + answer->sent) & SC_PSN_MASK,
+        .operand  = answer->value,
     };
-    uint64_t         offset = (uint64_t)answer->sent * qp->mtu;
-    const void      *payload = NULL;
+    uint64_t    offset  = (uint64_t)answer->sent * qp->mtu;
+    const void *payload = NULL;
 
     if (answer->op == SC_OP_READ_RESP && answer->length > 0) {
         packet.bytes = (uint32_t)(answer->length - offset < qp->mtu ? answer->length - offset : qp->mtu);

@@ -14,8 +14,8 @@ int sc_rq_init(struct sc_rq *rq, unsigned depth, unsigned max_sge)
     rq->size    = sc_pow2(depth > 0 ? depth : 1);
     rq->max_sge = max_sge > 0 ? max_sge : 1;
     rq->head = rq->tail = 0;
-    rq->ring = calloc(rq->size, sizeof(*rq->ring));
-    rq->sges = calloc((size_t)rq->size * rq->max_sge, sizeof(*rq->sges));
+    rq->ring            = calloc(rq->size, sizeof(*rq->ring));
+    rq->sges            = calloc((size_t)rq->size * rq->max_sge, sizeof(*rq->sges));
     if (rq->ring == NULL || rq->sges == NULL) {
         sc_rq_free(rq);
         return ENOMEM;
@@ -102,7 +102,7 @@ int sc_srq_post(struct ibv_srq *base, struct ibv_recv_wr *wr, struct ibv_recv_wr
 
 static void check_limit(struct sc_srq *srq)
 {
-    struct ibv_async_event event = { .event_type = IBV_EVENT_SRQ_LIMIT_REACHED, .element.srq = &srq->base };
+    struct ibv_async_event event = {.event_type = IBV_EVENT_SRQ_LIMIT_REACHED, .element.srq = &srq->base};
 
     if (srq->limit != 0 && srq->rq.tail - srq->rq.head < srq->limit) {
         srq->limit = 0;

@@ -25,21 +25,25 @@ static int option(int wanted, int normal)
 static void make_qp(struct end *end, const struct options *options)
 {
     unsigned                depth = options->depth != 0 ? options->depth : 64;
-    struct ibv_qp_init_attr attr = { .send_cq = end->cq, .recv_cq = end->cq, .srq = end->srq, .qp_type = IBV_QPT_RC,
-                                     .cap = { depth, depth, 2, 2, 64 } };
-    struct ibv_qp_attr      init = { .qp_state = IBV_QPS_INIT, .port_num = 1,
+    struct ibv_qp_init_attr attr  = {.send_cq = end->cq,
+                                     .recv_cq = end->cq,
+                                     .srq     = end->srq,
+                                     .qp_type = IBV_QPT_RC,
+                                     .cap     = {depth, depth, 2, 2, 64}};
+    struct ibv_qp_attr      init  = {.qp_state        = IBV_QPS_INIT,
+                                     .port_num        = 1,
                                      .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-                                                        IBV_ACCESS_REMOTE_ATOMIC };
+                                                        IBV_ACCESS_REMOTE_ATOMIC};
 
     end->qp = ibv_create_qp(end->pd, &attr);
     assert_non_null(end->qp);
-    assert_int_equal(ibv_modify_qp(end->qp, &init, IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX |
-                                   IBV_QP_ACCESS_FLAGS), 0);
+    assert_int_equal(
+        ibv_modify_qp(end->qp, &init, IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS), 0);
 }
 
 void end_open(struct end *end, const struct options *options)
 {
-    struct ibv_srq_init_attr srq = { .attr = { .max_wr = 64, .max_sge = 1 } };
+    struct ibv_srq_init_attr srq  = {.attr = {.max_wr = 64, .max_sge = 1}};
     struct ibv_device      **list = ibv_get_device_list(NULL);
 
     memset(end, 0, sizeof(*end));
@@ -53,8 +57,9 @@ void end_open(struct end *end, const struct options *options)
     end->memory  = aligned_alloc(4096, BYTES);
     assert_non_null(end->memory);
     memset(end->memory, 0, BYTES);
-    end->mr = ibv_reg_mr(end->pd, end->memory, BYTES, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-                         IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
+    end->mr = ibv_reg_mr(end->pd, end->memory, BYTES,
+                         IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                             IBV_ACCESS_REMOTE_ATOMIC);
     assert_non_null(end->mr);
     end->srq = options->srq ? ibv_create_srq(end->pd, &srq) : NULL;
     make_qp(end, options);
@@ -77,22 +82,33 @@ struct address end_address(const struct end *end)
     struct ibv_port_attr port;
 
     assert_int_equal(ibv_query_port(end->context, 1, &port), 0);
-    return (struct address){ end->qp->qp_num, end->mr->rkey, (uintptr_t)end->memory, port.lid };
+    return (struct address){end->qp->qp_num, end->mr->rkey, (uintptr_t)end->memory, port.lid};
 }
 
 void end_connect(struct end *end, const struct address *peer, const struct options *options)
 {
-    struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .dest_qp_num = peer->qpn,
-                                .rq_psn = 0xfffff0, .max_dest_rd_atomic = 4, .min_rnr_timer = 1,
-                                .ah_attr = { .dlid = peer->lid, .port_num = 1 } };
+    struct ibv_qp_attr attr = {.qp_state           = IBV_QPS_RTR,
+                               .path_mtu           = IBV_MTU_1024,
+                               .dest_qp_num        = peer->qpn,
+                               .rq_psn             = 0xfffff0,
+                               .max_dest_rd_atomic = 4,
+                               .min_rnr_timer      = 1,
+                               .ah_attr            = {.dlid = peer->lid, .port_num = 1}};
 
-    assert_int_equal(ibv_modify_qp(end->qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-                                   IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER), 0);
-    attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS, .timeout = (uint8_t)option(options->timeout, 14),
-                                 .retry_cnt = (uint8_t)option(options->retry_cnt, 6), .sq_psn = 0xfffff0,
-                                 .rnr_retry = (uint8_t)option(options->rnr_retry, 7), .max_rd_atomic = 4 };
-    assert_int_equal(ibv_modify_qp(end->qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-                                   IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC), 0);
+    assert_int_equal(ibv_modify_qp(end->qp, &attr,
+                                   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                                       IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
+                     0);
+    attr = (struct ibv_qp_attr){.qp_state      = IBV_QPS_RTS,
+                                .timeout       = (uint8_t)option(options->timeout, 14),
+                                .retry_cnt     = (uint8_t)option(options->retry_cnt, 6),
+                                .sq_psn        = 0xfffff0,
+                                .rnr_retry     = (uint8_t)option(options->rnr_retry, 7),
+                                .max_rd_atomic = 4};
+    assert_int_equal(ibv_modify_qp(end->qp, &attr,
+                                   IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+                                       IBV_QP_MAX_QP_RD_ATOMIC),
+                     0);
 }
 
 void pair_open(struct end ends[2], const struct options *options)
@@ -123,8 +139,8 @@ void end_fill(uint8_t *to, uint32_t length, unsigned seed)
 
 void end_post_recv(struct end *end, uint64_t id, uint32_t at, uint32_t length)
 {
-    struct ibv_sge      sge = { (uintptr_t)end->memory + at, length, end->mr->lkey };
-    struct ibv_recv_wr  wr = { id, NULL, &sge, 1 }, *bad;
+    struct ibv_sge     sge = {(uintptr_t)end->memory + at, length, end->mr->lkey};
+    struct ibv_recv_wr wr  = {id, NULL, &sge, 1}, *bad;
 
     assert_int_equal(end->srq != NULL ? ibv_post_srq_recv(end->srq, &wr, &bad) : ibv_post_recv(end->qp, &wr, &bad), 0);
 }
@@ -132,9 +148,14 @@ void end_post_recv(struct end *end, uint64_t id, uint32_t at, uint32_t length)
 int end_post(struct end *end, uint64_t id, enum ibv_wr_opcode opcode, uint32_t at, uint32_t length,
              const struct address *peer, uint32_t remote_at)
 {
-    struct ibv_sge     sge = { (uintptr_t)end->memory + at, length, end->mr->lkey };
-    struct ibv_send_wr wr = { .wr_id = id, .sg_list = &sge, .num_sge = 1, .opcode = opcode, .imm_data = (uint32_t)id,
-                              .send_flags = IBV_SEND_SIGNALED }, *bad;
+    struct ibv_sge     sge = {(uintptr_t)end->memory + at, length, end->mr->lkey};
+    struct ibv_send_wr wr  = {.wr_id      = id,
+                              .sg_list    = &sge,
+                              .num_sge    = 1,
+                              .opcode     = opcode,
+                              .imm_data   = (uint32_t)id,
+                              .send_flags = IBV_SEND_SIGNALED},
+                       *bad;
 
     if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || opcode == IBV_WR_ATOMIC_CMP_AND_SWP) {
         wr.wr.atomic.remote_addr = peer->memory + remote_at;
@@ -159,8 +180,8 @@ uint64_t now_ms(void)
 struct ibv_wc end_wait(struct end *end)
 {
     uint64_t      deadline = now_ms() + 10000;
-    struct ibv_wc wc = { 0 };
-    int           count = 0;
+    struct ibv_wc wc       = {0};
+    int           count    = 0;
 
     while (count == 0 && now_ms() < deadline) {
         count = ibv_poll_cq(end->cq, 1, &wc);
@@ -186,7 +207,7 @@ int end_is_quiet(struct end *end)
 
 enum ibv_event_type end_event(struct end *end)
 {
-    struct pollfd          fd = { .fd = end->context->async_fd, .events = POLLIN };
+    struct pollfd          fd = {.fd = end->context->async_fd, .events = POLLIN};
     struct ibv_async_event event;
 
     assert_int_equal(poll(&fd, 1, 10000), 1);
@@ -199,7 +220,7 @@ void break_rule(uint32_t action, uint32_t ops, uint64_t nth, uint64_t times)
 {
     struct sc_fabric *fabric = fabric_now();
 
-    fabric->rule[0] = (struct sc_rule){ .port = SC_NO_PORT, .ops = ops, .nth = nth, .times = times };
+    fabric->rule[0] = (struct sc_rule){.port = SC_NO_PORT, .ops = ops, .nth = nth, .times = times};
     __atomic_store_n(&fabric->rule[0].action, action, __ATOMIC_RELEASE);
     __atomic_store_n(&fabric->faulty, 1, __ATOMIC_RELEASE);
 }

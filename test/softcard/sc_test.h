@@ -54,11 +54,11 @@ int  end_post(struct end *end, uint64_t id, enum ibv_wr_opcode opcode, uint32_t 
               const struct address *peer, uint32_t remote_at);
 
 /* The next completion; fails the test when there is none within ten seconds. */
-struct ibv_wc end_wait(struct end *end);
-void          end_expect(struct end *end, uint64_t id, enum ibv_wc_status status);
-int           end_is_quiet(struct end *end);
+struct ibv_wc       end_wait(struct end *end);
+void                end_expect(struct end *end, uint64_t id, enum ibv_wc_status status);
+int                 end_is_quiet(struct end *end);
 enum ibv_event_type end_event(struct end *end); /* the next asynchronous one, waited for */
-uint64_t      now_ms(void);
+uint64_t            now_ms(void);
 
 void break_rule(uint32_t action, uint32_t ops, uint64_t nth, uint64_t times);
 void break_port(unsigned place, uint32_t trouble);

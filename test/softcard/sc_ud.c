@@ -121,12 +121,15 @@ int sc_ud_send(struct sc_qp *qp, const struct ibv_send_wr *wr)
     struct sc_ah    *ah = (struct sc_ah *)wr->wr.ud.ah;
     uint8_t          buffer[SC_MTU_MAX];
     struct sc_packet packet = {
-        .op = SC_OP_DATAGRAM, .src_qpn = qp->base.qp_num, .dst_qpn = wr->wr.ud.remote_qpn,
-        .rkey = wr->wr.ud.remote_qkey, .imm = wr->imm_data,
-        .flags = (uint8_t)((wr->opcode == IBV_WR_SEND_WITH_IMM ? SC_IMM : 0) |
+        .op      = SC_OP_DATAGRAM,
+        .src_qpn = qp->base.qp_num,
+        .dst_qpn = wr->wr.ud.remote_qpn,
+        .rkey    = wr->wr.ud.remote_qkey,
+        .imm     = wr->imm_data,
+        .flags   = (uint8_t)((wr->opcode == IBV_WR_SEND_WITH_IMM ? SC_IMM : 0) |
                            (wr->send_flags & IBV_SEND_SOLICITED ? SC_SOLICITED : 0)),
     };
-    uint64_t         length = 0;
+    uint64_t length = 0;
 
     if (wr->opcode != IBV_WR_SEND && wr->opcode != IBV_WR_SEND_WITH_IMM) {
         return EINVAL;
@@ -163,12 +166,12 @@ int sc_ud_send(struct sc_qp *qp, const struct ibv_send_wr *wr)
 static void fill_grh(uint8_t *grh, const struct sc_packet *packet)
 {
     memset(grh, 0, GRH_BYTES);
-    grh[0]  = 0x60;
-    grh[8]  = grh[24] = 0xfe;
-    grh[9]  = grh[25] = 0x80;
+    grh[0] = 0x60;
+    grh[8] = grh[24] = 0xfe;
+    grh[9] = grh[25] = 0x80;
     grh[16] = grh[32] = 2;
-    grh[23] = (uint8_t)(packet->sport + 1);
-    grh[39] = (uint8_t)(packet->dport + 1);
+    grh[23]           = (uint8_t)(packet->sport + 1);
+    grh[39]           = (uint8_t)(packet->dport + 1);
 }
 
 void sc_ud_receive(struct sc_qp *qp, const struct sc_packet *packet, const uint8_t *payload)

@@ -10,31 +10,47 @@
 #define SC_MTU_MAX  4096u
 
 enum sc_op {
-    SC_OP_SEND, SC_OP_WRITE, SC_OP_READ, SC_OP_FETCH_ADD, SC_OP_CMP_SWAP, /* requests */
-    SC_OP_ACK, SC_OP_READ_RESP, SC_OP_ATOMIC_RESP,                        /* answers */
+    SC_OP_SEND,
+    SC_OP_WRITE,
+    SC_OP_READ,
+    SC_OP_FETCH_ADD,
+    SC_OP_CMP_SWAP, /* requests */
+    SC_OP_ACK,
+    SC_OP_READ_RESP,
+    SC_OP_ATOMIC_RESP, /* answers */
     SC_OP_DATAGRAM,
 };
 
 enum sc_packet_flag {
-    SC_FIRST = 1, SC_LAST = 2, SC_IMM = 4, SC_SOLICITED = 8, SC_ACK_REQ = 16, SC_GRH = 32,
+    SC_FIRST     = 1,
+    SC_LAST      = 2,
+    SC_IMM       = 4,
+    SC_SOLICITED = 8,
+    SC_ACK_REQ   = 16,
+    SC_GRH       = 32,
 };
 
 enum sc_syndrome {
-    SC_SYN_ACK, SC_SYN_RNR, SC_SYN_SEQUENCE, SC_SYN_INVALID, SC_SYN_ACCESS, SC_SYN_FAILED,
+    SC_SYN_ACK,
+    SC_SYN_RNR,
+    SC_SYN_SEQUENCE,
+    SC_SYN_INVALID,
+    SC_SYN_ACCESS,
+    SC_SYN_FAILED,
 };
 
 struct sc_packet {
     uint32_t bytes; /* of payload, which follows */
     uint8_t  op, flags;
-    uint8_t  syndrome, timer;  /* of an acknowledgement; RNR timer */
-    uint16_t sport, dport;     /* places in the fabric's table of ports */
+    uint8_t  syndrome, timer; /* of an acknowledgement; RNR timer */
+    uint16_t sport, dport;    /* places in the fabric's table of ports */
     uint32_t src_qpn, dst_qpn;
     uint32_t psn;
     uint32_t imm;
-    uint32_t rkey;             /* Q_Key of a datagram */
+    uint32_t rkey; /* Q_Key of a datagram */
     uint64_t raddr;
-    uint64_t length;           /* of the whole message */
-    uint64_t operand, swap;    /* of atomics; the old value in their answer */
+    uint64_t length;        /* of the whole message */
+    uint64_t operand, swap; /* of atomics; the old value in their answer */
 };
 
 _Static_assert(sizeof(struct sc_packet) == 64, "one cache line");

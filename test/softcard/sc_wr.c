@@ -39,8 +39,8 @@ static struct ibv_send_wr *begin(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode
     struct sc_wr_builder *builder = builder_of(ex);
 
     finish(ex);
-    builder->wr   = (struct ibv_send_wr){ .wr_id = ex->wr_id, .opcode = opcode, .send_flags = ex->wr_flags,
-                                          .sg_list = builder->sge };
+    builder->wr = (struct ibv_send_wr){
+        .wr_id = ex->wr_id, .opcode = opcode, .send_flags = ex->wr_flags, .sg_list = builder->sge};
     builder->open = 1;
     return &builder->wr;
 }
@@ -48,18 +48,18 @@ static struct ibv_send_wr *begin(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode
 static void wr_start(struct ibv_qp_ex *ex)
 {
     struct sc_wr_builder *builder = builder_of(ex);
-    struct sc_qp         *qp = (struct sc_qp *)ex;
+    struct sc_qp         *qp      = (struct sc_qp *)ex;
 
     sc_lock(&sc.lock);
     builder->open = builder->status = 0;
-    builder->tail_before = qp->sq_tail;
-    builder->psn_before  = qp->post_psn;
+    builder->tail_before            = qp->sq_tail;
+    builder->psn_before             = qp->post_psn;
 }
 
 static void wr_abort(struct ibv_qp_ex *ex)
 {
     struct sc_wr_builder *builder = builder_of(ex);
-    struct sc_qp         *qp = (struct sc_qp *)ex;
+    struct sc_qp         *qp      = (struct sc_qp *)ex;
 
     builder->open = 0;
     qp->sq_tail   = builder->tail_before;
@@ -161,7 +161,7 @@ static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num, const struct ibv_s
 
 static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t length)
 {
-    struct ibv_sge sge = { addr, length, lkey };
+    struct ibv_sge sge = {addr, length, lkey};
 
     wr_set_sge_list(ex, 1, &sge);
 }
@@ -175,7 +175,7 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num, const stru
         return;
     }
     for (size_t i = 0; i < num; i++) {
-        builder->sge[i] = (struct ibv_sge){ (uintptr_t)list[i].addr, (uint32_t)list[i].length, 0 };
+        builder->sge[i] = (struct ibv_sge){(uintptr_t)list[i].addr, (uint32_t)list[i].length, 0};
     }
     builder->wr.num_sge = (int)num;
     builder->wr.send_flags |= IBV_SEND_INLINE;
@@ -184,7 +184,7 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num, const stru
 
 static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
 {
-    struct ibv_data_buf data = { addr, length };
+    struct ibv_data_buf data = {addr, length};
 
     wr_set_inline_data_list(ex, 1, &data);
 }

@@ -31,17 +31,17 @@ static const char usage[] =
 static const char *const op_names[] = {
     "send", "write", "read", "fetch-add", "compare-swap", "ack", "read-answer", "atomic-answer", "datagram", NULL,
 };
-static const char *const action_names[] = { "", "drop", "duplicate", "qp-error", "port-down", "mute", "kill", NULL };
-static const char *const verb_names[] = {
-    "open", "reg_mr", "create_cq", "create_qp", "modify_qp", "query_qp", "create_ah", "post_send", NULL,
+static const char *const action_names[] = {"", "drop", "duplicate", "qp-error", "port-down", "mute", "kill", NULL};
+static const char *const verb_names[]   = {
+      "open", "reg_mr", "create_cq", "create_qp", "modify_qp", "query_qp", "create_ah", "post_send", NULL,
 };
-static const char *const object_names[] = { "pd", "mr", "cq", "qp", "srq", "ah" };
+static const char *const object_names[] = {"pd", "mr", "cq", "qp", "srq", "ah"};
 static const struct {
     const char *name;
     uint32_t    bit;
 } troubles[] = {
-    { "down", SC_PORT_DOWN }, { "mute", SC_PORT_MUTE }, { "deaf", SC_PORT_DEAF }, { "noack", SC_PORT_NOACK },
-    { "fatal", SC_PORT_FATAL },
+    {"down", SC_PORT_DOWN},   {"mute", SC_PORT_MUTE},   {"deaf", SC_PORT_DEAF},
+    {"noack", SC_PORT_NOACK}, {"fatal", SC_PORT_FATAL},
 };
 
 static struct sc_fabric *fabric;
@@ -173,7 +173,7 @@ static int fault(int argc, char **argv)
 static int parse_rule(struct sc_rule *rule, int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
-        char  *value = strchr(argv[i], '=');
+        char  *value  = strchr(argv[i], '=');
         size_t length = value == NULL ? 0 : (size_t)(value++ - argv[i]);
 
         if (length == 4 && strncmp(argv[i], "port", 4) == 0) {
@@ -198,7 +198,7 @@ static int parse_rule(struct sc_rule *rule, int argc, char **argv)
 
 static int add_rule(int argc, char **argv)
 {
-    struct sc_rule rule = { .port = SC_NO_PORT, .nth = 1, .times = 1 };
+    struct sc_rule rule   = {.port = SC_NO_PORT, .nth = 1, .times = 1};
     int            action = argc > 0 ? find(action_names, argv[0]) : -1, wrong;
 
     if (action < 0) {
@@ -221,8 +221,8 @@ static int add_rule(int argc, char **argv)
 
 static int break_verb(int argc, char **argv)
 {
-    struct sc_verb_fault value = { .times = 1 };
-    int                  verb = argc > 0 ? find(verb_names, argv[0]) : -1;
+    struct sc_verb_fault value = {.times = 1};
+    int                  verb  = argc > 0 ? find(verb_names, argv[0]) : -1;
 
     if (verb < 0) {
         return complain("no such verb");

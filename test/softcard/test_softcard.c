@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct options normal, quick = { .timeout = 10, .retry_cnt = 2, .rnr_retry = 1 };
+static const struct options normal, quick = {.timeout = 10, .retry_cnt = 2, .rnr_retry = 1};
 
 static uint32_t rq_psn(struct end *end)
 {
@@ -22,7 +22,7 @@ static uint32_t rq_psn(struct end *end)
 
 static void to_error(struct end *end)
 {
-    struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
 
     assert_int_equal(ibv_modify_qp(end->qp, &attr, IBV_QP_STATE), 0);
 }
@@ -110,7 +110,7 @@ static void test_too_long(void **state)
 
 static void test_states(void **state)
 {
-    struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS };
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS};
     struct end         end;
 
     (void)state;
@@ -169,7 +169,7 @@ static void test_window(void **state)
     struct end ends[2];
 
     (void)state;
-    pair_open(ends, &(struct options){ .timeout = 14, .retry_cnt = 2 }); /* 3 * 67 ms */
+    pair_open(ends, &(struct options){.timeout = 14, .retry_cnt = 2}); /* 3 * 67 ms */
     break_port(0, SC_PORT_NOACK);
     end_post_recv(&ends[1], 5, 0, 64);
     began = now_ms();
@@ -185,7 +185,7 @@ static void test_window(void **state)
 /* Each kind of packet is lost, and twice there: executed once all the same. */
 static void test_once(void **state)
 {
-    static const uint32_t actions[] = { SC_RULE_DROP, SC_RULE_DUPLICATE };
+    static const uint32_t actions[] = {SC_RULE_DROP, SC_RULE_DUPLICATE};
     struct end            ends[2];
     struct address        peer;
     uint64_t              added = 0;
@@ -193,7 +193,7 @@ static void test_once(void **state)
     (void)state;
     for (unsigned a = 0; a < 2; a++) {
         for (uint32_t op = SC_OP_SEND; op <= SC_OP_ATOMIC_RESP; op++) {
-            pair_open(ends, &(struct options){ .timeout = 8 });
+            pair_open(ends, &(struct options){.timeout = 8});
             peer = end_address(&ends[1]);
             end_fill(ends[0].memory, 6000, op);
             for (uint64_t id = 0; id < 8; id++) {
@@ -202,8 +202,9 @@ static void test_once(void **state)
             break_rule(actions[a], 1u << op, 2, 1);
             for (uint64_t id = 0; id < 4; id++) {
                 assert_int_equal(end_post(&ends[0], 10 * id, IBV_WR_SEND, 0, 6000, NULL, 0), 0);
-                assert_int_equal(end_post(&ends[0], 10 * id + 1, IBV_WR_ATOMIC_FETCH_AND_ADD,
-                                          16384 + 8 * (uint32_t)id, 8, &peer, 0), 0);
+                assert_int_equal(
+                    end_post(&ends[0], 10 * id + 1, IBV_WR_ATOMIC_FETCH_AND_ADD, 16384 + 8 * (uint32_t)id, 8, &peer, 0),
+                    0);
                 assert_int_equal(end_post(&ends[0], 10 * id + 2, IBV_WR_RDMA_WRITE, 0, 6000, &peer, 500000), 0);
                 assert_int_equal(end_post(&ends[0], 10 * id + 3, IBV_WR_RDMA_READ, 100000, 6000, &peer, 500000), 0);
             }
@@ -243,11 +244,11 @@ static void test_exact_point(void **state)
 
 static void test_shared_receives(void **state)
 {
-    struct ibv_srq_attr limit = { .srq_limit = 2 };
+    struct ibv_srq_attr limit = {.srq_limit = 2};
     struct end          ends[2];
 
     (void)state;
-    pair_open(ends, &(struct options){ .srq = 1 });
+    pair_open(ends, &(struct options){.srq = 1});
     for (uint64_t id = 0; id < 3; id++) {
         end_post_recv(&ends[1], id, 0, 64);
     }
@@ -290,9 +291,8 @@ static void test_broken_verbs(void **state)
 
     (void)state;
     end_open(&end, &normal);
-    fabric_now()->verb[SC_VERB_REG_MR] =
-        (struct sc_verb_fault){ .skip = 1, .times = 1, .error = ENOMEM, .hang_ms = 30 };
-    fabric_now()->bad_verbs = 1;
+    fabric_now()->verb[SC_VERB_REG_MR] = (struct sc_verb_fault){.skip = 1, .times = 1, .error = ENOMEM, .hang_ms = 30};
+    fabric_now()->bad_verbs            = 1;
     for (int i = 0; i < 3; i++) {
         struct ibv_mr *mr = ibv_reg_mr(end.pd, end.memory, 64, 0);
 
@@ -310,9 +310,13 @@ static void test_inline(void **state)
 {
     struct end         ends[2];
     char               text[16] = "before";
-    struct ibv_sge     sge = { (uintptr_t)text, sizeof(text), 0 };
-    struct ibv_send_wr wr = { .wr_id = 1, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
-                              .send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE }, *bad;
+    struct ibv_sge     sge      = {(uintptr_t)text, sizeof(text), 0};
+    struct ibv_send_wr wr       = {.wr_id      = 1,
+                                   .sg_list    = &sge,
+                                   .num_sge    = 1,
+                                   .opcode     = IBV_WR_SEND,
+                                   .send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE},
+                       *bad;
 
     (void)state;
     pair_open(ends, &normal);
@@ -328,10 +332,10 @@ static void test_inline(void **state)
 static void test_silent(void **state)
 {
     struct end         ends[2];
-    struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE }, *bad;
+    struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE}, *bad;
 
     (void)state;
-    pair_open(ends, &(struct options){ .depth = 4 });
+    pair_open(ends, &(struct options){.depth = 4});
     for (uint64_t round = 0; round < 3; round++) {
         for (uint64_t i = 0; i < 4; i++) {
             wr.wr_id      = 10 * round + i;
@@ -352,12 +356,12 @@ static void test_silent(void **state)
 /* NULL where the device has no reliable connections. */
 static struct ibv_qp *rc_queue_pair(void)
 {
-    struct ibv_device     **list = ibv_get_device_list(NULL);
+    struct ibv_device     **list    = ibv_get_device_list(NULL);
     struct ibv_context     *context = ibv_open_device(list[0]);
-    struct ibv_pd          *pd = ibv_alloc_pd(context);
-    struct ibv_cq          *cq = ibv_create_cq(context, 4, NULL, NULL, 0);
-    struct ibv_qp_init_attr attr = { .send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = { 1, 1, 1, 1, 0 } };
-    struct ibv_qp          *qp = ibv_create_qp(pd, &attr);
+    struct ibv_pd          *pd      = ibv_alloc_pd(context);
+    struct ibv_cq          *cq      = ibv_create_cq(context, 4, NULL, NULL, 0);
+    struct ibv_qp_init_attr attr    = {.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = {1, 1, 1, 1, 0}};
+    struct ibv_qp          *qp      = ibv_create_qp(pd, &attr);
 
     assert_int_equal(qp == NULL ? 0 : ibv_destroy_qp(qp), 0);
     assert_int_equal(ibv_destroy_cq(cq), 0);
@@ -370,7 +374,7 @@ static struct ibv_qp *rc_queue_pair(void)
 /* Each kind does what its line in the table says. */
 static void test_personalities(void **state)
 {
-    static const char *const names[] = { "plain", "mlx5", "irdma", "bnxt_re", "hns", "rxe", "rxe-old" };
+    static const char *const names[] = {"plain", "mlx5", "irdma", "bnxt_re", "hns", "rxe", "rxe-old"};
     struct end               ends[2];
 
     (void)state;
@@ -386,8 +390,7 @@ static void test_personalities(void **state)
         assert_int_equal(rq_psn(&ends[1]), strcmp(names[i], "irdma") == 0 ? 0xfffff0 : 0xfffff1);
         to_error(&ends[1]);
         /* what has not been polled may go */
-        assert_int_equal(ibv_modify_qp(ends[1].qp, &(struct ibv_qp_attr){ .qp_state = IBV_QPS_RESET }, IBV_QP_STATE),
-                         0);
+        assert_int_equal(ibv_modify_qp(ends[1].qp, &(struct ibv_qp_attr){.qp_state = IBV_QPS_RESET}, IBV_QP_STATE), 0);
         assert_int_equal(end_is_quiet(&ends[1]), !soft && strcmp(names[i], "irdma") != 0);
         break_port(0, SC_PORT_DOWN);
         assert_int_equal(end_post(&ends[0], 2, IBV_WR_SEND, 0, 8, NULL, 0), 0);
@@ -407,28 +410,18 @@ static void test_personalities(void **state)
 
 int main(int argc, char **argv)
 {
-    static char dir[] = "/tmp/test_softcard.XXXXXX";
+    static char             dir[]   = "/tmp/test_softcard.XXXXXX";
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_processes),
-        cmocka_unit_test(test_processes_lossy),
-        cmocka_unit_test(test_events),
-        cmocka_unit_test(test_computing_target),
-        cmocka_unit_test(test_killed),
-        cmocka_unit_test(test_messages),
-        cmocka_unit_test(test_inline),
-        cmocka_unit_test(test_silent),
-        cmocka_unit_test(test_remote_memory),
-        cmocka_unit_test(test_access),
-        cmocka_unit_test(test_too_long),
-        cmocka_unit_test(test_states),
-        cmocka_unit_test(test_flush),
-        cmocka_unit_test(test_not_ready),
-        cmocka_unit_test(test_window),
-        cmocka_unit_test(test_once),
-        cmocka_unit_test(test_exact_point),
-        cmocka_unit_test(test_shared_receives),
-        cmocka_unit_test(test_ports),
-        cmocka_unit_test(test_broken_verbs),
+        cmocka_unit_test(test_processes),     cmocka_unit_test(test_processes_lossy),
+        cmocka_unit_test(test_events),        cmocka_unit_test(test_computing_target),
+        cmocka_unit_test(test_killed),        cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_inline),        cmocka_unit_test(test_silent),
+        cmocka_unit_test(test_remote_memory), cmocka_unit_test(test_access),
+        cmocka_unit_test(test_too_long),      cmocka_unit_test(test_states),
+        cmocka_unit_test(test_flush),         cmocka_unit_test(test_not_ready),
+        cmocka_unit_test(test_window),        cmocka_unit_test(test_once),
+        cmocka_unit_test(test_exact_point),   cmocka_unit_test(test_shared_receives),
+        cmocka_unit_test(test_ports),         cmocka_unit_test(test_broken_verbs),
         cmocka_unit_test(test_personalities),
     };
 

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const struct options normal, patient = { .timeout = 15, .retry_cnt = 2 };
+static const struct options normal, patient = {.timeout = 15, .retry_cnt = 2};
 
 static void swap(int fd, const void *mine, void *theirs, size_t size)
 {
@@ -42,7 +42,7 @@ static void carry(int fd, int sender)
     uint64_t       word, expected;
     char           done = 1;
 
-    meet(fd, &end, &peer, &(struct options){ .timeout = 12 });
+    meet(fd, &end, &peer, &(struct options){.timeout = 12});
     for (uint32_t i = 0; i < 300; i++) {
         uint32_t length = 1 + i * 977 % 30000;
 
@@ -77,11 +77,11 @@ static void carry(int fd, int sender)
 
 static void sleep_and_wake(int fd, int sender)
 {
-    struct end      end;
-    struct address  peer;
-    char            done = 1;
-    struct ibv_cq  *cq;
-    void           *context;
+    struct end     end;
+    struct address peer;
+    char           done = 1;
+    struct ibv_cq *cq;
+    void          *context;
 
     meet(fd, &end, &peer, &normal);
     for (uint64_t id = 0; id < 50; id++) {
@@ -91,7 +91,7 @@ static void sleep_and_wake(int fd, int sender)
             assert_int_equal(end_post(&end, id, IBV_WR_SEND, 0, 8, NULL, 0), 0);
             end_expect(&end, id, IBV_WC_SUCCESS);
         } else {
-            struct pollfd waiting = { .fd = end.channel->fd, .events = POLLIN };
+            struct pollfd waiting = {.fd = end.channel->fd, .events = POLLIN};
 
             end_post_recv(&end, id, 0, 64);
             assert_int_equal(ibv_req_notify_cq(end.cq, 0), 0);
@@ -138,8 +138,8 @@ static void be_killed(int fd, int first)
 
 static const struct {
     const char *name;
-    void      (*run)(int fd, int first);
-} roles[] = { { "carry", carry }, { "wake", sleep_and_wake }, { "compute", computing_target }, { "die", be_killed } };
+    void (*run)(int fd, int first);
+} roles[] = {{"carry", carry}, {"wake", sleep_and_wake}, {"compute", computing_target}, {"die", be_killed}};
 
 /* One end of a test, in a process of its own: there a failed assertion is its status. */
 int test_play(const char *name, int fd, int first)
@@ -197,9 +197,9 @@ void test_processes_lossy(void **state)
     struct sc_fabric *fabric = fabric_now();
 
     (void)state;
-    fabric->kept = 1;
+    fabric->kept          = 1;
     fabric->port[0].lossy = 3000;
-    fabric->faulty = 1;
+    fabric->faulty        = 1;
     in_two_processes("carry");
     assert_true(fabric->port[0].dropped > 0);
     mend();

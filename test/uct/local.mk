@@ -38,6 +38,7 @@ test_uct_uct_contract_fake_SOURCES = $(contract_sources) $(libuct_ha_1_13_la_SOU
 	test/glue/fake_net.c \
 	test/glue/fake_path.c \
 	test/glue/fake_priv.h \
+	test/glue/fake_fault.c \
 	test/glue/fake_rail.c \
 	test/glue/fake_rc.c \
 	test/glue/fake_responder.c \

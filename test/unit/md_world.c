@@ -71,7 +71,7 @@ const struct ha_rail_limits *ha_rail_limits(const struct ha_rail *rail)
 
 struct ha_rail_addr ha_rail_addr(struct ha_rail *rail)
 {
-    struct ha_rail_addr addr = { .link_layer = HA_LINK_ETHERNET };
+    struct ha_rail_addr addr = {.link_layer = HA_LINK_ETHERNET};
 
     if (rail->link_layer != 0) {
         addr.link_layer = rail->link_layer;
@@ -84,8 +84,7 @@ int ha_rail_up(const struct ha_rail *rail)
     return !rail->down;
 }
 
-int ha_mr_reg(struct ha_rail *rail, void *addr, size_t length, unsigned access,
-              struct ha_mr **mr_p)
+int ha_mr_reg(struct ha_rail *rail, void *addr, size_t length, unsigned access, struct ha_mr **mr_p)
 {
     (void)addr;
     (void)length;
@@ -119,15 +118,11 @@ uint32_t ha_mr_rkey(const struct ha_mr *mr)
 
 /* ---- the domain's side --------------------------------------------------- */
 
-uct_component_t component = {
-    .name      = "ha",
-    .md_config = {
-        .name   = "HA memory domain",
-        .prefix = UCT_HA_CONFIG_PREFIX,
-        .table  = uct_ha_md_config_table,
-        .size   = sizeof(struct uct_ha_md_config)
-    }
-};
+uct_component_t component = {.name      = "ha",
+                             .md_config = {.name   = "HA memory domain",
+                                           .prefix = UCT_HA_CONFIG_PREFIX,
+                                           .table  = uct_ha_md_config_table,
+                                           .size   = sizeof(struct uct_ha_md_config)}};
 
 void add_rail(const char *name)
 {
@@ -156,7 +151,7 @@ int md_setup(void **state)
 unsigned query(uct_md_resource_desc_t *found)
 {
     uct_md_resource_desc_t *resources;
-    unsigned num;
+    unsigned                num;
 
     assert_int_equal(uct_ha_md_query_resources(&component, &resources, &num), UCS_OK);
     if (resources != NULL) {
@@ -169,7 +164,7 @@ unsigned query(uct_md_resource_desc_t *found)
 ucs_status_t open_md(const char *name, uct_md_h *md_p)
 {
     uct_md_config_t *config;
-    ucs_status_t status;
+    ucs_status_t     status;
 
     assert_int_equal(uct_md_config_read(&component, NULL, NULL, &config), UCS_OK);
     status = uct_ha_md_open(&component, name, config, md_p);
@@ -190,10 +185,7 @@ void close_md(uct_md_h md)
 
 void dereg(uct_md_h md, uct_mem_h memh)
 {
-    uct_md_mem_dereg_params_t params = {
-        .field_mask = UCT_MD_MEM_DEREG_FIELD_MEMH,
-        .memh       = memh
-    };
+    uct_md_mem_dereg_params_t params = {.field_mask = UCT_MD_MEM_DEREG_FIELD_MEMH, .memh = memh};
 
     assert_int_equal(md->ops->mem_dereg(md, &params), UCS_OK);
 }

@@ -5,10 +5,14 @@
 
 #include "core/ha_packet.h"
 
-const struct ha_pair_config config = {
-    .connect_timeout = 100000, .deadline = 50000, .linger = 50000, .standby_delay = 2000, .cooldown = 3000,
-    .drain_timeout = 4000, .rtx_min = 1000, .rtx_max = 8000
-};
+const struct ha_pair_config config = {.connect_timeout = 100000,
+                                      .deadline        = 50000,
+                                      .linger          = 50000,
+                                      .standby_delay   = 2000,
+                                      .cooldown        = 3000,
+                                      .drain_timeout   = 4000,
+                                      .rtx_min         = 1000,
+                                      .rtx_max         = 8000};
 
 #define MESSAGES 256
 
@@ -25,11 +29,12 @@ unsigned peer_answers;
 
 static void settle(int x, const struct ha_action *action)
 {
-    struct ha_event event = { .kind = HA_EV_SETTLED, .slot = action->slot, .gen = action->gen };
+    struct ha_event event = {.kind = HA_EV_SETTLED, .slot = action->slot, .gen = action->gen};
 
     side[x].fenced++;
-    if (side[x].stuck)
+    if (side[x].stuck) {
         return;
+    }
     event.proof    = side[x].no_proof ? HA_PROOF_NONE : side[x].kind ? side[x].kind : HA_PROOF_PSN;
     event.psn      = side[x].psn;
     event.received = side[x].received;
@@ -40,23 +45,22 @@ static void settle(int x, const struct ha_action *action)
 
 void perform(int x, const struct ha_action *action)
 {
-    struct ha_event event = { .slot = action->slot, .gen = action->gen };
+    struct ha_event event = {.slot = action->slot, .gen = action->gen};
 
     switch (action->kind) {
     case HA_ACT_CREATE_QP:
         side[x].created++;
-        event.kind = HA_EV_QP_CREATED;
-        event.qpn  = 100 + action->gen;
-        event.mtu  = 1024;
-        event.proof = side[x].offer;
+        event.kind        = HA_EV_QP_CREATED;
+        event.qpn         = 100 + action->gen;
+        event.mtu         = 1024;
+        event.proof       = side[x].offer;
         event.ledger_addr = 0x1122334455667788ull + (uint64_t)x;
         event.ledger_key  = 0xaabbccddu;
         give(x, event);
         break;
     case HA_ACT_CONNECT_QP:
-        side[x].marks = ha_pair_ledger(&side[x].pair, action->slot, &side[x].ledger_addr,
-                                       &side[x].ledger_key);
-        event.kind = HA_EV_QP_CONNECTED;
+        side[x].marks = ha_pair_ledger(&side[x].pair, action->slot, &side[x].ledger_addr, &side[x].ledger_key);
+        event.kind    = HA_EV_QP_CONNECTED;
         give(x, event);
         break;
     case HA_ACT_FENCE:
@@ -64,14 +68,14 @@ void perform(int x, const struct ha_action *action)
         break;
     case HA_ACT_RESOLVE:
         side[x].peer = ha_pair_evidence(&side[x].pair, action->slot);
-        event.kind = HA_EV_RESOLVED;
+        event.kind   = HA_EV_RESOLVED;
         give(x, event);
         break;
     case HA_ACT_CHECK_CLOSE:
-        event.kind  = HA_EV_DELIVERED;
-        event.value = action->value + side[x].value;
-        event.proof = side[x].kind ? side[x].kind : HA_PROOF_PSN;
-        event.psn   = side[x].psn + (uint32_t)side[x].moves;
+        event.kind     = HA_EV_DELIVERED;
+        event.value    = action->value + side[x].value;
+        event.proof    = side[x].kind ? side[x].kind : HA_PROOF_PSN;
+        event.psn      = side[x].psn + (uint32_t)side[x].moves;
         event.received = side[x].received + side[x].received_later;
         give(x, event);
         break;
@@ -101,20 +105,23 @@ void perform(int x, const struct ha_action *action)
 void give(int x, struct ha_event event)
 {
     struct ha_action actions[HA_ACTIONS_MAX];
-    int n = ha_pair_step(&side[x].pair, &event, now, actions);
+    int              n = ha_pair_step(&side[x].pair, &event, now, actions);
 
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         perform(x, &actions[i]);
+    }
 }
 
 void run(int x)
 {
     struct ha_action actions[HA_ACTIONS_MAX];
-    int n;
+    int              n;
 
-    while ((n = ha_pair_run(&side[x].pair, HA_CTX_PROGRESS, now, actions)) >= 0)
-        for (int i = 0; i < n; i++)
+    while ((n = ha_pair_run(&side[x].pair, HA_CTX_PROGRESS, now, actions)) >= 0) {
+        for (int i = 0; i < n; i++) {
             perform(x, &actions[i]);
+        }
+    }
     assert_false(ha_pair_wants_progress(&side[x].pair, now));
 }
 
@@ -123,11 +130,12 @@ void pass(int rounds)
 {
     while (rounds-- > 0) {
         static struct message got[MESSAGES];
-        unsigned n = on_wire;
+        unsigned              n = on_wire;
 
         for (int x = 0; x < 2; x++) {
-            if (ha_pair_next_timer(&side[x].pair) <= now)
-                give(x, (struct ha_event){ .kind = HA_EV_TIMER, .value = peer_answers });
+            if (ha_pair_next_timer(&side[x].pair) <= now) {
+                give(x, (struct ha_event){.kind = HA_EV_TIMER, .value = peer_answers});
+            }
             run(x);
         }
         memcpy(got, wire, sizeof(got));
@@ -135,7 +143,7 @@ void pass(int rounds)
         memmove(wire, wire + n, on_wire * sizeof(wire[0]));
         for (unsigned i = 0; i < n; i++) {
             assert_int_equal(ha_packet_record_check(&side[got[i].to].pair, &got[i].record), 0);
-            give(got[i].to, (struct ha_event){ .kind = HA_EV_RECORD, .record = &got[i].record });
+            give(got[i].to, (struct ha_event){.kind = HA_EV_RECORD, .record = &got[i].record});
         }
         now += 500;
     }
@@ -143,26 +151,26 @@ void pass(int rounds)
 
 void rail(int x, int slot, int usable)
 {
-    give(x, (struct ha_event){ .kind = HA_EV_RAIL, .slot = slot, .value = (uint32_t)usable });
+    give(x, (struct ha_event){.kind = HA_EV_RAIL, .slot = slot, .value = (uint32_t)usable});
 }
 
 void down(int x, int slot)
 {
-    give(x, (struct ha_event){ .kind = HA_EV_LANE_DOWN, .slot = slot,
-                               .gen = side[x].pair.lane[slot].gen, .cause = HA_CAUSE_PORT });
+    give(x, (struct ha_event){
+                .kind = HA_EV_LANE_DOWN, .slot = slot, .gen = side[x].pair.lane[slot].gen, .cause = HA_CAUSE_PORT});
 }
 
 int pair_setup(void **state)
 {
     (void)state;
     memset(side, 0, sizeof(side));
-    on_wire = 0;
-    now     = 1000;
-    cut     = 0;
+    on_wire      = 0;
+    now          = 1000;
+    cut          = 0;
     peer_answers = 0;
     for (int x = 0; x < 2; x++) {
         ha_pair_init(&side[x].pair, &config, x == 0, 2);
-        give(x, (struct ha_event){ .kind = HA_EV_START });
+        give(x, (struct ha_event){.kind = HA_EV_START});
         rail(x, 0, 1);
         rail(x, 1, 1);
     }

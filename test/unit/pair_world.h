@@ -19,25 +19,25 @@
 extern const struct ha_pair_config config;
 
 struct side {
-    struct ha_pair pair;
-    uint32_t       value;    /* answer to CHECK_CLOSE besides k */
-    uint32_t       psn;      /* responder's packet number, also on re-reading */
-    int            moves;    /* the proof moves after the fence */
-    int            no_proof, stuck; /* the device says nothing; it does not even stop */
-    uint8_t        offer, kind; /* of proof; 0 = PSN */
-    uint32_t       received, received_later;
-    struct ha_evidence peer; /* what it was told to resolve with */
-    uint64_t       ledger_addr; /* ... and where to leave marks, when it connected */
-    uint32_t       ledger_key;
-    int            marks;
-    unsigned       created, fenced, destroyed, gone, failed, sent;
-    uint32_t       fail;
+    struct ha_pair     pair;
+    uint32_t           value;           /* answer to CHECK_CLOSE besides k */
+    uint32_t           psn;             /* responder's packet number, also on re-reading */
+    int                moves;           /* the proof moves after the fence */
+    int                no_proof, stuck; /* the device says nothing; it does not even stop */
+    uint8_t            offer, kind;     /* of proof; 0 = PSN */
+    uint32_t           received, received_later;
+    struct ha_evidence peer;        /* what it was told to resolve with */
+    uint64_t           ledger_addr; /* ... and where to leave marks, when it connected */
+    uint32_t           ledger_key;
+    int                marks;
+    unsigned           created, fenced, destroyed, gone, failed, sent;
+    uint32_t           fail;
 };
 
 extern struct side side[2];
 extern unsigned    on_wire;
-extern uint64_t    now; /* ns */
-extern int         cut; /* control packets are lost */
+extern uint64_t    now;          /* ns */
+extern int         cut;          /* control packets are lost */
 extern unsigned    peer_answers; /* say the heartbeats */
 
 /* A fact for side x. */

@@ -94,8 +94,8 @@ static void test_shifted_layout_is_refused(void **state)
 static void test_empty_and_broken_lists_are_refused(void **state)
 {
     struct uct_ha_guard_facts facts = real_facts();
-    ucs_list_link_t components;
-    uct_component_t component;
+    ucs_list_link_t           components;
+    uct_component_t           component;
 
     (void)state;
     facts.components = &components;
@@ -122,19 +122,17 @@ static void test_empty_and_broken_lists_are_refused(void **state)
 static void test_base_interface_fields(void **state)
 {
     ucs_async_context_t *async;
-    uct_component_h *components, self = NULL;
-    uct_iface_params_t params = {
-        .field_mask = UCT_IFACE_PARAM_FIELD_OPEN_MODE | UCT_IFACE_PARAM_FIELD_DEVICE,
-        .open_mode  = UCT_IFACE_OPEN_MODE_DEVICE,
-        .mode.device = { .tl_name = "self", .dev_name = "memory" }
-    };
-    uct_md_config_t *md_config;
-    uct_iface_config_t *config;
-    uct_base_iface_t *base;
-    unsigned count, i;
-    uct_worker_h worker;
-    uct_iface_h iface;
-    uct_md_h md;
+    uct_component_h     *components, self = NULL;
+    uct_iface_params_t   params = {.field_mask  = UCT_IFACE_PARAM_FIELD_OPEN_MODE | UCT_IFACE_PARAM_FIELD_DEVICE,
+                                   .open_mode   = UCT_IFACE_OPEN_MODE_DEVICE,
+                                   .mode.device = {.tl_name = "self", .dev_name = "memory"}};
+    uct_md_config_t     *md_config;
+    uct_iface_config_t  *config;
+    uct_base_iface_t    *base;
+    unsigned             count, i;
+    uct_worker_h         worker;
+    uct_iface_h          iface;
+    uct_md_h             md;
 
     (void)state;
     assert_int_equal(ucs_async_context_create(UCS_ASYNC_MODE_THREAD_SPINLOCK, &async), UCS_OK);
@@ -153,7 +151,7 @@ static void test_base_interface_fields(void **state)
     assert_int_equal(uct_md_iface_config_read(md, "self", NULL, NULL, &config), UCS_OK);
     assert_int_equal(uct_iface_open(md, worker, &params, config, &iface), UCS_OK);
 
-    base = (uct_base_iface_t*)iface;
+    base = (uct_base_iface_t *)iface;
     assert_ptr_equal(md->component, self);
     assert_ptr_equal(base->md, md);
     assert_ptr_equal(base->worker, worker);
@@ -212,7 +210,7 @@ static void count_completion(uct_completion_t *comp)
 
 static void test_completion_keeps_the_first_error(void **state)
 {
-    uct_completion_t comp = { .func = count_completion, .count = 3, .status = UCS_OK };
+    uct_completion_t comp = {.func = count_completion, .count = 3, .status = UCS_OK};
 
     (void)state;
     uct_ha_completion_invoke(&comp, UCS_OK);
@@ -225,19 +223,17 @@ static void test_completion_keeps_the_first_error(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_running_ucx_passes),
-        cmocka_unit_test(test_another_minor_is_refused_without_a_look),
-        cmocka_unit_test(test_statistics_are_refused),
-        cmocka_unit_test(test_second_copy_stays_idle),
-        cmocka_unit_test(test_other_async_context_is_refused),
-        cmocka_unit_test(test_shifted_layout_is_refused),
-        cmocka_unit_test(test_empty_and_broken_lists_are_refused),
-        cmocka_unit_test(test_base_interface_fields),
-        cmocka_unit_test(test_async_block_is_recursive),
-        cmocka_unit_test(test_time_units),
-        cmocka_unit_test(test_completion_keeps_the_first_error)
-    };
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_the_running_ucx_passes),
+                                       cmocka_unit_test(test_another_minor_is_refused_without_a_look),
+                                       cmocka_unit_test(test_statistics_are_refused),
+                                       cmocka_unit_test(test_second_copy_stays_idle),
+                                       cmocka_unit_test(test_other_async_context_is_refused),
+                                       cmocka_unit_test(test_shifted_layout_is_refused),
+                                       cmocka_unit_test(test_empty_and_broken_lists_are_refused),
+                                       cmocka_unit_test(test_base_interface_fields),
+                                       cmocka_unit_test(test_async_block_is_recursive),
+                                       cmocka_unit_test(test_time_units),
+                                       cmocka_unit_test(test_completion_keeps_the_first_error)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

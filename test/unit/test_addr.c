@@ -19,15 +19,15 @@ static struct uct_ha_rail_where ipv4_rail(uint8_t net, uint8_t host, uint8_t pla
     struct uct_ha_rail_where where;
 
     memset(&where, 0, sizeof(where));
-    where.addr.gid[10]     = where.addr.gid[11] = 0xff;
-    where.addr.gid[12]     = 10;
-    where.addr.gid[13]     = 77;
-    where.addr.gid[14]     = net;
-    where.addr.gid[15]     = host;
-    where.addr.prefix_len  = 96 + 24;
-    where.addr.link_layer  = HA_LINK_ETHERNET;
-    where.addr.mtu         = 4096;
-    where.place            = place;
+    where.addr.gid[10] = where.addr.gid[11] = 0xff;
+    where.addr.gid[12]                      = 10;
+    where.addr.gid[13]                      = 77;
+    where.addr.gid[14]                      = net;
+    where.addr.gid[15]                      = host;
+    where.addr.prefix_len                   = 96 + 24;
+    where.addr.link_layer                   = HA_LINK_ETHERNET;
+    where.addr.mtu                          = 4096;
+    where.place                             = place;
     return where;
 }
 
@@ -66,9 +66,13 @@ static void test_rail_round_trip(void **state)
 
 static void test_iface_round_trip(void **state)
 {
-    struct uct_ha_iface_where  in = { .cookie = 0x0123456789abcdefull, .slots = 2,
-                                      .ud_qpn = { 0x123456, 0xabcdef }, .credits = 300,
-                                      .caps = 1, .standby = ipv4_rail(2, 9, 0) }, out;
+    struct uct_ha_iface_where in = {.cookie  = 0x0123456789abcdefull,
+                                    .slots   = 2,
+                                    .ud_qpn  = {0x123456, 0xabcdef},
+                                    .credits = 300,
+                                    .caps    = 1,
+                                    .standby = ipv4_rail(2, 9, 0)},
+                              out;
     struct uct_ha_packed_iface packed;
 
     (void)state;
@@ -84,7 +88,7 @@ static void test_iface_round_trip(void **state)
 
 static void test_foreign_addresses_are_refused(void **state)
 {
-    struct uct_ha_iface_where  in = { .slots = 1, .credits = 1, .standby = ipv4_rail(1, 1, 0) }, out;
+    struct uct_ha_iface_where  in = {.slots = 1, .credits = 1, .standby = ipv4_rail(1, 1, 0)}, out;
     struct uct_ha_packed_iface packed, good;
     struct uct_ha_rail_where   rail;
 
@@ -114,8 +118,8 @@ static void test_foreign_addresses_are_refused(void **state)
 
 static int match(struct uct_ha_rail_where a, struct uct_ha_rail_where b)
 {
-    static const struct ha_match_opts opts = { .allow_unknown_zone = 1 };
-    int there = uct_ha_where_match(&a, &b, &opts);
+    static const struct ha_match_opts opts  = {.allow_unknown_zone = 1};
+    int                               there = uct_ha_where_match(&a, &b, &opts);
 
     assert_int_equal(there, uct_ha_where_match(&b, &a, &opts)); /* both sides must agree */
     return there;

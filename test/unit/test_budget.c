@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-static const uint64_t extremes[] = { 0, 1, 2, 255, 32767, 1u << 31, (uint64_t)1 << 63, UINT64_MAX };
+static const uint64_t extremes[] = {0, 1, 2, 255, 32767, 1u << 31, (uint64_t)1 << 63, UINT64_MAX};
 
 #define EXTREMES (sizeof(extremes) / sizeof(extremes[0]))
 
@@ -34,10 +34,10 @@ static void test_need(void **state)
 /* Soft-RoCE: its largest completion queue holds 2322 new lanes (docs/tuning.md). */
 static void test_soft_roce(void **state)
 {
-    struct ha_budget_device device = { .max_qp = 1048560, .max_qp_wr = 1048576, .max_cqe = 32767,
-                                       .max_mr = 524287, .memlock = HA_BUDGET_UNLIMITED };
-    struct ha_budget_need   need   = ha_budget_need(256, 128, 8, 8192, 2);
-    struct ha_budget        budget = ha_budget(&device, &need);
+    struct ha_budget_device device = {
+        .max_qp = 1048560, .max_qp_wr = 1048576, .max_cqe = 32767, .max_mr = 524287, .memlock = HA_BUDGET_UNLIMITED};
+    struct ha_budget_need need   = ha_budget_need(256, 128, 8, 8192, 2);
+    struct ha_budget      budget = ha_budget(&device, &need);
 
     (void)state;
     assert_int_equal(budget.connections, 2322);
@@ -47,12 +47,12 @@ static void test_soft_roce(void **state)
     assert_true(budget.queues_fit);
 
     device.memlock = 64 << 20; /* the usual limit of 64 MiB; each rail locks for itself */
-    budget = ha_budget(&device, &need);
+    budget         = ha_budget(&device, &need);
     assert_int_equal(budget.connections, 170);
     assert_int_equal(budget.limited_by, HA_BUDGET_MEMLOCK);
 
     device.max_qp_wr = 100; /* shallower queues need fewer completions */
-    budget = ha_budget(&device, &need);
+    budget           = ha_budget(&device, &need);
     assert_false(budget.queues_fit);
     assert_int_equal(budget.by[HA_BUDGET_CQE], (32767 - 100) / 14);
 }
@@ -62,10 +62,9 @@ static void test_budget_never_promises_too_much(void **state)
 {
     (void)state;
     for (size_t i = 0; i < EXTREMES * EXTREMES * EXTREMES; i++) {
-        uint64_t a = extremes[i % EXTREMES], b = extremes[i / EXTREMES % EXTREMES];
-        uint64_t c = extremes[i / EXTREMES / EXTREMES];
-        struct ha_budget_device device = { .max_qp = a, .max_qp_wr = b, .max_cqe = c, .max_mr = a,
-                                           .memlock = b };
+        uint64_t                a = extremes[i % EXTREMES], b = extremes[i / EXTREMES % EXTREMES];
+        uint64_t                c      = extremes[i / EXTREMES / EXTREMES];
+        struct ha_budget_device device = {.max_qp = a, .max_qp_wr = b, .max_cqe = c, .max_mr = a, .memlock = b};
         struct ha_budget_need   need   = ha_budget_need(c, a, b, b, 2);
         struct ha_budget        budget = ha_budget(&device, &need);
 
@@ -86,14 +85,14 @@ static void test_seed_formula(void **state)
     assert_int_equal(ha_budget_seed(1024, 1024, 64, 0, 8), 0); /* the original divides by zero */
     assert_int_equal(ha_budget_seed(1024, 1024, 0, 16, 8), 0);
     for (size_t i = 0; i < EXTREMES * EXTREMES; i++) {
-        assert_true(ha_budget_seed(UINT64_MAX, UINT64_MAX, extremes[i % EXTREMES],
-                                   extremes[i / EXTREMES], UINT64_MAX) <= 256);
+        assert_true(
+            ha_budget_seed(UINT64_MAX, UINT64_MAX, extremes[i % EXTREMES], extremes[i / EXTREMES], UINT64_MAX) <= 256);
     }
 }
 
 static void test_socket_sizes(void **state)
 {
-    struct ha_socket_options options = { .send_buffers = 32, .ack_batch = 8, .max_rdma_wr = 128 };
+    struct ha_socket_options options = {.send_buffers = 32, .ack_batch = 8, .max_rdma_wr = 128};
     struct ha_socket_sizes   sizes   = ha_socket_sizes(&options);
 
     (void)state;
@@ -105,14 +104,14 @@ static void test_socket_sizes(void **state)
     assert_int_equal(ha_socket_sizes(&options).ack_buffers, 9);
     options.ack_batch = 0;
     assert_int_equal(ha_socket_sizes(&options).ack_buffers, 37);
-    options = (struct ha_socket_options){ UINT64_MAX, 1, UINT64_MAX };
+    options = (struct ha_socket_options){UINT64_MAX, 1, UINT64_MAX};
     assert_true(ha_socket_sizes(&options).cqe == UINT64_MAX);
 }
 
 static void test_socket_sizes_are_refused_by_name(void **state)
 {
-    struct ha_socket_sizes  sizes  = { .ack_buffers = 8, .send_wr = 170, .recv_wr = 41, .cqe = 211 };
-    struct ha_budget_device device = { .max_qp_wr = 170, .max_cqe = 211 };
+    struct ha_socket_sizes  sizes  = {.ack_buffers = 8, .send_wr = 170, .recv_wr = 41, .cqe = 211};
+    struct ha_budget_device device = {.max_qp_wr = 170, .max_cqe = 211};
     char                    error[128];
 
     (void)state;

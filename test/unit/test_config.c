@@ -8,15 +8,13 @@
 
 #include <cmocka.h>
 
-static void parse(const char *variable, const char *value, ucs_status_t parsed,
-                  ucs_status_t checked)
+static void parse(const char *variable, const char *value, ucs_status_t parsed, ucs_status_t checked)
 {
     struct uct_ha_iface_config config;
-    ucs_status_t status;
+    ucs_status_t               status;
 
     setenv(variable, value, 1);
-    status = ucs_config_parser_fill_opts(&config, uct_ha_iface_config_table, "UCX_",
-                                         UCT_HA_CONFIG_PREFIX, 0);
+    status = ucs_config_parser_fill_opts(&config, uct_ha_iface_config_table, "UCX_", UCT_HA_CONFIG_PREFIX, 0);
     unsetenv(variable);
     assert_int_equal(status, parsed);
     if (status == UCS_OK) {
@@ -33,8 +31,8 @@ static void test_defaults(void **state)
     struct uct_ha_iface_config config;
 
     (void)state;
-    assert_int_equal(ucs_config_parser_fill_opts(&config, uct_ha_iface_config_table, "UCX_",
-                                                 UCT_HA_CONFIG_PREFIX, 0), UCS_OK);
+    assert_int_equal(ucs_config_parser_fill_opts(&config, uct_ha_iface_config_table, "UCX_", UCT_HA_CONFIG_PREFIX, 0),
+                     UCS_OK);
     assert_int_equal(uct_ha_iface_config_check(&config), UCS_OK);
     assert_int_equal(config.timeout, 16);
     assert_int_equal(config.retry_count, 6);
@@ -113,8 +111,7 @@ static void test_not_a_value(void **state)
 static void test_words_are_written(void **state)
 {
     static const char *const words[][2] = {
-        { "FAILBACK", "never" }, { "FAILBACK", "auto" }, { "FAILBACK", "30s" },
-        { "SLOW_RAIL", "off" }, { "SLOW_RAIL", "20" },
+        {"FAILBACK", "never"}, {"FAILBACK", "auto"}, {"FAILBACK", "30s"}, {"SLOW_RAIL", "off"}, {"SLOW_RAIL", "20"},
     };
 
     (void)state;
@@ -156,13 +153,9 @@ static void test_every_knob_has_help(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_out_of_range),
-        cmocka_unit_test(test_not_a_value),
-        cmocka_unit_test(test_words_are_written),
-        cmocka_unit_test(test_every_knob_has_help)
-    };
+        cmocka_unit_test(test_defaults),          cmocka_unit_test(test_values),
+        cmocka_unit_test(test_out_of_range),      cmocka_unit_test(test_not_a_value),
+        cmocka_unit_test(test_words_are_written), cmocka_unit_test(test_every_knob_has_help)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

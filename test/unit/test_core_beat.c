@@ -25,7 +25,7 @@ static uint64_t rounds(struct ha_beat *beat, unsigned n, uint64_t rtt, uint64_t 
 
 static void test_quick_rails_are_soon_silent(void **state)
 {
-    struct ha_beat a = { 0 }, b = { 0 };
+    struct ha_beat a = {0}, b = {0};
     uint64_t       now = rounds(&a, 10, MS, 1000 * MS);
 
     (void)state;
@@ -37,7 +37,7 @@ static void test_quick_rails_are_soon_silent(void **state)
 
 static void test_late_answers_give_patience_that_fades(void **state)
 {
-    struct ha_beat a = { 0 }, b = { 0 };
+    struct ha_beat a = {0}, b = {0};
     uint64_t       now = 1000 * MS, asked;
 
     (void)state;
@@ -59,7 +59,7 @@ static void test_late_answers_give_patience_that_fades(void **state)
 
 static void test_silence_is_counted_from_the_first_question(void **state)
 {
-    struct ha_beat a = { 0 };
+    struct ha_beat a = {0};
 
     (void)state;
     ha_beat_ask(&a, 0, 100 * MS);

@@ -34,9 +34,9 @@ static void test_nothing_happened(void **state)
 
 static void test_doubles_up_to_the_maximum(void **state)
 {
-    static const uint64_t holds[] = { 100, 200, 400, 800, 1000, 1000, 1000 };
-    struct ha_damp damp = fresh();
-    uint64_t now = 1;
+    static const uint64_t holds[] = {100, 200, 400, 800, 1000, 1000, 1000};
+    struct ha_damp        damp    = fresh();
+    uint64_t              now     = 1;
 
     (void)state;
     for (unsigned i = 0; i < sizeof(holds) / sizeof(holds[0]); i++) {
@@ -69,7 +69,7 @@ static void test_one_failure_counts_once(void **state)
 static void test_calm_forgets_step_by_step(void **state)
 {
     struct ha_damp damp = fresh();
-    uint64_t now = 1;
+    uint64_t       now  = 1;
 
     (void)state;
     for (unsigned i = 0; i < 3; i++) {
@@ -91,7 +91,7 @@ static void test_calm_forgets_step_by_step(void **state)
 static void test_flapping_is_not_calm(void **state)
 {
     struct ha_damp damp;
-    uint64_t now = 1;
+    uint64_t       now = 1;
 
     (void)state;
     ha_damp_init(&damp, 100 * MS, 60000 * MS);
@@ -122,12 +122,9 @@ static void test_off(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing_happened),
-        cmocka_unit_test(test_doubles_up_to_the_maximum),
-        cmocka_unit_test(test_one_failure_counts_once),
-        cmocka_unit_test(test_calm_forgets_step_by_step),
-        cmocka_unit_test(test_flapping_is_not_calm),
-        cmocka_unit_test(test_off),
+        cmocka_unit_test(test_nothing_happened),        cmocka_unit_test(test_doubles_up_to_the_maximum),
+        cmocka_unit_test(test_one_failure_counts_once), cmocka_unit_test(test_calm_forgets_step_by_step),
+        cmocka_unit_test(test_flapping_is_not_calm),    cmocka_unit_test(test_off),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

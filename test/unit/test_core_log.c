@@ -18,7 +18,7 @@
 #define MTU      256
 #define GEN      7
 
-static struct ha_op ops[CAPACITY];
+static struct ha_op  ops[CAPACITY];
 static struct ha_log the_log;
 
 static struct ha_log *fresh_log(uint32_t psn)
@@ -41,7 +41,7 @@ static uint32_t post(struct ha_log *log, enum ha_op_kind kind, uint32_t packets,
 static int resolve(int slot, uint32_t gen, enum ha_proof kind, uint32_t word, uint32_t received,
                    struct ha_resolution *res)
 {
-    struct ha_evidence peer = { .kind = (uint8_t)kind, .word = word, .received = received };
+    struct ha_evidence peer = {.kind = (uint8_t)kind, .word = word, .received = received};
 
     return ha_log_resolve(&the_log, slot, gen, &peer, res);
 }
@@ -51,8 +51,7 @@ static int resolve_psn(int slot, uint32_t gen, uint32_t proof, struct ha_resolut
     return resolve(slot, gen, HA_PROOF_PSN, proof, 0, res);
 }
 
-static void expect_op(const struct ha_log *log, uint32_t index, enum ha_op_state state,
-                      enum ha_op_result result)
+static void expect_op(const struct ha_log *log, uint32_t index, enum ha_op_state state, enum ha_op_result result)
 {
     assert_int_equal(ha_log_op(log, index)->state, state);
     assert_int_equal(ha_log_op(log, index)->result, result);
@@ -71,16 +70,18 @@ static void test_packet_count(void **state)
 static void test_packet_numbers_wrap(void **state)
 {
     (void)state;
-    for (uint32_t from = 0; from <= HA_PSN_MASK; from++)
-        for (uint32_t n = 0; n <= HA_PSN_MASK; n++)
+    for (uint32_t from = 0; from <= HA_PSN_MASK; from++) {
+        for (uint32_t n = 0; n <= HA_PSN_MASK; n++) {
             assert_int_equal(ha_psn_distance(from, ha_psn_add(from, n)), n);
+        }
+    }
 }
 
 static void test_atomics_are_one_packet(void **state)
 {
-    struct ha_log *log = fresh_log(0);
-    uint32_t atomic    = post(log, HA_OP_ATOMIC, 0, 0);
-    uint32_t fetch     = post(log, HA_OP_FETCH, 0, 0);
+    struct ha_log *log    = fresh_log(0);
+    uint32_t       atomic = post(log, HA_OP_ATOMIC, 0, 0);
+    uint32_t       fetch  = post(log, HA_OP_FETCH, 0, 0);
 
     (void)state;
     assert_int_equal(ha_log_op(log, atomic)->npsn, 1);
@@ -102,33 +103,36 @@ static void expect_resolved(const struct plan *plan, uint32_t i, uint32_t end, u
 {
     int ran = end <= executed;
 
-    if (i < plan->acked)
+    if (i < plan->acked) {
         expect_op(&the_log, i, HA_OP_DONE, HA_RESULT_OK);
-    else if (!ran || plan->kind[i] == HA_OP_READ)
+    } else if (!ran || plan->kind[i] == HA_OP_READ) {
         expect_op(&the_log, i, HA_OP_WAIT, HA_RESULT_NONE);
-    else if (plan->kind[i] == HA_OP_FETCH)
+    } else if (plan->kind[i] == HA_OP_FETCH) {
         expect_op(&the_log, i, HA_OP_DONE, HA_RESULT_UNKNOWN);
-    else
+    } else {
         expect_op(&the_log, i, HA_OP_DONE, HA_RESULT_PROVEN);
+    }
 }
 
 static void post_plan(const struct plan *plan)
 {
     struct ha_log *log = fresh_log(plan->start);
 
-    for (uint32_t i = 0; i < plan->count; i++)
+    for (uint32_t i = 0; i < plan->count; i++) {
         post(log, plan->kind[i], plan->packets[i], 0);
-    if (plan->acked > 0)
+    }
+    if (plan->acked > 0) {
         ha_log_success(log, plan->acked - 1, 0, GEN);
+    }
 }
 
 static void check_proof(const struct plan *plan, uint32_t acked_end, uint32_t total, uint32_t proof)
 {
     struct ha_resolution res;
-    struct ha_op before[CAPACITY];
-    uint32_t executed = ha_psn_distance(plan->start, proof);
-    uint32_t end = 0, k = 0, n = 0;
-    int rc;
+    struct ha_op         before[CAPACITY];
+    uint32_t             executed = ha_psn_distance(plan->start, proof);
+    uint32_t             end = 0, k = 0, n = 0;
+    int                  rc;
 
     post_plan(plan);
     memcpy(before, ops, sizeof(ops));
@@ -141,8 +145,8 @@ static void check_proof(const struct plan *plan, uint32_t acked_end, uint32_t to
     assert_int_equal(rc, 0);
     for (uint32_t i = 0; i < plan->count; i++) {
         end += plan->packets[i];
-        k   += plan->kind[i] == HA_OP_SEND && end <= executed;
-        n   += i >= plan->acked;
+        k += plan->kind[i] == HA_OP_SEND && end <= executed;
+        n += i >= plan->acked;
         expect_resolved(plan, i, end, executed);
     }
     assert_int_equal(res.k, k);
@@ -154,24 +158,27 @@ static void check_plan(struct plan *plan)
 {
     uint32_t total = 0, end = 0;
 
-    for (uint32_t i = 0; i < plan->count; i++)
+    for (uint32_t i = 0; i < plan->count; i++) {
         total += plan->packets[i];
-    if (total >= HA_PSN_WINDOW)
+    }
+    if (total >= HA_PSN_WINDOW) {
         return;
+    }
     for (plan->acked = 0; plan->acked <= plan->count; plan->acked++) {
-        for (uint32_t proof = 0; proof <= HA_PSN_MASK; proof++)
+        for (uint32_t proof = 0; proof <= HA_PSN_MASK; proof++) {
             check_proof(plan, end, total, proof);
+        }
         end += plan->acked < plan->count ? plan->packets[plan->acked] : 0;
     }
 }
 
 static void test_resolve_everything(void **state)
 {
-    struct plan plan = { .count = 3 };
+    struct plan plan = {.count = 3};
 
     (void)state;
-    for (plan.start = 0; plan.start <= HA_PSN_MASK; plan.start++)
-        for (unsigned kinds = 0; kinds < 5 * 5 * 5; kinds++)
+    for (plan.start = 0; plan.start <= HA_PSN_MASK; plan.start++) {
+        for (unsigned kinds = 0; kinds < 5 * 5 * 5; kinds++) {
             for (unsigned sizes = 0; sizes < 3 * 3 * 3; sizes++) {
                 unsigned kind = kinds, size = sizes;
 
@@ -181,12 +188,14 @@ static void test_resolve_everything(void **state)
                 }
                 check_plan(&plan);
             }
+        }
+    }
 }
 
 static void test_proof_errors_have_names(void **state)
 {
     struct ha_resolution res;
-    struct ha_log *log = fresh_log(14);
+    struct ha_log       *log = fresh_log(14);
 
     (void)state;
     post(log, HA_OP_SEND, 1, 0);
@@ -202,11 +211,12 @@ static void test_proof_errors_have_names(void **state)
 static void test_empty_proof_replays_all(void **state)
 {
     struct ha_resolution res;
-    struct ha_log *log = fresh_log(3);
+    struct ha_log       *log = fresh_log(3);
 
     (void)state;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         post(log, HA_OP_SEND, 1, 1);
+    }
     assert_int_equal(resolve(1, GEN, HA_PROOF_EMPTY, 0, 0, &res), 0);
     assert_int_equal(res.k, 0);
     assert_int_equal(res.replayed, 3);
@@ -216,7 +226,7 @@ static void test_empty_proof_replays_all(void **state)
 static void test_lane_that_never_sent(void **state)
 {
     struct ha_resolution res;
-    struct ha_log *log = fresh_log(3);
+    struct ha_log       *log = fresh_log(3);
 
     (void)state;
     post(log, HA_OP_SEND, 1, 0);
@@ -230,13 +240,14 @@ static void test_lane_that_never_sent(void **state)
 static void test_new_work_queues_behind_the_replay(void **state)
 {
     struct ha_resolution res;
-    struct ha_log *log = fresh_log(0);
-    uint32_t index;
-    enum ha_op_result result;
+    struct ha_log       *log = fresh_log(0);
+    uint32_t             index;
+    enum ha_op_result    result;
 
     (void)state;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         post(log, HA_OP_SEND, 1, 0);
+    }
     assert_true(ha_log_no_backlog(log));
     ha_log_append(log, HA_OP_SEND, 0, 1);
     assert_false(ha_log_no_backlog(log));
@@ -265,11 +276,13 @@ static void test_success_counts_what_was_unsignaled(void **state)
     struct ha_log *log = fresh_log(0);
 
     (void)state;
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         post(log, i == 1 ? HA_OP_WRITE : HA_OP_SEND, 1, 0);
+    }
     ha_log_success(log, 2, 0, GEN);
-    for (uint32_t i = 0; i < 3; i++)
+    for (uint32_t i = 0; i < 3; i++) {
         expect_op(log, i, HA_OP_DONE, HA_RESULT_OK);
+    }
     expect_op(log, 3, HA_OP_POSTED, HA_RESULT_NONE);
     assert_int_equal(log->lane[0].sends, 2);
     assert_int_equal(log->lane[0].una, 3);
@@ -291,9 +304,9 @@ static void test_stale_success_is_ignored(void **state)
  * indices wrap. */
 static void test_ring_wraps(void **state)
 {
-    struct ha_log *log = fresh_log(0);
+    struct ha_log    *log = fresh_log(0);
     enum ha_op_result result;
-    uint32_t index;
+    uint32_t          index;
 
     (void)state;
     log->head = log->post = log->tail = UINT32_MAX - 20;
@@ -301,8 +314,9 @@ static void test_ring_wraps(void **state)
     for (int round = 0; round < 100; round++) {
         uint32_t last = 0;
 
-        for (int i = 0; i < 5; i++)
+        for (int i = 0; i < 5; i++) {
             last = post(log, HA_OP_SEND, 1, 0);
+        }
         ha_log_success(log, last, 0, GEN);
         for (uint32_t i = 0; i < 5; i++) {
             assert_true(ha_log_retire(log, &index, &result));
@@ -333,11 +347,12 @@ static void test_window_is_never_exceeded(void **state)
 static void test_reject_and_cancel(void **state)
 {
     struct ha_resolution res;
-    struct ha_log *log = fresh_log(0);
+    struct ha_log       *log = fresh_log(0);
 
     (void)state;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         post(log, HA_OP_WRITE, 1, 0);
+    }
     ha_log_append(log, HA_OP_WRITE, 0, 1);
     ha_log_reject(log, 1);
     ha_log_reject(log, 6); /* nothing there */

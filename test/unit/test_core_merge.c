@@ -23,25 +23,25 @@
  * generation and status is a function of them. */
 static struct ha_record numbered_record(unsigned n)
 {
-    struct ha_record record;
+    struct ha_record       record;
     struct ha_record_lane *lane = &record.lane[0];
 
     memset(&record, 0, sizeof(record));
-    lane->gen = 2 + n % 3, n /= 3;
-    lane->st  = (uint8_t)(n % 5), n /= 5;
-    lane->act = n % 2 && lane->gen < 4 ? lane->gen : 0, n /= 2;
-    lane->seen_gen = 2 + n % 3 / 2;
-    lane->seen_st  = (uint8_t)(n % 3 * 2), n /= 3;
+    lane->gen         = 2 + n % 3, n /= 3;
+    lane->st          = (uint8_t)(n % 5), n /= 5;
+    lane->act         = n % 2 && lane->gen < 4 ? lane->gen : 0, n /= 2;
+    lane->seen_gen    = 2 + n % 3 / 2;
+    lane->seen_st     = (uint8_t)(n % 3 * 2), n /= 3;
     record.flags      = n % 3 ? (uint16_t)(1u << (n % 3 - 1)) : 0;
     record.seen_flags = n % 3 == 1 ? HA_PAIR_CLOSING : 0, n /= 3;
     record.epoch      = 4 + n % 2, n /= 2;
     record.seen_epoch = record.epoch;
     /* of a lane that is being stopped it is known already; afterwards always */
-    lane->cause = n % 2 || lane->st >= HA_LANE_FENCED ? HA_CAUSE_PORT : HA_CAUSE_NONE;
-    lane->qpn   = 100 + lane->gen;
-    lane->rxpsn = lane->st >= HA_LANE_FENCED ? lane->gen * 10 : 0;
-    lane->k     = lane->st >= HA_LANE_RESOLVED ? lane->gen * 20 : 0;
-    record.lane[1] = record.lane[0];
+    lane->cause        = n % 2 || lane->st >= HA_LANE_FENCED ? HA_CAUSE_PORT : HA_CAUSE_NONE;
+    lane->qpn          = 100 + lane->gen;
+    lane->rxpsn        = lane->st >= HA_LANE_FENCED ? lane->gen * 10 : 0;
+    lane->k            = lane->st >= HA_LANE_RESOLVED ? lane->gen * 20 : 0;
+    record.lane[1]     = record.lane[0];
     record.lane[1].gen = 6 - lane->gen;
     record.lane[1].act = 0;
     return record;
@@ -49,17 +49,17 @@ static struct ha_record numbered_record(unsigned n)
 
 static struct ha_pair pair_to_merge(int decider)
 {
-    static const struct ha_pair_config config = { .rtx_min = 1, .rtx_max = 2 };
-    struct ha_pair pair;
+    static const struct ha_pair_config config = {.rtx_min = 1, .rtx_max = 2};
+    struct ha_pair                     pair;
 
     ha_pair_init(&pair, &config, decider, 2);
     pair.epoch = 4;
     pair.flags = HA_PAIR_CLOSING;
     for (int slot = 0; slot < HA_SLOTS; slot++) {
         pair.lane[slot].gen = pair.view[slot].gen = 3;
-        pair.lane[slot].st  = HA_LANE_READY;
-        pair.view[slot].st  = HA_LANE_CONN;
-        pair.view[slot].qpn = 103;
+        pair.lane[slot].st                        = HA_LANE_READY;
+        pair.view[slot].st                        = HA_LANE_CONN;
+        pair.view[slot].qpn                       = 103;
     }
     return pair;
 }
@@ -86,7 +86,7 @@ static void test_merge_is_a_maximum(void **state)
 
         for (unsigned i = 0; i < RECORDS; i++) {
             struct ha_record first = numbered_record(i);
-            struct ha_pair once    = start, twice;
+            struct ha_pair   once  = start, twice;
 
             assert_int_equal(ha_pair_merge(&once, &first), 0);
             expect_no_step_back(&start, &once);
@@ -94,8 +94,8 @@ static void test_merge_is_a_maximum(void **state)
             ha_pair_merge(&twice, &first);
             assert_memory_equal(&once, &twice, sizeof(once)); /* idempotent */
             for (unsigned j = 0; j < i; j++) {
-                struct ha_record second = numbered_record(j);
-                struct ha_pair one_two = once, two_one = start;
+                struct ha_record second  = numbered_record(j);
+                struct ha_pair   one_two = once, two_one = start;
 
                 ha_pair_merge(&one_two, &second);
                 ha_pair_merge(&two_one, &second);

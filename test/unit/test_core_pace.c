@@ -25,7 +25,7 @@ static unsigned take_all(struct ha_pace *pace, uint64_t now)
 
 static void test_burst_then_rate(void **state)
 {
-    struct ha_pace pace = { 0 };
+    struct ha_pace pace = {0};
 
     (void)state;
     assert_int_equal(take_all(&pace, 1000 * MS), 4);
@@ -38,7 +38,7 @@ static void test_burst_then_rate(void **state)
 
 static void test_rate_in_the_long_run(void **state)
 {
-    struct ha_pace pace  = { 0 };
+    struct ha_pace pace  = {0};
     unsigned       taken = 0;
 
     (void)state;
@@ -50,7 +50,7 @@ static void test_rate_in_the_long_run(void **state)
 
 static void test_one_at_a_time(void **state)
 {
-    struct ha_pace pace = { 0 };
+    struct ha_pace pace = {0};
 
     (void)state;
     assert_int_equal(ha_pace_take(&pace, 1, MS, 7), 1);

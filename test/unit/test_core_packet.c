@@ -18,16 +18,24 @@ static uint8_t buf[HA_PACKET_MTU];
 
 static struct ha_packet_header a_header(void)
 {
-    struct ha_packet_header header = {
-        .type = HA_PACKET_STATE, .rail = 1, .flags = HA_PACKET_WANT, .count = 1,
-        .nonce = 0x01020304, .src_cookie = 0x1122334455667788ull,
-        .dst_cookie = 0x99aabbccddeeff00ull, .credits = 0x5678, .caps = HA_CAP_COUNTED
-    };
+    struct ha_packet_header header = {.type       = HA_PACKET_STATE,
+                                      .rail       = 1,
+                                      .flags      = HA_PACKET_WANT,
+                                      .count      = 1,
+                                      .nonce      = 0x01020304,
+                                      .src_cookie = 0x1122334455667788ull,
+                                      .dst_cookie = 0x99aabbccddeeff00ull,
+                                      .credits    = 0x5678,
+                                      .caps       = HA_CAP_COUNTED};
 
     header.opts = (struct ha_opts){
-        .seg_size = 0x00102030, .rx_queue_len = 0x4050, .timeout = 0x61, .retry_count = 0x62,
-        .rnr_retry = 0x63, .min_rnr_timer = 0x64,
-        .rail = { { 0x71, 0x72, 0x73, 0x74 }, { 0x75, 0x76, 0x77, 0x78 } },
+        .seg_size      = 0x00102030,
+        .rx_queue_len  = 0x4050,
+        .timeout       = 0x61,
+        .retry_count   = 0x62,
+        .rnr_retry     = 0x63,
+        .min_rnr_timer = 0x64,
+        .rail          = {{0x71, 0x72, 0x73, 0x74}, {0x75, 0x76, 0x77, 0x78}},
     };
     for (int slot = 0; slot < HA_SLOTS; slot++) {
         struct ha_packet_rail *rail = &header.rails[slot];
@@ -83,45 +91,46 @@ static size_t encode(const struct ha_packet_header *header, const struct ha_pack
     size_t length = ha_packet_encode_header(buf, header);
 
     assert_int_equal(length, HA_PACKET_HEADER_LEN);
-    for (unsigned i = 0; i < header->count; i++)
+    for (unsigned i = 0; i < header->count; i++) {
         length = ha_packet_encode_record(buf, length, record);
+    }
     assert_int_equal(length, HA_PACKET_HEADER_LEN + header->count * HA_PACKET_RECORD_LEN);
     return length;
 }
 
 static void test_layout_is_the_documented_one(void **state)
 {
-    struct ha_packet_header header = a_header();
-    struct ha_packet_record record = a_record();
-    static const uint8_t first[] = { 'H', 'A', 'R', 'C', 2, 1, 1, HA_CAP_COUNTED, 0, 1, 0, 1, 1, 2, 3, 4,
-                                     0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99 };
-    static const uint8_t opts[] = { 0x00, 0x10, 0x20, 0x30, 0x40, 0x50, 0x61, 0x62, 0x63, 0x64,
-                                    0x71, 0x72, 0x73, 0x74, 0x75, 0x76, 0x77, 0x78 };
-    const uint8_t *lane;
+    struct ha_packet_header header  = a_header();
+    struct ha_packet_record record  = a_record();
+    static const uint8_t    first[] = {'H', 'A', 'R', 'C',  2,    1,    1,    HA_CAP_COUNTED, 0,    1,    0,    1,   1,
+                                       2,   3,   4,   0x11, 0x22, 0x33, 0x44, 0x55,           0x66, 0x77, 0x88, 0x99};
+    static const uint8_t    opts[]  = {0x00, 0x10, 0x20, 0x30, 0x40, 0x50, 0x61, 0x62, 0x63,
+                                       0x64, 0x71, 0x72, 0x73, 0x74, 0x75, 0x76, 0x77, 0x78};
+    const uint8_t          *lane;
 
     (void)state;
     assert_int_equal(HA_PSN_BITS, 24);
     assert_int_equal(HA_PACKET_RECORDS_MAX, 8);
     encode(&header, &record);
     assert_memory_equal(buf, first, sizeof(first));
-    assert_int_equal(buf[32], 0xa0);            /* rails[0].gid */
-    assert_int_equal(buf[59], 1);               /* rails[0].place */
-    assert_int_equal(buf[60], 0xa1);            /* rails[1].gid */
+    assert_int_equal(buf[32], 0xa0);                  /* rails[0].gid */
+    assert_int_equal(buf[59], 1);                     /* rails[0].place */
+    assert_int_equal(buf[60], 0xa1);                  /* rails[1].gid */
     assert_int_equal(buf[88] << 8 | buf[89], 0x5678); /* credits */
     assert_memory_equal(buf + 96, opts, sizeof(opts));
-    assert_int_equal(buf[114 + 3], 5);           /* src_ep */
-    assert_int_equal(buf[114 + 16], 2);         /* slots */
-    assert_int_equal(buf[114 + 23], 9);         /* epoch */
+    assert_int_equal(buf[114 + 3], 5);  /* src_ep */
+    assert_int_equal(buf[114 + 16], 2); /* slots */
+    assert_int_equal(buf[114 + 23], 9); /* epoch */
     lane = &buf[114 + 32];
-    assert_int_equal(lane[3], 3);               /* gen */
+    assert_int_equal(lane[3], 3); /* gen */
     assert_int_equal(lane[28] << 8 | lane[29], 4096);
     assert_int_equal(lane[30], HA_LANE_FENCED);
     assert_int_equal(lane[31], HA_LANE_READY);
     assert_int_equal(lane[32], HA_PROOF_PSN);
     assert_int_equal(lane[33], HA_CAUSE_RTO);
-    assert_int_equal(lane[36], 0x76);           /* received */
+    assert_int_equal(lane[36], 0x76); /* received */
     assert_int_equal(lane[39], 0x10);
-    assert_int_equal(lane[40 + 3], 4);          /* second lane */
+    assert_int_equal(lane[40 + 3], 4); /* second lane */
 }
 
 static void expect_same_header(const struct ha_packet_header *is, const struct ha_packet_header *was)
@@ -168,7 +177,7 @@ static void test_only_the_exact_length(void **state)
 {
     struct ha_packet_header header = a_header(), back;
     struct ha_packet_record record = a_record(), record_back;
-    size_t length;
+    size_t                  length;
 
     (void)state;
     header.count = 2;
@@ -182,8 +191,9 @@ static void test_only_the_exact_length(void **state)
             assert_int_equal(back.type, 0x5a); /* nothing was written */
         }
     }
-    for (size_t n = 0; n < length; n++)
+    for (size_t n = 0; n < length; n++) {
         assert_int_equal(ha_packet_decode_record(buf, n, 1, &record_back), -EPROTO);
+    }
 }
 
 /* One byte range of an otherwise good packet, set to a value that must be refused. */
@@ -197,73 +207,102 @@ static void refuse_header(const struct bad_field *bad, uint16_t count)
 {
     struct ha_packet_header header = a_header(), back;
     struct ha_packet_record record = a_record();
-    size_t length;
+    size_t                  length;
 
     header.count = count;
     length       = encode(&header, &record);
     assert_int_equal(ha_packet_decode_header(buf, length, &back), 0);
-    for (size_t i = 0; i < bad->size; i++)
+    for (size_t i = 0; i < bad->size; i++) {
         buf[bad->at + i] = (uint8_t)(bad->value >> (8 * (bad->size - 1 - i)));
-    if (ha_packet_decode_header(buf, length, &back) != -EPROTO)
+    }
+    if (ha_packet_decode_header(buf, length, &back) != -EPROTO) {
         fail_msg("%s = %#x was accepted", bad->name, bad->value);
+    }
 }
 
 static void test_malformed_headers(void **state)
 {
     static const struct bad_field bad[] = {
-        { "magic", 0, 4, 0x48415244 }, { "version", 4, 1, 0 },     { "version", 4, 1, 3 },
-        { "type", 5, 1, 0 },           { "type", 5, 1, 6 },        { "type", 5, 1, 255 },
-        { "rail", 6, 1, 2 },           { "flags", 8, 2, 8 },
-        { "flags", 8, 2, 0x8001 },     { "count", 10, 2, 0 },      { "count", 10, 2, 2 },
-        { "count", 10, 2, 9 },         { "count", 10, 2, 0xffff }, { "rail mtu", 50, 2, 1000 },
-        { "rail mtu", 50, 2, 128 },    { "rail mtu", 50, 2, 8192 }, { "ud_qpn", 52, 4, 0x1000000 },
-        { "prefix_len", 57, 1, 129 },  { "up", 58, 1, 2 },
-        { "rail 1 mtu", 78, 2, 1 },    { "rail 1 up", 86, 1, 9 },
-        { "type with records", 5, 1, HA_PACKET_PING },
+        {"magic", 0, 4, 0x48415244},
+        {"version", 4, 1, 0},
+        {"version", 4, 1, 3},
+        {"type", 5, 1, 0},
+        {"type", 5, 1, 6},
+        {"type", 5, 1, 255},
+        {"rail", 6, 1, 2},
+        {"flags", 8, 2, 8},
+        {"flags", 8, 2, 0x8001},
+        {"count", 10, 2, 0},
+        {"count", 10, 2, 2},
+        {"count", 10, 2, 9},
+        {"count", 10, 2, 0xffff},
+        {"rail mtu", 50, 2, 1000},
+        {"rail mtu", 50, 2, 128},
+        {"rail mtu", 50, 2, 8192},
+        {"ud_qpn", 52, 4, 0x1000000},
+        {"prefix_len", 57, 1, 129},
+        {"up", 58, 1, 2},
+        {"rail 1 mtu", 78, 2, 1},
+        {"rail 1 up", 86, 1, 9},
+        {"type with records", 5, 1, HA_PACKET_PING},
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         refuse_header(&bad[i], 1);
+    }
 }
 
 static void refuse_record(const struct bad_field *bad, size_t base)
 {
     struct ha_packet_header header = a_header();
     struct ha_packet_record record = a_record(), back;
-    size_t length = encode(&header, &record);
+    size_t                  length = encode(&header, &record);
 
     assert_int_equal(ha_packet_decode_record(buf, length, 0, &back), 0);
     memset(&back, 0x5a, sizeof(back));
-    for (size_t i = 0; i < bad->size; i++)
+    for (size_t i = 0; i < bad->size; i++) {
         buf[base + bad->at + i] = (uint8_t)(bad->value >> (8 * (bad->size - 1 - i)));
-    if (ha_packet_decode_record(buf, length, 0, &back) != -EPROTO)
+    }
+    if (ha_packet_decode_record(buf, length, 0, &back) != -EPROTO) {
         fail_msg("%s = %#x was accepted", bad->name, bad->value);
+    }
     assert_int_equal(back.slots, 0x5a);
 }
 
 static void test_malformed_records(void **state)
 {
     static const struct bad_field bad[] = {
-        { "src_ep", 0, 4, HA_EP_ANY }, { "slots", 16, 1, 0 },   { "slots", 16, 1, 3 },
-        { "reserved", 17, 1, 1 },      { "reserved", 19, 1, 1 }, { "epoch below act", 20, 4, 8 },
-        { "flags", 28, 2, 4 },         { "seen_flags", 30, 2, 0x100 },
+        {"src_ep", 0, 4, HA_EP_ANY}, {"slots", 16, 1, 0},           {"slots", 16, 1, 3}, {"reserved", 17, 1, 1},
+        {"reserved", 19, 1, 1},      {"epoch below act", 20, 4, 8}, {"flags", 28, 2, 4}, {"seen_flags", 30, 2, 0x100},
     };
     static const struct bad_field bad_lane[] = {
-        { "gen 0 not closed", 0, 4, 0 },  { "act", 4, 4, 10 },         { "rxpsn", 8, 4, 1u << 24 },
-        { "qpn", 16, 4, 1u << 24 },       { "psn", 20, 4, 0xffffffff }, { "seen_gen 0", 24, 4, 0 },
-        { "mtu", 28, 2, 4095 },           { "mtu", 28, 2, 1 },         { "st", 30, 1, 5 },
-        { "seen_st", 31, 1, 5 },          { "proof", 32, 1, HA_PROOF_LAST },       { "cause", 33, 1, HA_CAUSE_LAST },
-        { "reserved", 34, 1, 1 },         { "reserved", 35, 1, 1 },
-        { "READY without mtu", 28, 3, HA_LANE_READY }, /* mtu = 0, st = READY */
+        {"gen 0 not closed", 0, 4, 0},
+        {"act", 4, 4, 10},
+        {"rxpsn", 8, 4, 1u << 24},
+        {"qpn", 16, 4, 1u << 24},
+        {"psn", 20, 4, 0xffffffff},
+        {"seen_gen 0", 24, 4, 0},
+        {"mtu", 28, 2, 4095},
+        {"mtu", 28, 2, 1},
+        {"st", 30, 1, 5},
+        {"seen_st", 31, 1, 5},
+        {"proof", 32, 1, HA_PROOF_LAST},
+        {"cause", 33, 1, HA_CAUSE_LAST},
+        {"reserved", 34, 1, 1},
+        {"reserved", 35, 1, 1},
+        {"READY without mtu", 28, 3, HA_LANE_READY}, /* mtu = 0, st = READY */
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         refuse_record(&bad[i], 114);
-    for (size_t slot = 0; slot < HA_SLOTS; slot++)
-        for (size_t i = 0; i < sizeof(bad_lane) / sizeof(bad_lane[0]); i++)
+    }
+    for (size_t slot = 0; slot < HA_SLOTS; slot++) {
+        for (size_t i = 0; i < sizeof(bad_lane) / sizeof(bad_lane[0]); i++) {
             refuse_record(&bad_lane[i], 114 + 32 + 40 * slot);
+        }
+    }
 }
 
 /* Of another release one can say at least which. */
@@ -271,7 +310,7 @@ static void test_version_of_other_releases(void **state)
 {
     struct ha_packet_header header = a_header();
     struct ha_packet_record record = a_record();
-    size_t length = encode(&header, &record);
+    size_t                  length = encode(&header, &record);
 
     (void)state;
     assert_int_equal(ha_packet_version(buf, length), HA_PACKET_VERSION);
@@ -288,8 +327,8 @@ static void test_random_bytes(void **state)
 {
     struct ha_packet_header header = a_header(), header_back;
     struct ha_packet_record record = a_record(), record_back;
-    uint64_t x = 88172645463325252ull;
-    size_t length;
+    uint64_t                x      = 88172645463325252ull;
+    size_t                  length;
 
     (void)state;
     header.count = 3;
@@ -299,12 +338,16 @@ static void test_random_bytes(void **state)
             x ^= x << 13, x ^= x >> 7, x ^= x << 17;
             buf[x % length] = (uint8_t)(x >> 32);
         }
-        if (ha_packet_decode_header(buf, length, &header_back) != 0)
+        if (ha_packet_decode_header(buf, length, &header_back) != 0) {
             continue;
-        for (unsigned j = 0; j < header_back.count; j++)
-            if (ha_packet_decode_record(buf, length, j, &record_back) == 0)
-                for (int slot = 0; slot < HA_SLOTS; slot++)
+        }
+        for (unsigned j = 0; j < header_back.count; j++) {
+            if (ha_packet_decode_record(buf, length, j, &record_back) == 0) {
+                for (int slot = 0; slot < HA_SLOTS; slot++) {
                     assert_true(record_back.state.lane[slot].st <= HA_LANE_CLOSED);
+                }
+            }
+        }
     }
 }
 
@@ -320,18 +363,18 @@ static void test_tag_is_the_same_on_both_sides(void **state)
 
 static struct ha_pair a_pair(int decider)
 {
-    static const struct ha_pair_config cfg = { .rtx_min = 1, .rtx_max = 2 };
-    struct ha_pair pair;
+    static const struct ha_pair_config cfg = {.rtx_min = 1, .rtx_max = 2};
+    struct ha_pair                     pair;
 
     ha_pair_init(&pair, &cfg, decider, 2);
     pair.epoch = 4;
     for (int slot = 0; slot < HA_SLOTS; slot++) {
         pair.lane[slot].gen = pair.view[slot].gen = 3;
-        pair.lane[slot].st  = HA_LANE_READY;
-        pair.view[slot].st  = HA_LANE_READY;
-        pair.view[slot].qpn = 11;
-        pair.view[slot].psn = 12;
-        pair.view[slot].mtu = 1024;
+        pair.lane[slot].st                        = HA_LANE_READY;
+        pair.view[slot].st                        = HA_LANE_READY;
+        pair.view[slot].qpn                       = 11;
+        pair.view[slot].psn                       = 12;
+        pair.view[slot].mtu                       = 1024;
     }
     return pair;
 }
@@ -358,8 +401,8 @@ static struct ha_record a_fitting_record(void)
 
 static void test_records_that_do_not_fit(void **state)
 {
-    struct ha_pair pair[2]  = { a_pair(0), a_pair(1) };
-    struct ha_record good   = a_fitting_record(), record;
+    struct ha_pair   pair[2] = {a_pair(0), a_pair(1)};
+    struct ha_record good    = a_fitting_record(), record;
 
     (void)state;
     for (int decider = 0; decider < 2; decider++) {

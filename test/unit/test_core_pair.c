@@ -13,8 +13,9 @@ static void test_quiet_when_both_know(void **state)
     (void)state;
     pass(100);
     assert_int_equal(side[0].sent + side[1].sent, sent);
-    for (int x = 0; x < 2; x++)
+    for (int x = 0; x < 2; x++) {
         assert_true(ha_pair_next_timer(&side[x].pair) == UINT64_MAX);
+    }
 }
 
 static void test_lost_packets_are_sent_again(void **state)
@@ -54,15 +55,17 @@ static void test_other_rail_first_when_one_is_down(void **state)
 static void test_failover_by_either_side(void **state)
 {
     uint32_t epoch = 1;
-    int slot;
+    int      slot;
 
     (void)state;
     for (int round = 0; round < 20; round++) {
         slot = ha_pair_tx_slot(&side[0].pair);
-        if (round % 3 != 0)
+        if (round % 3 != 0) {
             down(0, slot);
-        if (round % 3 != 1)
+        }
+        if (round % 3 != 1) {
             down(1, slot);
+        }
         pass(30);
         expect_active(!slot, ++epoch);
         assert_int_equal(ha_pair_standby(&side[0].pair), slot); /* rebuilt */
@@ -74,25 +77,26 @@ static void test_passive_peer_survives_one(void **state)
 {
     struct ha_action actions[HA_ACTIONS_MAX];
     struct ha_record record;
-    int n;
+    int              n;
 
     (void)state;
     down(0, 0);
     ha_pair_snapshot(&side[0].pair, &record);
-    give(1, (struct ha_event){ .kind = HA_EV_RECORD, .record = &record });
-    while ((n = ha_pair_run(&side[1].pair, HA_CTX_ASYNC, now, actions)) >= 0)
-        for (int i = 0; i < n; i++)
+    give(1, (struct ha_event){.kind = HA_EV_RECORD, .record = &record});
+    while ((n = ha_pair_run(&side[1].pair, HA_CTX_ASYNC, now, actions)) >= 0) {
+        for (int i = 0; i < n; i++) {
             perform(1, &actions[i]);
+        }
+    }
     ha_pair_snapshot(&side[1].pair, &record);
-    give(0, (struct ha_event){ .kind = HA_EV_RECORD, .record = &record });
+    give(0, (struct ha_event){.kind = HA_EV_RECORD, .record = &record});
     run(0);
     assert_int_equal(ha_pair_tx_slot(&side[0].pair), 1);
 }
 
 static void test_suspicion_needs_a_standby(void **state)
 {
-    struct ha_event suspect = { .kind = HA_EV_LANE_SUSPECT, .slot = 0, .gen = 1,
-                                .cause = HA_CAUSE_RTO };
+    struct ha_event suspect = {.kind = HA_EV_LANE_SUSPECT, .slot = 0, .gen = 1, .cause = HA_CAUSE_RTO};
 
     (void)state;
     rail(0, 1, 0);
@@ -110,8 +114,7 @@ static void test_suspicion_needs_a_standby(void **state)
 static void test_suspected_standby_is_replaced(void **state)
 {
     (void)state;
-    give(1, (struct ha_event){ .kind = HA_EV_LANE_SUSPECT, .slot = 1, .gen = 1,
-                               .cause = HA_CAUSE_HEARTBEAT });
+    give(1, (struct ha_event){.kind = HA_EV_LANE_SUSPECT, .slot = 1, .gen = 1, .cause = HA_CAUSE_HEARTBEAT});
     pass(30);
     expect_active(0, 1);
     assert_int_equal(side[0].pair.lane[1].gen, 2);
@@ -150,12 +153,12 @@ static void test_generation_without_a_queue_pair(void **state)
 static void test_queue_pair_that_cannot_be_created(void **state)
 {
     struct ha_action actions[HA_ACTIONS_MAX];
-    int n = ha_pair_run(&side[0].pair, HA_CTX_PROGRESS, now, actions);
+    int              n = ha_pair_run(&side[0].pair, HA_CTX_PROGRESS, now, actions);
 
     (void)state;
     assert_true(n >= 1);
     assert_int_equal(actions[0].kind, HA_ACT_CREATE_QP);
-    give(0, (struct ha_event){ .kind = HA_EV_QP_FAILED, .slot = 0, .gen = 1 });
+    give(0, (struct ha_event){.kind = HA_EV_QP_FAILED, .slot = 0, .gen = 1});
     assert_true(ha_pair_next_timer(&side[0].pair) < UINT64_MAX);
     pass(60);
     expect_active(1, 1); /* the other one was quicker */
@@ -175,11 +178,12 @@ static void expect_failed(int first, uint32_t why)
 static void test_both_rails_gone(void **state)
 {
     (void)state;
-    for (int slot = 0; slot < HA_SLOTS; slot++)
+    for (int slot = 0; slot < HA_SLOTS; slot++) {
         for (int x = 0; x < 2; x++) {
             rail(x, slot, 0);
             down(x, slot);
         }
+    }
     pass(99);
     assert_int_equal(side[0].failed + side[1].failed, 0);
     pass(40);
@@ -192,11 +196,12 @@ static void test_patience_with_a_peer_that_answers(void **state)
 {
     (void)state;
     peer_answers = 1;
-    for (int slot = 0; slot < HA_SLOTS; slot++)
+    for (int slot = 0; slot < HA_SLOTS; slot++) {
         for (int x = 0; x < 2; x++) {
             rail(x, slot, 0);
             down(x, slot);
         }
+    }
     pass(99 * (int)HA_PATIENCE);
     assert_int_equal(side[0].failed + side[1].failed, 0);
     pass(60);
@@ -208,15 +213,18 @@ static void test_peer_answers_until_it_moves(void **state)
     (void)state;
     peer_answers = 1;
     for (int round = 0; round < 3; round++) { /* patience begins anew each time */
-        for (int slot = 0; slot < HA_SLOTS; slot++)
+        for (int slot = 0; slot < HA_SLOTS; slot++) {
             for (int x = 0; x < 2; x++) {
                 rail(x, slot, 0);
                 down(x, slot);
             }
+        }
         pass(99 * (int)HA_PATIENCE - 20);
-        for (int slot = 0; slot < HA_SLOTS; slot++)
-            for (int x = 0; x < 2; x++)
+        for (int slot = 0; slot < HA_SLOTS; slot++) {
+            for (int x = 0; x < 2; x++) {
                 rail(x, slot, 1);
+            }
+        }
         pass(60);
         assert_int_not_equal(ha_pair_tx_slot(&side[0].pair), HA_NO_SLOT);
         assert_int_not_equal(ha_pair_tx_slot(&side[1].pair), HA_NO_SLOT);
@@ -335,11 +343,11 @@ static void test_standby_without_proof(void **state)
 /* Who cannot stop his end says so: the peer stops the other one, however often that is lost. */
 static void test_lane_that_does_not_stop(void **state)
 {
-    struct ha_event settled = { .kind = HA_EV_SETTLED, .slot = 0, .gen = 1, .proof = HA_PROOF_NONE };
+    struct ha_event settled = {.kind = HA_EV_SETTLED, .slot = 0, .gen = 1, .proof = HA_PROOF_NONE};
 
     (void)state;
     side[0].stuck = 1;
-    cut = 1;
+    cut           = 1;
     down(0, 0);
     pass(10);
     assert_int_equal(side[1].fenced, 0);
@@ -363,7 +371,7 @@ static void test_peer_far_ahead(void **state)
     (void)state;
     ha_pair_snapshot(&side[0].pair, &record);
     record.lane[0].gen += 2;
-    give(1, (struct ha_event){ .kind = HA_EV_RECORD, .record = &record });
+    give(1, (struct ha_event){.kind = HA_EV_RECORD, .record = &record});
     expect_failed(1, HA_FAIL_GENERATION);
 }
 
@@ -371,11 +379,11 @@ static void test_lost_peer(void **state)
 {
     (void)state;
     cut = 1;
-    give(0, (struct ha_event){ .kind = HA_EV_PEER_LOST, .value = HA_FAIL_PEER_RESTART });
+    give(0, (struct ha_event){.kind = HA_EV_PEER_LOST, .value = HA_FAIL_PEER_RESTART});
     pass(10);
     assert_int_equal(side[0].failed, 1);
     assert_int_equal(side[0].fail, HA_FAIL_PEER_RESTART);
-    give(0, (struct ha_event){ .kind = HA_EV_CLOSE });
+    give(0, (struct ha_event){.kind = HA_EV_CLOSE});
     pass(1);
     assert_int_equal(side[0].gone, 1);
 }
@@ -383,14 +391,14 @@ static void test_lost_peer(void **state)
 static void test_close_needs_both(void **state)
 {
     (void)state;
-    give(0, (struct ha_event){ .kind = HA_EV_CLOSE });
+    give(0, (struct ha_event){.kind = HA_EV_CLOSE});
     pass(200);
     assert_int_equal(side[0].gone, 0);
     assert_true(ha_pair_peer_closing(&side[1].pair));
     down(0, 0); /* the other user is still there: it must be served */
     pass(30);
     expect_active(1, 2);
-    give(1, (struct ha_event){ .kind = HA_EV_CLOSE });
+    give(1, (struct ha_event){.kind = HA_EV_CLOSE});
     pass(20);
     for (int x = 0; x < 2; x++) {
         assert_int_equal(side[x].gone, 1);
@@ -402,14 +410,15 @@ static void test_close_needs_both(void **state)
 static void test_close_when_the_last_packet_is_lost(void **state)
 {
     (void)state;
-    give(0, (struct ha_event){ .kind = HA_EV_CLOSE });
-    give(1, (struct ha_event){ .kind = HA_EV_CLOSE });
+    give(0, (struct ha_event){.kind = HA_EV_CLOSE});
+    give(1, (struct ha_event){.kind = HA_EV_CLOSE});
     pass(1); /* both have heard of it, nothing after that arrives */
     cut     = 1;
     on_wire = 0;
     pass(110);
-    for (int x = 0; x < 2; x++)
+    for (int x = 0; x < 2; x++) {
         assert_int_equal(side[x].gone, 1);
+    }
 }
 
 int main(void)

@@ -18,7 +18,7 @@
 #define MTU      256
 #define GEN      7
 
-static struct ha_op ops[CAPACITY];
+static struct ha_op  ops[CAPACITY];
 static struct ha_log the_log;
 
 static struct ha_log *fresh_log(uint32_t number)
@@ -31,13 +31,12 @@ static struct ha_log *fresh_log(uint32_t number)
 static int resolve(int slot, uint32_t gen, enum ha_proof kind, uint32_t word, uint32_t received,
                    struct ha_resolution *res)
 {
-    struct ha_evidence peer = { .kind = (uint8_t)kind, .word = word, .received = received };
+    struct ha_evidence peer = {.kind = (uint8_t)kind, .word = word, .received = received};
 
     return ha_log_resolve(&the_log, slot, gen, &peer, res);
 }
 
-static void expect_op(const struct ha_log *log, uint32_t index, enum ha_op_state state,
-                      enum ha_op_result result)
+static void expect_op(const struct ha_log *log, uint32_t index, enum ha_op_state state, enum ha_op_result result)
 {
     assert_int_equal(ha_log_op(log, index)->state, state);
     assert_int_equal(ha_log_op(log, index)->result, result);
@@ -50,7 +49,7 @@ enum { PLAN_WRITE_COUNTED = HA_OP_FETCH + 1, PLAN_KINDS };
 struct truth {
     unsigned count, kind[4];
     unsigned acked, ran;
-    int mark_missing; /* the last one that ran has not left its mark */
+    int      mark_missing; /* the last one that ran has not left its mark */
 };
 
 static int consumes(unsigned kind)
@@ -65,12 +64,13 @@ static int marked(unsigned kind)
 
 static struct ha_evidence evidence_of(const struct truth *t, enum ha_proof kind, uint32_t start)
 {
-    struct ha_evidence e = { .kind = (uint8_t)kind, .word = start };
+    struct ha_evidence e = {.kind = (uint8_t)kind, .word = start};
 
     for (unsigned i = 0; i < t->ran; i++) {
         e.received += (uint32_t)consumes(t->kind[i]);
-        if (marked(t->kind[i]) && !(t->mark_missing && i + 1 == t->ran))
+        if (marked(t->kind[i]) && !(t->mark_missing && i + 1 == t->ran)) {
             e.word = ha_psn_add(e.word, 1);
+        }
     }
     return e;
 }
@@ -82,19 +82,19 @@ static void post_truth(const struct truth *t, enum ha_proof kind, uint32_t start
     for (unsigned i = 0; i < t->count; i++) {
         int counted = t->kind[i] == PLAN_WRITE_COUNTED;
 
-        ha_log_append(log, counted ? HA_OP_WRITE : (enum ha_op_kind)t->kind[i],
-                      counted ? HA_OP_FLAG_RECEIVE : 0, 3 * MTU);
+        ha_log_append(log, counted ? HA_OP_WRITE : (enum ha_op_kind)t->kind[i], counted ? HA_OP_FLAG_RECEIVE : 0,
+                      3 * MTU);
         assert_int_equal(ha_log_next_wait(log), i);
         ha_log_post(log, 0, kind == HA_PROOF_LEDGER ? 0 : MTU);
     }
-    if (t->acked > 0)
+    if (t->acked > 0) {
         ha_log_success(log, t->acked - 1, 0, GEN);
+    }
 }
 
 /* No operation that ran may run again, none that did not may succeed; what is
  * in doubt is told as such, and by ledger it is one at most. */
-static void expect_true_end(const struct truth *t, enum ha_proof kind,
-                            const struct ha_resolution *res)
+static void expect_true_end(const struct truth *t, enum ha_proof kind, const struct ha_resolution *res)
 {
     unsigned unknown = 0, k = 0;
 
@@ -121,10 +121,9 @@ static void expect_true_end(const struct truth *t, enum ha_proof kind,
 }
 
 /* Every other pair of words is refused, or at least promises no less. */
-static void try_lies(const struct truth *t, enum ha_proof kind, uint32_t start,
-                     const struct ha_evidence *told)
+static void try_lies(const struct truth *t, enum ha_proof kind, uint32_t start, const struct ha_evidence *told)
 {
-    uint32_t marks = ha_psn_distance(start, told->word);
+    uint32_t             marks = ha_psn_distance(start, told->word);
     struct ha_resolution res;
 
     for (uint32_t lie = 0; lie <= HA_PSN_MASK; lie++) {
@@ -132,28 +131,28 @@ static void try_lies(const struct truth *t, enum ha_proof kind, uint32_t start,
 
         for (unsigned i = 0; i < t->count; i++) {
             acked_marks += i < t->acked && marked(t->kind[i]);
-            all_marks   += (uint32_t)marked(t->kind[i]);
-            acked       += i < t->acked && consumes(t->kind[i]);
-            all         += (uint32_t)consumes(t->kind[i]);
+            all_marks += (uint32_t)marked(t->kind[i]);
+            acked += i < t->acked && consumes(t->kind[i]);
+            all += (uint32_t)consumes(t->kind[i]);
         }
         post_truth(t, kind, start);
         if (lie < acked || lie > all) {
             assert_int_equal(resolve(0, GEN, kind, told->word, lie, &res),
                              lie < acked ? HA_EPROOF_ACKED : HA_EPROOF_WINDOW);
-            assert_int_equal(ha_log_op(&the_log, t->acked)->state,
-                             t->acked < t->count ? HA_OP_POSTED : HA_OP_FREE);
+            assert_int_equal(ha_log_op(&the_log, t->acked)->state, t->acked < t->count ? HA_OP_POSTED : HA_OP_FREE);
         }
-        if (kind == HA_PROOF_LEDGER && (lie < acked_marks || lie > all_marks) && lie != marks)
+        if (kind == HA_PROOF_LEDGER && (lie < acked_marks || lie > all_marks) && lie != marks) {
             assert_true(resolve(0, GEN, kind, ha_psn_add(start, lie), told->received, &res) < 0);
+        }
     }
 }
 
 static void check_truth(struct truth *t, enum ha_proof kind, uint32_t start)
 {
-    for (t->acked = 0; t->acked <= t->count; t->acked++)
-        for (t->ran = t->acked; t->ran <= t->count; t->ran++)
+    for (t->acked = 0; t->acked <= t->count; t->acked++) {
+        for (t->ran = t->acked; t->ran <= t->count; t->ran++) {
             for (t->mark_missing = 0; t->mark_missing <= (t->ran > t->acked); t->mark_missing++) {
-                struct ha_evidence peer = evidence_of(t, kind, start);
+                struct ha_evidence   peer = evidence_of(t, kind, start);
                 struct ha_resolution res;
 
                 post_truth(t, kind, start);
@@ -161,17 +160,20 @@ static void check_truth(struct truth *t, enum ha_proof kind, uint32_t start)
                 expect_true_end(t, kind, &res);
                 try_lies(t, kind, start, &peer);
             }
+        }
+    }
 }
 
 static void check_all_truths(enum ha_proof kind, uint32_t start)
 {
-    struct truth t = { .count = 4 };
+    struct truth t = {.count = 4};
 
     for (unsigned kinds = 0; kinds < PLAN_KINDS * PLAN_KINDS * PLAN_KINDS * PLAN_KINDS; kinds++) {
         unsigned left = kinds;
 
-        for (int i = 0; i < 4; i++, left /= PLAN_KINDS)
+        for (int i = 0; i < 4; i++, left /= PLAN_KINDS) {
             t.kind[i] = left % PLAN_KINDS;
+        }
         check_truth(&t, kind, start);
     }
 }
@@ -196,8 +198,9 @@ static uint32_t consumed(const struct truth *t, unsigned n)
 {
     uint32_t sum = 0;
 
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n; i++) {
         sum += (uint32_t)consumes(t->kind[i]);
+    }
     return sum;
 }
 
@@ -206,49 +209,53 @@ static uint32_t consumed(const struct truth *t, unsigned n)
 static void expect_declared_end(const struct truth *t, uint32_t c, const struct ha_resolution *res)
 {
     for (unsigned i = 0; i < t->count; i++) {
-        unsigned kind = t->kind[i];
-        int before    = consumes(kind) ? consumed(t, i + 1) <= c : consumed(t, i) < c;
+        unsigned kind   = t->kind[i];
+        int      before = consumes(kind) ? consumed(t, i + 1) <= c : consumed(t, i) < c;
 
-        if (i < t->acked)
+        if (i < t->acked) {
             expect_op(&the_log, i, HA_OP_DONE, HA_RESULT_OK);
-        else if (kind == HA_OP_READ || (kind == HA_OP_SEND && !before))
+        } else if (kind == HA_OP_READ || (kind == HA_OP_SEND && !before)) {
             expect_op(&the_log, i, HA_OP_WAIT, HA_RESULT_NONE);
-        else if (before && kind != HA_OP_FETCH)
+        } else if (before && kind != HA_OP_FETCH) {
             expect_op(&the_log, i, HA_OP_DONE, HA_RESULT_PROVEN);
-        else
+        } else {
             expect_op(&the_log, i, HA_OP_DONE, HA_RESULT_UNKNOWN);
+        }
     }
     assert_int_equal(res->k, c);
 }
 
 static void check_declared(struct truth *t)
 {
-    for (t->acked = 0; t->acked <= t->count; t->acked++)
+    for (t->acked = 0; t->acked <= t->count; t->acked++) {
         for (uint32_t c = 0; c <= consumed(t, t->count) + 1; c++) {
             struct ha_resolution res;
-            int rc;
+            int                  rc;
 
             post_truth(t, HA_PROOF_PSN, 14);
             rc = resolve(0, GEN, HA_PROOF_NONE, 0, c, &res);
-            if (c < consumed(t, t->acked))
+            if (c < consumed(t, t->acked)) {
                 assert_int_equal(rc, HA_EPROOF_ACKED);
-            else if (c > consumed(t, t->count))
+            } else if (c > consumed(t, t->count)) {
                 assert_int_equal(rc, HA_EPROOF_WINDOW);
-            else
+            } else {
                 expect_declared_end(t, c, &res);
+            }
         }
+    }
 }
 
 static void test_resolve_without_proof(void **state)
 {
-    struct truth t = { .count = 4 };
+    struct truth t = {.count = 4};
 
     (void)state;
     for (unsigned kinds = 0; kinds < PLAN_KINDS * PLAN_KINDS * PLAN_KINDS * PLAN_KINDS; kinds++) {
         unsigned left = kinds;
 
-        for (int i = 0; i < 4; i++, left /= PLAN_KINDS)
+        for (int i = 0; i < 4; i++, left /= PLAN_KINDS) {
             t.kind[i] = left % PLAN_KINDS;
+        }
         check_declared(&t);
     }
 }
@@ -258,8 +265,7 @@ static void test_resolve_without_proof(void **state)
 static void test_count_has_no_doubt(void **state)
 {
     struct ha_resolution res;
-    struct truth t = { .count = 4, .kind = { PLAN_WRITE_COUNTED, HA_OP_SEND, PLAN_WRITE_COUNTED,
-                                             HA_OP_READ } };
+    struct truth         t = {.count = 4, .kind = {PLAN_WRITE_COUNTED, HA_OP_SEND, PLAN_WRITE_COUNTED, HA_OP_READ}};
 
     (void)state;
     for (uint32_t received = 0; received <= 3; received++) {
@@ -276,7 +282,7 @@ static void test_count_has_no_doubt(void **state)
 static void test_ledger_contradicts_count(void **state)
 {
     struct ha_resolution res;
-    struct truth t = { .count = 2, .kind = { HA_OP_SEND, HA_OP_WRITE } };
+    struct truth         t = {.count = 2, .kind = {HA_OP_SEND, HA_OP_WRITE}};
 
     (void)state;
     post_truth(&t, HA_PROOF_LEDGER, 0);
@@ -290,7 +296,7 @@ static void test_ledger_contradicts_count(void **state)
 static void test_count_wraps(void **state)
 {
     struct ha_resolution res;
-    struct truth t = { .count = 3, .acked = 1, .kind = { HA_OP_SEND, HA_OP_SEND, HA_OP_SEND } };
+    struct truth         t = {.count = 3, .acked = 1, .kind = {HA_OP_SEND, HA_OP_SEND, HA_OP_SEND}};
 
     (void)state;
     post_truth(&t, HA_PROOF_COUNT, 0);
@@ -305,12 +311,9 @@ static void test_count_wraps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_resolve_by_count),
-        cmocka_unit_test(test_resolve_by_ledger),
-        cmocka_unit_test(test_resolve_without_proof),
-        cmocka_unit_test(test_count_has_no_doubt),
-        cmocka_unit_test(test_ledger_contradicts_count),
-        cmocka_unit_test(test_count_wraps),
+        cmocka_unit_test(test_resolve_by_count),         cmocka_unit_test(test_resolve_by_ledger),
+        cmocka_unit_test(test_resolve_without_proof),    cmocka_unit_test(test_count_has_no_doubt),
+        cmocka_unit_test(test_ledger_contradicts_count), cmocka_unit_test(test_count_wraps),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

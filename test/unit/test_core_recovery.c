@@ -12,8 +12,9 @@ static void lose_and_mend_first_lane(void)
     pass(30);
     expect_active(1, 2);
     rail(0, 0, 1);
-    while (ha_pair_standby(&side[0].pair) != 0 || ha_pair_standby(&side[1].pair) != 0)
+    while (ha_pair_standby(&side[0].pair) != 0 || ha_pair_standby(&side[1].pair) != 0) {
         pass(1);
+    }
 }
 
 static void test_failback_after_a_time(void **state)
@@ -64,7 +65,7 @@ static void test_failback_auto_grows_with_the_hold(void **state)
     side[0].pair.cfg.failback = HA_FAILBACK_AUTO;
     lose_and_mend_first_lane();
     assert_true(side[0].pair.failback_at <= now + HA_FAILBACK_AUTO_NS);
-    give(0, (struct ha_event){ .kind = HA_EV_HOLD, .slot = 0, .wait = HA_FAILBACK_AUTO_NS });
+    give(0, (struct ha_event){.kind = HA_EV_HOLD, .slot = 0, .wait = HA_FAILBACK_AUTO_NS});
     mended = now;
     assert_true(side[0].pair.failback_at == mended + HA_FAILBACK_HOLDS * HA_FAILBACK_AUTO_NS);
     now = side[0].pair.failback_at - 1000;
@@ -80,7 +81,7 @@ static void test_no_failback_while_closing(void **state)
     (void)state;
     side[0].pair.cfg.failback = 100000;
     lose_and_mend_first_lane();
-    give(1, (struct ha_event){ .kind = HA_EV_CLOSE });
+    give(1, (struct ha_event){.kind = HA_EV_CLOSE});
     pass(500);
     expect_active(1, 2);
 }
@@ -88,8 +89,9 @@ static void test_no_failback_while_closing(void **state)
 static void test_a_held_rail_waits(void **state)
 {
     (void)state;
-    for (int x = 0; x < 2; x++)
-        give(x, (struct ha_event){ .kind = HA_EV_HOLD, .slot = 1, .wait = 100000 });
+    for (int x = 0; x < 2; x++) {
+        give(x, (struct ha_event){.kind = HA_EV_HOLD, .slot = 1, .wait = 100000});
+    }
     down(0, 1);
     pass(150);
     assert_int_equal(ha_pair_standby(&side[0].pair), HA_NO_SLOT);
@@ -101,8 +103,9 @@ static void test_a_held_rail_waits(void **state)
 static void test_a_held_rail_is_used_when_needed(void **state)
 {
     (void)state;
-    for (int x = 0; x < 2; x++)
-        give(x, (struct ha_event){ .kind = HA_EV_HOLD, .slot = 1, .wait = 1000000000 });
+    for (int x = 0; x < 2; x++) {
+        give(x, (struct ha_event){.kind = HA_EV_HOLD, .slot = 1, .wait = 1000000000});
+    }
     down(0, 1);
     pass(100);
     assert_int_equal(ha_pair_standby(&side[0].pair), HA_NO_SLOT);
@@ -116,7 +119,7 @@ static void test_a_held_rail_is_used_when_needed(void **state)
 static void test_a_hold_does_not_keep_the_peer_waiting(void **state)
 {
     (void)state;
-    give(0, (struct ha_event){ .kind = HA_EV_HOLD, .slot = 1, .wait = 1000000000 });
+    give(0, (struct ha_event){.kind = HA_EV_HOLD, .slot = 1, .wait = 1000000000});
     down(0, 1);
     pass(60);
     assert_int_equal(ha_pair_standby(&side[0].pair), 1);

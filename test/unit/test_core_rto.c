@@ -92,10 +92,8 @@ static void test_calm_narrows_down_to_the_base(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_three_in_a_row_widen),
-        cmocka_unit_test(test_a_real_loss_breaks_the_row),
-        cmocka_unit_test(test_never_beyond_the_maximum),
-        cmocka_unit_test(test_maximum_below_base_is_the_base),
+        cmocka_unit_test(test_three_in_a_row_widen),          cmocka_unit_test(test_a_real_loss_breaks_the_row),
+        cmocka_unit_test(test_never_beyond_the_maximum),      cmocka_unit_test(test_maximum_below_base_is_the_base),
         cmocka_unit_test(test_calm_narrows_down_to_the_base),
     };
 

@@ -22,7 +22,7 @@ static void probes(struct ha_slow *slow, unsigned n, uint64_t rtt)
 
 static struct ha_slow warm(uint64_t rtt)
 {
-    struct ha_slow slow = { 0 };
+    struct ha_slow slow = {0};
 
     probes(&slow, HA_SLOW_WARM_UP, rtt);
     assert_in_range(slow.norm, rtt - rtt / 10, rtt);
@@ -45,7 +45,7 @@ static void test_slow_after_some_in_a_row(void **state)
 
 static void test_not_before_it_is_known(void **state)
 {
-    struct ha_slow slow = { 0 };
+    struct ha_slow slow = {0};
 
     (void)state;
     probes(&slow, 1, 100 * US);
@@ -100,7 +100,7 @@ static void test_slow_for_long_is_the_norm(void **state)
 
 static void test_only_if_the_other_is_well(void **state)
 {
-    struct ha_slow a = warm(100 * US), b = warm(100 * US), fresh = { 0 };
+    struct ha_slow a = warm(100 * US), b = warm(100 * US), fresh = {0};
 
     (void)state;
     probes(&a, 10, 5000 * US);

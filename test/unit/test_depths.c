@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-static void expect(uint32_t tx, uint32_t rx, uint32_t init, uint32_t max_qp_wr, uint32_t sends,
-                   uint32_t credits, uint32_t window)
+static void expect(uint32_t tx, uint32_t rx, uint32_t init, uint32_t max_qp_wr, uint32_t sends, uint32_t credits,
+                   uint32_t window)
 {
     struct ha_depths depths;
 
@@ -54,7 +54,7 @@ static void test_device_with_next_to_nothing(void **state)
 
 static void test_nothing_wraps(void **state)
 {
-    static const uint32_t ends[] = { 0, 1, 16, 17, 18, 1u << 31, UINT32_MAX - 1, UINT32_MAX };
+    static const uint32_t ends[] = {0, 1, 16, 17, 18, 1u << 31, UINT32_MAX - 1, UINT32_MAX};
     struct ha_depths      depths;
 
     (void)state;

@@ -28,27 +28,37 @@ static void pair(void)
 /* Two cards, two subnets, Soft-RoCE's habits. */
 static int healthy(void **state)
 {
-    static const char *const names[] = { "a:1", "b:1" };
+    static const char *const names[] = {"a:1", "b:1"};
 
     (void)state;
     memset(&info, 0, sizeof(info));
     info.num     = 2;
     info.memlock = HA_BUDGET_UNLIMITED;
-    info.config  = (struct info_config){
-        .backup = 1, .allow_unknown_zone = 1, .gid_index = -1, .timeout = 14, .retry_count = 6,
-        .rnr_retry_count = 6, .heartbeat_misses = 4, .rto = 1, .rto_max = 5, .heartbeat = 0.1,
-        .tx_queue_len = 256, .rx_queue_len = 128, .seg_size = 8192, .proof = "auto", .control = "auto"
-    };
+    info.config  = (struct info_config){.backup             = 1,
+                                        .allow_unknown_zone = 1,
+                                        .gid_index          = -1,
+                                        .timeout            = 14,
+                                        .retry_count        = 6,
+                                        .rnr_retry_count    = 6,
+                                        .heartbeat_misses   = 4,
+                                        .rto                = 1,
+                                        .rto_max            = 5,
+                                        .heartbeat          = 0.1,
+                                        .tx_queue_len       = 256,
+                                        .rx_queue_len       = 128,
+                                        .seg_size           = 8192,
+                                        .proof              = "auto",
+                                        .control            = "auto"};
     for (int i = 0; i < 2; i++) {
         struct info_rail *rail = &info.rail[i];
 
         ha_topo_rail_init(&info.topo[i], names[i]);
         info.topo[i].link_layer = HA_LINK_ETHERNET;
         info.topo[i].active     = 1;
-        rail->addr  = (struct ha_rail_addr){ .gid = { [10] = 0xff, [11] = 0xff, [12] = 10, [14] = (uint8_t)i },
-                                             .link_layer = HA_LINK_ETHERNET, .prefix_len = 120, .mtu = 4096 };
-        rail->facts = (struct ha_rail_facts){ .state = "ACTIVE", .active = 1, .gid_index = 1,
-                                              .gid_kind = HA_GID_IPV4, .max_mtu = 4096 };
+        rail->addr              = (struct ha_rail_addr){.link_layer = HA_LINK_ETHERNET, .prefix_len = 120, .mtu = 4096};
+        memcpy(rail->addr.gid, (const uint8_t[16]){[10] = 0xff, [11] = 0xff, [12] = 10, [14] = (uint8_t)i}, 16);
+        rail->facts = (struct ha_rail_facts){
+            .state = "ACTIVE", .active = 1, .gid_index = 1, .gid_kind = HA_GID_IPV4, .max_mtu = 4096};
         rail->limits.retry7_forever = 1;
         rail->window_ns             = ha_window_nominal(14, 6);
     }
@@ -63,8 +73,8 @@ static void expect(const char *ids, int unhealthy)
     int  num = info_check(&info, findings, INFO_FINDINGS_MAX);
 
     for (int i = 0; i < num; i++) {
-        end += snprintf(end, sizeof(text) - (size_t)(end - text), "%s%s:%s", i == 0 ? "" : " ",
-                        findings[i].id, findings[i].subject);
+        end += snprintf(end, sizeof(text) - (size_t)(end - text), "%s%s:%s", i == 0 ? "" : " ", findings[i].id,
+                        findings[i].subject);
         assert_true(findings[i].text[0] != '\0');
         assert_true(findings[i].remedy[0] != '\0');
     }
@@ -178,7 +188,7 @@ static int same_subnet(unsigned third, unsigned fourth, unsigned bits)
     info.rail[0].addr.gid[15] = 9;
     info.rail[1].addr.gid[14] = (uint8_t)third;
     info.rail[1].addr.gid[15] = (uint8_t)fourth;
-    num = info_check(&info, findings, INFO_FINDINGS_MAX);
+    num                       = info_check(&info, findings, INFO_FINDINGS_MAX);
     assert_true(num == 0 || strcmp(findings[0].id, "same-subnet") == 0);
     return num;
 }
@@ -234,11 +244,11 @@ static void test_timers(void **state)
     info.config.rto = 0.9;
     expect("rto-rule:a:1 rto-rule:b:1", 1);
     assert_non_null(strstr(findings[0].remedy, "UCX_HA_RC_RTO=1.0s"));
-    info.config.rto        = UCT_HA_RTO_DEFAULT; /* which the transport fits to the card by itself */
+    info.config.rto = UCT_HA_RTO_DEFAULT; /* which the transport fits to the card by itself */
     expect("", 0);
-    info.config.rto        = 1.5;
+    info.config.rto         = 1.5;
     info.rail[1].facts.mlx5 = 1;
-    info.rail[1].window_ns = ha_window_mlx5(14, 6);
+    info.rail[1].window_ns  = ha_window_mlx5(14, 6);
     expect("rto-rule:b:1", 1);
     info.rail[1].window_ns = HA_WINDOW_FOREVER;
     expect("rto-rule:b:1", 1);

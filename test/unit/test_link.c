@@ -61,21 +61,23 @@ static void test_speeds(void **state)
         struct ha_link link;
         double         gbps, latency;
     } ports[] = {
-        { { 2, 1, 0 }, 8, 5000e-9 },             /* SDR x4 */
-        { { 2, 2, 0 }, 16, 2500e-9 },            /* DDR */
-        { { 2, 4, 0 }, 32, 1300e-9 },            /* QDR */
-        { { 2, 4, 1 }, 40, 1500e-9 },            /* 40 Gbit/s Ethernet */
-        { { 1, 4, 1 }, 10, 1500e-9 },            /* 10 Gbit/s Ethernet */
-        { { 2, 8, 0 }, 40, 700e-9 },             /* FDR-10 */
-        { { 2, 16, 0 }, 600. / 11, 700e-9 },     /* FDR: 54.5 */
-        { { 2, 32, 0 }, 100, 600e-9 },           /* EDR */
-        { { 1, 32, 1 }, 25, 800e-9 },            /* 25 Gbit/s Ethernet */
-        { { 2, 64, 1 }, 200, 800e-9 },           /* 200 Gbit/s Ethernet */
-        { { 2, 128, 0 }, 12800. / 33, 600e-9 },  /* NDR */
-        { { 4, 32, 0 }, 200, 600e-9 }, { { 8, 32, 0 }, 300, 600e-9 }, { { 16, 32, 0 }, 50, 600e-9 },
-        { { 77, 32, 0 }, 25, 600e-9 },           /* unknown codes: the slowest */
-        { { 2, 3, 0 }, 8, 5000e-9 },
-        { { 0, 0, 0 }, 2, 5000e-9 },
+        {{2, 1, 0}, 8, 5000e-9},            /* SDR x4 */
+        {{2, 2, 0}, 16, 2500e-9},           /* DDR */
+        {{2, 4, 0}, 32, 1300e-9},           /* QDR */
+        {{2, 4, 1}, 40, 1500e-9},           /* 40 Gbit/s Ethernet */
+        {{1, 4, 1}, 10, 1500e-9},           /* 10 Gbit/s Ethernet */
+        {{2, 8, 0}, 40, 700e-9},            /* FDR-10 */
+        {{2, 16, 0}, 600. / 11, 700e-9},    /* FDR: 54.5 */
+        {{2, 32, 0}, 100, 600e-9},          /* EDR */
+        {{1, 32, 1}, 25, 800e-9},           /* 25 Gbit/s Ethernet */
+        {{2, 64, 1}, 200, 800e-9},          /* 200 Gbit/s Ethernet */
+        {{2, 128, 0}, 12800. / 33, 600e-9}, /* NDR */
+        {{4, 32, 0}, 200, 600e-9},
+        {{8, 32, 0}, 300, 600e-9},
+        {{16, 32, 0}, 50, 600e-9},
+        {{77, 32, 0}, 25, 600e-9}, /* unknown codes: the slowest */
+        {{2, 3, 0}, 8, 5000e-9},
+        {{0, 0, 0}, 2, 5000e-9},
     };
 
     (void)state;
@@ -86,7 +88,7 @@ static void test_speeds(void **state)
     assert_int_equal(ha_link_packet_extra(0), 44); /* 12 + 16 + 4 + 2 + 2 + 8 */
     assert_int_equal(ha_link_packet_extra(1), 90); /* ... without 8, 40 + 14 more */
     /* seen: 23588 MiB/s of a port HDR x4 with packets of 4096 bytes */
-    assert_int_equal((int)(ha_link_wire_speed(&(struct ha_link){ 2, 64, 0 }) * 4096 / (4096 + 44) / (1 << 20)), 23588);
+    assert_int_equal((int)(ha_link_wire_speed(&(struct ha_link){2, 64, 0}) * 4096 / (4096 + 44) / (1 << 20)), 23588);
 }
 
 /* 8 GT/s x 16: 15.75 GB/s on the wire, of which 256 of 286 bytes are data. */
@@ -111,7 +113,7 @@ static void test_slot(void **state)
 
 static int distance(int node, int cpu)
 {
-    struct ha_near_cpus cpus = { { 0 } };
+    struct ha_near_cpus cpus = {{0}};
 
     if (cpu >= 0) {
         cpus.word[cpu / 64] = UINT64_C(1) << cpu % 64;
@@ -142,7 +144,7 @@ static void test_distance(void **state)
     assert_int_equal(distance(1, 0), 21);
     assert_int_equal(distance(2, 5), 31);
     assert_int_equal(distance(2, 0), 14);
-    assert_int_equal(distance(0, 9), 10);  /* a CPU of no node */
+    assert_int_equal(distance(0, 9), 10); /* a CPU of no node */
     assert_int_equal(distance(0, -1), 10);
     write_file("devices/system/node/node1", "cpulist", "4-99999999\n");
     assert_int_equal(ha_near_of_node(root, 1, &cpus), HA_NEAR_CPUS - 4);

@@ -16,10 +16,10 @@ static struct ha_match_rail roce(uint8_t net, uint8_t host, ha_zone_t zone)
     struct ha_match_rail rail;
 
     memset(&rail, 0, sizeof(rail));
-    rail.addr = (struct ha_rail_addr){
-        .gid = { [10] = 0xff, [11] = 0xff, [12] = 10, [14] = net, [15] = host },
-        .prefix_len = 120, .link_layer = HA_LINK_ETHERNET, .mtu = 4096
-    };
+    rail.addr  = (struct ha_rail_addr){.gid        = {[10] = 0xff, [11] = 0xff, [12] = 10, [14] = net, [15] = host},
+                                       .prefix_len = 120,
+                                       .link_layer = HA_LINK_ETHERNET,
+                                       .mtu        = 4096};
     rail.zone  = zone;
     rail.place = HA_MATCH_PLACE_ALONE;
     return rail;
@@ -38,10 +38,9 @@ static struct ha_match_rail ib(uint8_t subnet, uint8_t host, ha_zone_t zone)
     return rail;
 }
 
-static const struct ha_match_opts defaults = { .allow_unknown_zone = 1, .prefer_ib = 1 };
+static const struct ha_match_opts defaults = {.allow_unknown_zone = 1, .prefer_ib = 1};
 
-static enum ha_match match(struct ha_match_rail a, struct ha_match_rail b,
-                           struct ha_match_opts opts)
+static enum ha_match match(struct ha_match_rail a, struct ha_match_rail b, struct ha_match_opts opts)
 {
     assert_int_equal(ha_match_rails(&a, &b, &opts), ha_match_rails(&b, &a, &opts));
     return ha_match_rails(&a, &b, &opts);
@@ -92,7 +91,7 @@ static void test_partitions(void **state)
     assert_int_equal(match_keys(0xffff, 0x7fff), HA_MATCH_ZONE); /* one full member is enough */
     assert_int_equal(match_keys(0x7fff, 0x7fff), HA_MATCH_OTHER_PARTITION);
     assert_int_equal(match_keys(0x8001, 0xffff), HA_MATCH_OTHER_PARTITION); /* though of one zone */
-    assert_int_equal(match_keys(0x8001, 0), HA_MATCH_ZONE); /* unknown */
+    assert_int_equal(match_keys(0x8001, 0), HA_MATCH_ZONE);                 /* unknown */
     assert_int_equal(match_keys(0, 0x0001), HA_MATCH_ZONE);
     assert_non_null(strstr(ha_match_remedy(HA_MATCH_OTHER_PARTITION), "UCX_HA_RC_PKEY_INDEX"));
 }
@@ -123,7 +122,7 @@ static uint64_t draw(void)
 
 static unsigned priority(int prefer_ib, int spread, uint8_t link_layer)
 {
-    struct ha_match_opts opts = { .prefer_ib = prefer_ib, .spread = spread };
+    struct ha_match_opts opts = {.prefer_ib = prefer_ib, .spread = spread};
 
     return ha_match_priority(&opts, link_layer, draw());
 }
@@ -166,7 +165,7 @@ static void test_peers_are_spread(void **state)
 {
     (void)state;
     for (unsigned rails = 1; rails <= 8; rails++) {
-        unsigned count[8] = { 0 }, first[8] = { 0 };
+        unsigned count[8] = {0}, first[8] = {0};
 
         count_choices(rails, 1, count);
         count_choices(rails, 0, first);
@@ -180,12 +179,9 @@ static void test_peers_are_spread(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_zones_before_networks),
-        cmocka_unit_test(test_a_remedy_for_each_reason),
-        cmocka_unit_test(test_address_families_never_meet),
-        cmocka_unit_test(test_partitions),
-        cmocka_unit_test(test_infiniband_before_chance),
-        cmocka_unit_test(test_peers_are_spread),
+        cmocka_unit_test(test_zones_before_networks),       cmocka_unit_test(test_a_remedy_for_each_reason),
+        cmocka_unit_test(test_address_families_never_meet), cmocka_unit_test(test_partitions),
+        cmocka_unit_test(test_infiniband_before_chance),    cmocka_unit_test(test_peers_are_spread),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

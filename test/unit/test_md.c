@@ -21,10 +21,10 @@ static void test_no_device_is_no_domain(void **state)
 
 static void test_one_domain_per_rail(void **state)
 {
-    uct_md_resource_desc_t found[HA_RAILS_MAX];
+    uct_md_resource_desc_t    found[HA_RAILS_MAX];
     uct_tl_device_resource_t *devices;
-    unsigned num_devices;
-    uct_md_h md;
+    unsigned                  num_devices;
+    uct_md_h                  md;
 
     (void)state;
     add_rail("rxe_a:1");
@@ -50,9 +50,9 @@ static void test_one_domain_per_rail(void **state)
 static ucs_status_t offered(const char *name)
 {
     uct_tl_device_resource_t *devices = NULL;
-    unsigned num_devices;
-    ucs_status_t status;
-    uct_md_h md;
+    unsigned                  num_devices;
+    ucs_status_t              status;
+    uct_md_h                  md;
 
     assert_int_equal(open_md(name, &md), UCS_OK);
     status = uct_ha_query_devices(md, &devices, &num_devices);
@@ -102,10 +102,10 @@ static void test_nothing_is_up(void **state)
 
 static void test_long_names_stay_apart(void **state)
 {
-    uct_md_resource_desc_t found[HA_RAILS_MAX];
+    uct_md_resource_desc_t    found[HA_RAILS_MAX];
     uct_tl_device_resource_t *devices;
-    unsigned num_devices;
-    uct_md_h md;
+    unsigned                  num_devices;
+    uct_md_h                  md;
 
     (void)state;
     add_rail("rocep129s0f0np0:1");
@@ -123,7 +123,7 @@ static void test_long_names_stay_apart(void **state)
 static void test_groups_limit_what_is_offered(void **state)
 {
     uct_md_resource_desc_t found[HA_RAILS_MAX];
-    uct_md_h md;
+    uct_md_h               md;
 
     (void)state;
     add_rail("a:1");
@@ -141,7 +141,7 @@ static void test_groups_limit_what_is_offered(void **state)
 static void test_bad_groups_give_no_domain(void **state)
 {
     uct_md_resource_desc_t found[HA_RAILS_MAX];
-    uct_md_h md;
+    uct_md_h               md;
 
     (void)state;
     add_rail("a:1");
@@ -179,9 +179,8 @@ static void test_standby_that_does_not_open(void **state)
 
 static char last_error[256];
 
-static ucs_log_func_rc_t keep_error(const char *file, unsigned line, const char *function,
-                                    ucs_log_level_t level, const ucs_log_component_config_t *config,
-                                    const char *message, va_list args)
+static ucs_log_func_rc_t keep_error(const char *file, unsigned line, const char *function, ucs_log_level_t level,
+                                    const ucs_log_component_config_t *config, const char *message, va_list args)
 {
     (void)file, (void)line, (void)function, (void)config;
     if (level == UCS_LOG_LEVEL_ERROR) {
@@ -229,15 +228,14 @@ static void test_options_reach_the_rail(void **state)
 static void test_attributes(void **state)
 {
     uct_md_attr_t attr;
-    uct_md_h md;
+    uct_md_h      md;
 
     (void)state;
     add_rail("a:1");
     assert_int_equal(open_md("a:1", &md), UCS_OK);
     memset(&attr, 0xff, sizeof(attr));
     assert_int_equal(md->ops->query(md, &attr), UCS_OK);
-    assert_int_equal(attr.cap.flags, UCT_MD_FLAG_REG | UCT_MD_FLAG_NEED_MEMH |
-                                     UCT_MD_FLAG_NEED_RKEY);
+    assert_int_equal(attr.cap.flags, UCT_MD_FLAG_REG | UCT_MD_FLAG_NEED_MEMH | UCT_MD_FLAG_NEED_RKEY);
     assert_int_equal(attr.rkey_packed_size, 8);
     assert_int_equal(attr.cap.max_alloc, 0);
     assert_true(attr.cap.max_reg == SIZE_MAX);
@@ -248,21 +246,19 @@ static void test_attributes(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_no_device_is_no_domain, md_setup),
-        cmocka_unit_test_setup(test_one_domain_per_rail, md_setup),
-        cmocka_unit_test_setup(test_domain_without_a_living_rail, md_setup),
-        cmocka_unit_test_setup(test_domain_with_a_living_standby, md_setup),
-        cmocka_unit_test_setup(test_nothing_is_up, md_setup),
-        cmocka_unit_test_setup(test_long_names_stay_apart, md_setup),
-        cmocka_unit_test_setup(test_groups_limit_what_is_offered, md_setup),
-        cmocka_unit_test_setup(test_bad_groups_give_no_domain, md_setup),
-        cmocka_unit_test_setup(test_backup_switched_off, md_setup),
-        cmocka_unit_test_setup(test_standby_that_does_not_open, md_setup),
-        cmocka_unit_test_setup(test_partition_key_that_is_not_there, md_setup),
-        cmocka_unit_test_setup(test_options_reach_the_rail, md_setup),
-        cmocka_unit_test_setup(test_attributes, md_setup)
-    };
+    const struct CMUnitTest tests[] = {cmocka_unit_test_setup(test_no_device_is_no_domain, md_setup),
+                                       cmocka_unit_test_setup(test_one_domain_per_rail, md_setup),
+                                       cmocka_unit_test_setup(test_domain_without_a_living_rail, md_setup),
+                                       cmocka_unit_test_setup(test_domain_with_a_living_standby, md_setup),
+                                       cmocka_unit_test_setup(test_nothing_is_up, md_setup),
+                                       cmocka_unit_test_setup(test_long_names_stay_apart, md_setup),
+                                       cmocka_unit_test_setup(test_groups_limit_what_is_offered, md_setup),
+                                       cmocka_unit_test_setup(test_bad_groups_give_no_domain, md_setup),
+                                       cmocka_unit_test_setup(test_backup_switched_off, md_setup),
+                                       cmocka_unit_test_setup(test_standby_that_does_not_open, md_setup),
+                                       cmocka_unit_test_setup(test_partition_key_that_is_not_there, md_setup),
+                                       cmocka_unit_test_setup(test_options_reach_the_rail, md_setup),
+                                       cmocka_unit_test_setup(test_attributes, md_setup)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

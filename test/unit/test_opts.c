@@ -17,7 +17,11 @@
 static struct ha_opts some_opts(void)
 {
     struct ha_opts opts = {
-        .seg_size = 8192, .rx_queue_len = 128, .timeout = 16, .retry_count = 6, .rnr_retry = 6,
+        .seg_size      = 8192,
+        .rx_queue_len  = 128,
+        .timeout       = 16,
+        .retry_count   = 6,
+        .rnr_retry     = 6,
         .min_rnr_timer = 12,
     };
 
@@ -31,7 +35,7 @@ static struct ha_opts some_opts(void)
 
 static void refused(struct ha_opts peer, unsigned credits, const char *field, const char *limit)
 {
-    struct ha_opts own = some_opts();
+    struct ha_opts own        = some_opts();
     char           error[192] = "";
 
     if (ha_opts_check(&own, &peer, credits, HA_SLOTS, error, sizeof(error)) != -EPROTO) {
@@ -43,9 +47,9 @@ static void refused(struct ha_opts peer, unsigned credits, const char *field, co
 }
 
 #define REFUSED(_field, _value, _says, _limit) \
-    do { \
-        struct ha_opts _bad = some_opts(); \
-        _bad._field = (_value); \
+    do {                                       \
+        struct ha_opts _bad = some_opts();     \
+        _bad._field         = (_value);        \
         refused(_bad, CREDITS, _says, _limit); \
     } while (0)
 
@@ -77,9 +81,9 @@ static void test_borders_are_accepted(void **state)
     char           error[192];
 
     (void)state;
-    peer.timeout     = 1;
-    peer.retry_count = 0;
-    peer.rnr_retry   = 7;
+    peer.timeout         = 1;
+    peer.retry_count     = 0;
+    peer.rnr_retry       = 7;
     peer.min_rnr_timer   = 31;
     peer.rx_queue_len    = HA_OPTS_QUEUE_MAX;
     peer.rail[0].rd_init = 255;
@@ -124,9 +128,9 @@ static void test_two_sides_that_differ(void **state)
     own.retry_count = 3, peer.retry_count = 5;
     own.rnr_retry = 2, peer.rnr_retry = 6;
     own.min_rnr_timer = 20, peer.min_rnr_timer = 4;
-    own.rail[0]  = (struct ha_opts_rail){ .rd_init = 16, .rd_resp = 8, .traffic_class = 106 };
-    peer.rail[0] = (struct ha_opts_rail){ .rd_init = 4, .rd_resp = 1, .sl = 3 };
-    lane = agree(&own, &peer);
+    own.rail[0]  = (struct ha_opts_rail){.rd_init = 16, .rd_resp = 8, .traffic_class = 106};
+    peer.rail[0] = (struct ha_opts_rail){.rd_init = 4, .rd_resp = 1, .sl = 3};
+    lane         = agree(&own, &peer);
     assert_string_equal(ha_lane_opts_text(&lane, text, sizeof(text)),
                         "timeout 14, retries 3, RNR retries 6, RNR timer 20, reads and atomics 1 out 4 in, "
                         "SL 3, traffic class 106");

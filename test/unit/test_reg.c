@@ -15,7 +15,7 @@
 static struct uct_ha_rail_stats stats_of(const char *name)
 {
     struct uct_ha_rail_stats stats;
-    unsigned i;
+    unsigned                 i;
 
     for (i = 0; uct_ha_rail_stats_get(i, &stats, sizeof(stats)) != -EINVAL; ++i) {
         if (strcmp(stats.name, name) == 0) {
@@ -28,27 +28,25 @@ static struct uct_ha_rail_stats stats_of(const char *name)
 
 static void test_standby_registers_when_a_key_is_packed(void **state)
 {
-    static const uint8_t on_the_wire[8] = { 0xa0, 0xb0, 0xc0, 0xd0, 0xa0, 0xb0, 0xc0, 0xd1 };
-    uint8_t packed[8];
-    char buffer[64];
-    uct_rkey_t rkey;
-    uct_mem_h memh;
-    void *handle;
-    uct_md_h md;
+    static const uint8_t on_the_wire[8] = {0xa0, 0xb0, 0xc0, 0xd0, 0xa0, 0xb0, 0xc0, 0xd1};
+    uint8_t              packed[8];
+    char                 buffer[64];
+    uct_rkey_t           rkey;
+    uct_mem_h            memh;
+    void                *handle;
+    uct_md_h             md;
 
     (void)state;
     add_rail("a:1");
     add_rail("b:1");
     assert_int_equal(open_md("a:1", &md), UCS_OK);
-    assert_int_equal(md->ops->mem_reg(md, buffer, sizeof(buffer), UCT_MD_MEM_ACCESS_ALL,
-                                      &memh), UCS_OK);
+    assert_int_equal(md->ops->mem_reg(md, buffer, sizeof(buffer), UCT_MD_MEM_ACCESS_ALL, &memh), UCS_OK);
     assert_int_equal(rails[0].registered, 1);
     assert_int_equal(rails[1].registered, 0);
 
     assert_int_equal(md->ops->mkey_pack(md, memh, NULL, packed), UCS_OK);
     assert_int_equal(rails[1].registered, 1);
-    assert_int_equal(rails[1].last_access, HA_ACCESS_REMOTE_PUT | HA_ACCESS_REMOTE_GET |
-                                           HA_ACCESS_REMOTE_ATOMIC);
+    assert_int_equal(rails[1].last_access, HA_ACCESS_REMOTE_PUT | HA_ACCESS_REMOTE_GET | HA_ACCESS_REMOTE_ATOMIC);
     assert_int_equal(stats_of("b:1").mrs, 1);
     assert_int_equal(stats_of("b:1").mr_bytes, sizeof(buffer));
     assert_int_equal(md->ops->mkey_pack(md, memh, NULL, packed), UCS_OK);
@@ -65,17 +63,16 @@ static void test_standby_registers_when_a_key_is_packed(void **state)
 /* Whoever asks for its key: no peer may use it, so the standby need not know. */
 static void test_local_memory_stays_off_the_standby(void **state)
 {
-    uint8_t packed[8];
-    char buffer[64];
+    uint8_t   packed[8];
+    char      buffer[64];
     uct_mem_h memh;
-    uct_md_h md;
+    uct_md_h  md;
 
     (void)state;
     add_rail("a:1");
     add_rail("b:1");
     assert_int_equal(open_md("a:1", &md), UCS_OK);
-    assert_int_equal(md->ops->mem_reg(md, buffer, sizeof(buffer),
-                                      UCT_MD_MEM_ACCESS_LOCAL_WRITE, &memh), UCS_OK);
+    assert_int_equal(md->ops->mem_reg(md, buffer, sizeof(buffer), UCT_MD_MEM_ACCESS_LOCAL_WRITE, &memh), UCS_OK);
     assert_int_equal(md->ops->mkey_pack(md, memh, NULL, packed), UCS_OK);
     assert_int_equal(rails[0].registered, 1);
     assert_int_equal(rails[1].registered, 0);
@@ -93,18 +90,16 @@ static void test_local_memory_stays_off_the_standby(void **state)
 static void test_domains_without_cache_share_nothing(void **state)
 {
     uct_mem_h memh[2];
-    char buffer[64];
-    uct_md_h md[2];
+    char      buffer[64];
+    uct_md_h  md[2];
 
     (void)state;
     add_rail("a:1");
     add_rail("b:1");
     assert_int_equal(open_md("a:1", &md[0]), UCS_OK);
     assert_int_equal(open_md("a:1", &md[1]), UCS_OK);
-    assert_int_equal(md[0]->ops->mem_reg(md[0], buffer, sizeof(buffer), UCT_MD_MEM_ACCESS_RMA,
-                                         &memh[0]), UCS_OK);
-    assert_int_equal(md[1]->ops->mem_reg(md[1], buffer, sizeof(buffer), UCT_MD_MEM_ACCESS_RMA,
-                                         &memh[1]), UCS_OK);
+    assert_int_equal(md[0]->ops->mem_reg(md[0], buffer, sizeof(buffer), UCT_MD_MEM_ACCESS_RMA, &memh[0]), UCS_OK);
+    assert_int_equal(md[1]->ops->mem_reg(md[1], buffer, sizeof(buffer), UCT_MD_MEM_ACCESS_RMA, &memh[1]), UCS_OK);
     assert_ptr_not_equal(memh[0], memh[1]);
     assert_int_equal(rails[0].registered, 2);
     dereg(md[0], memh[0]);
@@ -115,19 +110,17 @@ static void test_domains_without_cache_share_nothing(void **state)
 
 static void test_access_follows_the_flags(void **state)
 {
-    char buffer[64];
+    char      buffer[64];
     uct_mem_h memh;
-    uct_md_h md;
+    uct_md_h  md;
 
     (void)state;
     add_rail("a:1");
     assert_int_equal(open_md("a:1", &md), UCS_OK);
-    assert_int_equal(md->ops->mem_reg(md, buffer, sizeof(buffer),
-                                      UCT_MD_MEM_ACCESS_LOCAL_WRITE, &memh), UCS_OK);
+    assert_int_equal(md->ops->mem_reg(md, buffer, sizeof(buffer), UCT_MD_MEM_ACCESS_LOCAL_WRITE, &memh), UCS_OK);
     assert_int_equal(rails[0].last_access, 0);
     dereg(md, memh);
-    assert_int_equal(md->ops->mem_reg(md, buffer, sizeof(buffer), UCT_MD_MEM_ACCESS_RMA,
-                                      &memh), UCS_OK);
+    assert_int_equal(md->ops->mem_reg(md, buffer, sizeof(buffer), UCT_MD_MEM_ACCESS_RMA, &memh), UCS_OK);
     assert_int_equal(rails[0].last_access, HA_ACCESS_REMOTE_PUT | HA_ACCESS_REMOTE_GET);
     dereg(md, memh);
     close_md(md);
@@ -135,12 +128,12 @@ static void test_access_follows_the_flags(void **state)
 
 static void test_registration_that_fails(void **state)
 {
-    uint8_t packed[8];
-    char buffer[64];
+    uint8_t    packed[8];
+    char       buffer[64];
     uct_rkey_t rkey;
-    uct_mem_h memh;
-    void *handle;
-    uct_md_h md;
+    uct_mem_h  memh;
+    void      *handle;
+    uct_md_h   md;
 
     (void)state;
     add_rail("a:1");
@@ -148,8 +141,7 @@ static void test_registration_that_fails(void **state)
     assert_int_equal(open_md("a:1", &md), UCS_OK);
 
     rails[1].reg_error = -ENOMEM; /* the standby is missed, not required */
-    assert_int_equal(md->ops->mem_reg(md, buffer, sizeof(buffer), UCT_MD_MEM_ACCESS_ALL,
-                                      &memh), UCS_OK);
+    assert_int_equal(md->ops->mem_reg(md, buffer, sizeof(buffer), UCT_MD_MEM_ACCESS_ALL, &memh), UCS_OK);
     assert_int_equal(md->ops->mkey_pack(md, memh, NULL, packed), UCS_OK);
     assert_int_equal(uct_ha_rkey_unpack(&component, packed, &rkey, &handle), UCS_OK);
     assert_true(uct_ha_rkey(rkey, 0) != 0);
@@ -157,22 +149,22 @@ static void test_registration_that_fails(void **state)
     dereg(md, memh);
 
     rails[0].reg_error = -ENOMEM;
-    assert_int_equal(md->ops->mem_reg(md, buffer, sizeof(buffer),
-                                      UCT_MD_MEM_ACCESS_ALL | UCT_MD_MEM_FLAG_HIDE_ERRORS,
-                                      &memh), UCS_ERR_NO_MEMORY);
+    assert_int_equal(
+        md->ops->mem_reg(md, buffer, sizeof(buffer), UCT_MD_MEM_ACCESS_ALL | UCT_MD_MEM_FLAG_HIDE_ERRORS, &memh),
+        UCS_ERR_NO_MEMORY);
     rails[0].reg_error = -EFAULT;
-    assert_int_equal(md->ops->mem_reg(md, buffer, sizeof(buffer),
-                                      UCT_MD_MEM_ACCESS_ALL | UCT_MD_MEM_FLAG_HIDE_ERRORS,
-                                      &memh), UCS_ERR_IO_ERROR);
+    assert_int_equal(
+        md->ops->mem_reg(md, buffer, sizeof(buffer), UCT_MD_MEM_ACCESS_ALL | UCT_MD_MEM_FLAG_HIDE_ERRORS, &memh),
+        UCS_ERR_IO_ERROR);
     close_md(md);
 }
 
 static void test_bad_deregistration(void **state)
 {
-    uct_md_mem_dereg_params_t params = { .field_mask = 0 };
-    char buffer[64];
-    uct_mem_h memh;
-    uct_md_h md;
+    uct_md_mem_dereg_params_t params = {.field_mask = 0};
+    char                      buffer[64];
+    uct_mem_h                 memh;
+    uct_md_h                  md;
 
     (void)state;
     add_rail("a:1");
@@ -192,16 +184,14 @@ static uct_mem_h reg(uct_md_h md, void *address, size_t length, unsigned flags)
     uct_mem_h memh = NULL;
 
     assert_int_equal(md->ops->mem_reg(md, address, length, flags, &memh), UCS_OK);
-    assert_true((char*)uct_ha_mem(memh)->address <= (char*)address);
-    assert_true((char*)uct_ha_mem(memh)->address + uct_ha_mem(memh)->length >=
-                (char*)address + length);
+    assert_true((char *)uct_ha_mem(memh)->address <= (char *)address);
+    assert_true((char *)uct_ha_mem(memh)->address + uct_ha_mem(memh)->length >= (char *)address + length);
     return memh;
 }
 
 static void *map(size_t length)
 {
-    void *address = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                         -1, 0);
+    void *address = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     assert_ptr_not_equal(address, MAP_FAILED);
     return address;
@@ -218,10 +208,10 @@ static void with_cache(void)
 
 static void test_cache_registers_once(void **state)
 {
-    uct_mem_h first, second;
+    uct_mem_h     first, second;
     uct_md_attr_t attr;
-    char *buffer;
-    uct_md_h md;
+    char         *buffer;
+    uct_md_h      md;
 
     (void)state;
     with_cache();
@@ -249,10 +239,10 @@ static void test_cache_registers_once(void **state)
 static void test_two_domains_register_once_per_rail(void **state)
 {
     uct_mem_h memh[2];
-    uint8_t packed[8];
-    char *buffer;
-    uct_md_h md[2];
-    int i;
+    uint8_t   packed[8];
+    char     *buffer;
+    uct_md_h  md[2];
+    int       i;
 
     (void)state;
     with_cache();
@@ -294,10 +284,10 @@ struct opener {
 static void *open_and_register(void *arg)
 {
     const struct opener *opener = arg;
-    uint8_t packed[8];
-    uct_mem_h memh;
-    uct_md_h md;
-    int i;
+    uint8_t              packed[8];
+    uct_mem_h            memh;
+    uct_md_h             md;
+    int                  i;
 
     for (i = 0; i < ROUNDS; ++i) {
         assert_int_equal(open_md(opener->name, &md), UCS_OK);
@@ -314,8 +304,8 @@ static void *open_and_register(void *arg)
 static void test_domains_of_several_threads(void **state)
 {
     struct opener opener[THREADS];
-    uct_md_h md;
-    int i;
+    uct_md_h      md;
+    int           i;
 
     (void)state;
     with_cache();
@@ -325,8 +315,7 @@ static void test_domains_of_several_threads(void **state)
     for (i = 0; i < THREADS; ++i) {
         opener[i].name   = rails[i % 2].name;
         opener[i].buffer = (i == 0) ? map(1 << 16) : opener[0].buffer;
-        assert_int_equal(pthread_create(&opener[i].thread, NULL, open_and_register, &opener[i]),
-                         0);
+        assert_int_equal(pthread_create(&opener[i].thread, NULL, open_and_register, &opener[i]), 0);
     }
     for (i = 0; i < THREADS; ++i) {
         pthread_join(opener[i].thread, NULL);
@@ -340,9 +329,9 @@ static void test_domains_of_several_threads(void **state)
 /* The least recently used region goes when there are too many. */
 static void test_cache_has_a_cap(void **state)
 {
-    char *buffer;
+    char    *buffer;
     uct_md_h md;
-    int i;
+    int      i;
 
     (void)state;
     with_cache();
@@ -364,8 +353,8 @@ static void test_cache_has_a_cap(void **state)
 static void test_cache_opens_no_memory_to_peers_unasked(void **state)
 {
     uct_mem_h local, remote;
-    char *buffer;
-    uct_md_h md;
+    char     *buffer;
+    uct_md_h  md;
 
     (void)state;
     with_cache();
@@ -376,8 +365,7 @@ static void test_cache_opens_no_memory_to_peers_unasked(void **state)
     local = reg(md, buffer, 1 << 16, UCT_MD_MEM_ACCESS_LOCAL_READ);
     assert_int_equal(rails[0].last_access, 0);
     remote = reg(md, buffer, 1 << 16, UCT_MD_MEM_ACCESS_RMA);
-    assert_int_equal(rails[0].last_access, HA_ACCESS_REMOTE_PUT | HA_ACCESS_REMOTE_GET |
-                                           HA_ACCESS_REMOTE_ATOMIC);
+    assert_int_equal(rails[0].last_access, HA_ACCESS_REMOTE_PUT | HA_ACCESS_REMOTE_GET | HA_ACCESS_REMOTE_ATOMIC);
     assert_ptr_not_equal(local, remote);
     dereg(md, local);
     local = reg(md, buffer, 1 << 16, UCT_MD_MEM_ACCESS_LOCAL_READ);
@@ -392,8 +380,8 @@ static void test_cache_opens_no_memory_to_peers_unasked(void **state)
 static void test_cache_forgets_unmapped_memory(void **state)
 {
     uct_mem_h memh;
-    char *buffer;
-    uct_md_h md;
+    char     *buffer;
+    uct_md_h  md;
 
     (void)state;
     with_cache();
@@ -404,9 +392,9 @@ static void test_cache_forgets_unmapped_memory(void **state)
     assert_int_equal(rails[0].registered, 1);
     munmap(buffer, 1 << 16);
 
-    buffer = map(1 << 16);
+    buffer         = map(1 << 16);
     rails[0].total = 0;
-    memh = reg(md, buffer, 1 << 16, UCT_MD_MEM_ACCESS_ALL);
+    memh           = reg(md, buffer, 1 << 16, UCT_MD_MEM_ACCESS_ALL);
     assert_int_equal(rails[0].total, 1);
     dereg(md, memh);
     munmap(buffer, 1 << 16);
@@ -415,20 +403,18 @@ static void test_cache_forgets_unmapped_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_standby_registers_when_a_key_is_packed, md_setup),
-        cmocka_unit_test_setup(test_local_memory_stays_off_the_standby, md_setup),
-        cmocka_unit_test_setup(test_domains_without_cache_share_nothing, md_setup),
-        cmocka_unit_test_setup(test_access_follows_the_flags, md_setup),
-        cmocka_unit_test_setup(test_registration_that_fails, md_setup),
-        cmocka_unit_test_setup(test_bad_deregistration, md_setup),
-        cmocka_unit_test_setup(test_cache_registers_once, md_setup),
-        cmocka_unit_test_setup(test_two_domains_register_once_per_rail, md_setup),
-        cmocka_unit_test_setup(test_domains_of_several_threads, md_setup),
-        cmocka_unit_test_setup(test_cache_has_a_cap, md_setup),
-        cmocka_unit_test_setup(test_cache_opens_no_memory_to_peers_unasked, md_setup),
-        cmocka_unit_test_setup(test_cache_forgets_unmapped_memory, md_setup)
-    };
+    const struct CMUnitTest tests[] = {cmocka_unit_test_setup(test_standby_registers_when_a_key_is_packed, md_setup),
+                                       cmocka_unit_test_setup(test_local_memory_stays_off_the_standby, md_setup),
+                                       cmocka_unit_test_setup(test_domains_without_cache_share_nothing, md_setup),
+                                       cmocka_unit_test_setup(test_access_follows_the_flags, md_setup),
+                                       cmocka_unit_test_setup(test_registration_that_fails, md_setup),
+                                       cmocka_unit_test_setup(test_bad_deregistration, md_setup),
+                                       cmocka_unit_test_setup(test_cache_registers_once, md_setup),
+                                       cmocka_unit_test_setup(test_two_domains_register_once_per_rail, md_setup),
+                                       cmocka_unit_test_setup(test_domains_of_several_threads, md_setup),
+                                       cmocka_unit_test_setup(test_cache_has_a_cap, md_setup),
+                                       cmocka_unit_test_setup(test_cache_opens_no_memory_to_peers_unasked, md_setup),
+                                       cmocka_unit_test_setup(test_cache_forgets_unmapped_memory, md_setup)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

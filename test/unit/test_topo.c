@@ -3,7 +3,7 @@
 /* PCI paths, distances, and what is read out of a sysfs tree made for the test. */
 
 #ifndef _GNU_SOURCE
-#  define _GNU_SOURCE /* nftw */
+#define _GNU_SOURCE /* nftw */
 #endif
 
 #include "topo/ha_discover.h"
@@ -32,7 +32,9 @@ static void test_pci_path(void **state)
 
     (void)state;
     assert_int_equal(ha_topo_pci_parse("/sys/devices/pci0000:3a/0000:3a:00.0/0000:3b:00.1/"
-                                       "infiniband/mlx5_1", &pci), 0);
+                                       "infiniband/mlx5_1",
+                                       &pci),
+                     0);
     assert_true(pci.address == address(0, 0x3b, 0, 1));
     assert_true(pci.host_bridge == 0x3a);
     assert_int_equal(pci.num_bridges, 1);
@@ -48,8 +50,16 @@ static void test_pci_path(void **state)
 static void test_paths_without_pci(void **state)
 {
     static const char *const paths[] = {
-        "", "/", "/sys/devices/virtual/net/lo", "/pci0000:00", "/0000:3b:00", "/0000:3b:00.8",
-        "/0000:3b:20.0", "/0000:3b:00.0x", "/00000000000000000000000000:3b:00.0", "/:::.",
+        "",
+        "/",
+        "/sys/devices/virtual/net/lo",
+        "/pci0000:00",
+        "/0000:3b:00",
+        "/0000:3b:00.8",
+        "/0000:3b:20.0",
+        "/0000:3b:00.0x",
+        "/00000000000000000000000000:3b:00.0",
+        "/:::.",
     };
     struct ha_topo_pci pci;
 
@@ -254,16 +264,11 @@ static void test_xml_errors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pci_path),
-        cmocka_unit_test(test_paths_without_pci),
-        cmocka_unit_test(test_too_many_bridges),
-        cmocka_unit_test(test_distance_goes_by_components),
-        cmocka_unit_test(test_sysfs_hardware),
-        cmocka_unit_test(test_sysfs_software),
-        cmocka_unit_test(test_sysfs_had_a_link),
-        cmocka_unit_test(test_sysfs_knows_nothing),
-        cmocka_unit_test(test_discover_here),
-        cmocka_unit_test(test_xml_errors),
+        cmocka_unit_test(test_pci_path),         cmocka_unit_test(test_paths_without_pci),
+        cmocka_unit_test(test_too_many_bridges), cmocka_unit_test(test_distance_goes_by_components),
+        cmocka_unit_test(test_sysfs_hardware),   cmocka_unit_test(test_sysfs_software),
+        cmocka_unit_test(test_sysfs_had_a_link), cmocka_unit_test(test_sysfs_knows_nothing),
+        cmocka_unit_test(test_discover_here),    cmocka_unit_test(test_xml_errors),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

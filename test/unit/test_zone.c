@@ -27,8 +27,7 @@ static const uint8_t *gid_of(const char *address)
     return gid;
 }
 
-static void expect(const char *text, const char *rail, const char *netdev, const uint8_t *gid,
-                   const char *zone)
+static void expect(const char *text, const char *rail, const char *netdev, const uint8_t *gid, const char *zone)
 {
     struct ha_zones zones;
     char            error[160] = "";
@@ -125,9 +124,8 @@ static void test_hash(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_none),    cmocka_unit_test(test_names),
-        cmocka_unit_test(test_subnets), cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_hash),
+        cmocka_unit_test(test_none),   cmocka_unit_test(test_names), cmocka_unit_test(test_subnets),
+        cmocka_unit_test(test_errors), cmocka_unit_test(test_hash),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,7 +21,7 @@
 #elif UCT_VERNO_MINOR == 13
 #include "ucx_1_13.h"
 #else
-#error "ucx-ha has no ABI description for this UCX minor version. Supported: 1.13. Install its libucx-dev, or add uct_ha/abi/ucx_1_<minor>.h."
+#error "no ABI description for this UCX minor version: use libucx-dev of 1.13, or add uct_ha/abi/ucx_1_<minor>.h"
 #endif
 
 #include <pthread.h>
@@ -30,8 +30,7 @@
 /* Layout facts, the same in every minor looked at so far (64-bit). A failing
  * line means: the installed UCX headers are not those this file describes. */
 #define UCT_HA_ABI_SIZE(_type, _size) \
-    _Static_assert(sizeof(_type) == (_size), \
-                   #_type " does not have the size that UCX was built with")
+    _Static_assert(sizeof(_type) == (_size), #_type " does not have the size that UCX was built with")
 
 UCT_HA_ABI_SIZE(uct_iface_t, 400);
 UCT_HA_ABI_SIZE(uct_base_iface_t, 1280);
@@ -61,9 +60,7 @@ static inline ucs_time_t uct_ha_ucs_time(double seconds)
  * Hand a received active message to its user. UCS_INPROGRESS means that the
  * user keeps `data`, which is possible only with UCT_CB_PARAM_FLAG_DESC.
  */
-static inline ucs_status_t uct_ha_iface_invoke_am(uct_base_iface_t *iface,
-                                                  uint8_t id, void *data,
-                                                  unsigned length,
+static inline ucs_status_t uct_ha_iface_invoke_am(uct_base_iface_t *iface, uint8_t id, void *data, unsigned length,
                                                   unsigned flags)
 {
     uct_am_handler_t *handler = &iface->am[id];
@@ -72,8 +69,7 @@ static inline ucs_status_t uct_ha_iface_invoke_am(uct_base_iface_t *iface,
 }
 
 /* One of the operations that `comp` waits for is done. The first error stays. */
-static inline void uct_ha_completion_invoke(uct_completion_t *comp,
-                                            ucs_status_t status)
+static inline void uct_ha_completion_invoke(uct_completion_t *comp, ucs_status_t status)
 {
     uct_completion_update_status(comp, status);
     if (--comp->count == 0) {
@@ -153,7 +149,7 @@ _Static_assert(sizeof(uct_ha_pending_priv_t) <= UCT_PENDING_REQ_PRIV_LEN,
 static inline uct_ha_pending_priv_t *uct_ha_pending_priv(uct_pending_req_t *req)
 {
     /* priv is a char array behind one pointer: aligned for pointers */
-    return (uct_ha_pending_priv_t*)(void*)req->priv;
+    return (uct_ha_pending_priv_t *)(void *)req->priv;
 }
 
 static inline uct_pending_req_t *uct_ha_pending_req(uct_ha_pending_priv_t *priv)
@@ -167,12 +163,10 @@ static inline uct_pending_req_t *uct_ha_pending_req(uct_ha_pending_priv_t *priv)
  * UCS_CLASS_INIT_FUNC / UCS_CLASS_CLEANUP_FUNC, and is followed by
  * UCS_CLASS_DEFINE_NEW_FUNC / UCS_CLASS_DEFINE_DELETE_FUNC, as usual.
  */
-#define UCT_HA_CLASS_DEFINE(_type, _super) \
-    ucs_class_t _UCS_CLASS_DECL_NAME(_type) = { \
-        UCS_PP_QUOTE(_type), sizeof(_type), &_UCS_CLASS_DECL_NAME(_super), \
+#define UCT_HA_CLASS_DEFINE(_type, _super)                                  \
+    ucs_class_t _UCS_CLASS_DECL_NAME(_type) = {                             \
+        UCS_PP_QUOTE(_type), sizeof(_type), &_UCS_CLASS_DECL_NAME(_super),  \
         (ucs_class_init_func_t)(void (*)(void))_UCS_CLASS_INIT_NAME(_type), \
-        (ucs_class_cleanup_func_t)(void (*)(void)) \
-                _UCS_CLASS_CLEANUP_NAME(_type) \
-    }
+        (ucs_class_cleanup_func_t)(void (*)(void))_UCS_CLASS_CLEANUP_NAME(_type)}
 
 #endif

@@ -20,7 +20,7 @@ static const char known_component[] = "self";
 static int async_mode_ok(void)
 {
     ucs_async_context_t *async;
-    int ok;
+    int                  ok;
 
     if (ucs_async_context_create(UCS_ASYNC_MODE_POLL, &async) != UCS_OK) {
         return 0;
@@ -39,21 +39,18 @@ void uct_ha_guard_facts_get(struct uct_ha_guard_facts *facts)
     facts->has_statistics = (&ucs_stats_node_alloc != NULL);
     facts->components     = &uct_components_list;
     facts->async_mode_ok  = 0; /* asked only when the version is right */
-    if ((facts->major == UCT_HA_ABI_VERSION_MAJOR) &&
-        (facts->minor == UCT_HA_ABI_VERSION_MINOR)) {
+    if ((facts->major == UCT_HA_ABI_VERSION_MAJOR) && (facts->minor == UCT_HA_ABI_VERSION_MINOR)) {
         facts->async_mode_ok = async_mode_ok();
     }
 }
 
-static const uct_component_t *find_component(const ucs_list_link_t *components,
-                                             const char *name)
+static const uct_component_t *find_component(const ucs_list_link_t *components, const char *name)
 {
     const uct_component_t *component;
     const ucs_list_link_t *link;
-    int count = 0;
+    int                    count = 0;
 
-    for (link = components->next; (link != NULL) && (link != components);
-         link = link->next) {
+    for (link = components->next; (link != NULL) && (link != components); link = link->next) {
         component = ucs_container_of(link, uct_component_t, list);
         if (strncmp(component->name, name, UCT_COMPONENT_NAME_MAX) == 0) {
             return component;
@@ -68,15 +65,13 @@ static const uct_component_t *find_component(const ucs_list_link_t *components,
 static int has_transport(const uct_component_t *component, const char *name)
 {
     const ucs_list_link_t *link;
-    const uct_tl_t *tl;
-    int count = 0;
+    const uct_tl_t        *tl;
+    int                    count = 0;
 
-    for (link = component->tl_list.next; (link != NULL) && (link != &component->tl_list);
-         link = link->next) {
+    for (link = component->tl_list.next; (link != NULL) && (link != &component->tl_list); link = link->next) {
         tl = ucs_container_of(link, uct_tl_t, list);
         if (strncmp(tl->name, name, UCT_TL_NAME_MAX) == 0) {
-            return (tl->query_devices != NULL) && (tl->iface_open != NULL) &&
-                   (tl->config.table != NULL) &&
+            return (tl->query_devices != NULL) && (tl->iface_open != NULL) && (tl->config.table != NULL) &&
                    (tl->config.size >= sizeof(uct_iface_config_t));
         }
         if (++count == TRANSPORTS_MAX) {
@@ -92,17 +87,14 @@ static int layout_ok(const ucs_list_link_t *components)
 {
     const uct_component_t *component = find_component(components, known_component);
 
-    return (component != NULL) && (component->query_md_resources != NULL) &&
-           (component->md_open != NULL) && (component->rkey_unpack != NULL) &&
-           (component->md_config.name != NULL) && (component->md_config.table != NULL) &&
-           has_transport(component, known_component);
+    return (component != NULL) && (component->query_md_resources != NULL) && (component->md_open != NULL) &&
+           (component->rkey_unpack != NULL) && (component->md_config.name != NULL) &&
+           (component->md_config.table != NULL) && has_transport(component, known_component);
 }
 
-enum uct_ha_guard_verdict
-uct_ha_guard_judge(const struct uct_ha_guard_facts *facts, const char *own_name)
+enum uct_ha_guard_verdict uct_ha_guard_judge(const struct uct_ha_guard_facts *facts, const char *own_name)
 {
-    if ((facts->major != UCT_HA_ABI_VERSION_MAJOR) ||
-        (facts->minor != UCT_HA_ABI_VERSION_MINOR)) {
+    if ((facts->major != UCT_HA_ABI_VERSION_MAJOR) || (facts->minor != UCT_HA_ABI_VERSION_MINOR)) {
         return UCT_HA_GUARD_VERSION;
     }
     if (facts->has_statistics) {
@@ -156,7 +148,7 @@ int uct_ha_guard_pass(const char *own_name)
 {
     struct uct_ha_guard_facts facts;
     enum uct_ha_guard_verdict verdict;
-    const char *reason, *way_out;
+    const char               *reason, *way_out;
 
     uct_ha_guard_facts_get(&facts);
     verdict = uct_ha_guard_judge(&facts, own_name);
@@ -170,7 +162,8 @@ int uct_ha_guard_pass(const char *own_name)
     explain(verdict, &reason, &way_out);
     (void)snprintf(refusal, sizeof(refusal),
                    "ha: the transport ha_rc was built for UCX %s but runs with UCX %s: %s. It is not "
-                   "available; %s", UCT_VERNO_STRING, facts.version, reason, way_out);
+                   "available; %s",
+                   UCT_VERNO_STRING, facts.version, reason, way_out);
     ucs_warn("%s", refusal);
     return 0;
 }

@@ -33,8 +33,7 @@ void uct_ha_guard_facts_get(struct uct_ha_guard_facts *facts);
 
 /* Reads only what the declared layout promises to be there, most certain
  * first, and stops at the first contradiction. */
-enum uct_ha_guard_verdict
-uct_ha_guard_judge(const struct uct_ha_guard_facts *facts, const char *own_name);
+enum uct_ha_guard_verdict uct_ha_guard_judge(const struct uct_ha_guard_facts *facts, const char *own_name);
 
 /* 1 = register. 0 = do not; said why in one line. */
 int uct_ha_guard_pass(const char *own_name);

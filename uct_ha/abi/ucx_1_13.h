@@ -47,21 +47,17 @@ struct uct_component {
     char name[UCT_COMPONENT_NAME_MAX];
 
     /* The array is released by the caller with ucs_free(). */
-    ucs_status_t (*query_md_resources)(uct_component_t *component,
-                                       uct_md_resource_desc_t **resources_p,
+    ucs_status_t (*query_md_resources)(uct_component_t *component, uct_md_resource_desc_t **resources_p,
                                        unsigned *num_resources_p);
-    ucs_status_t (*md_open)(uct_component_t *component, const char *md_name,
-                            const uct_md_config_t *config, uct_md_h *md_p);
-    ucs_status_t (*cm_open)(uct_component_t *component, uct_worker_h worker,
-                            const uct_cm_config_t *config, uct_cm_h *cm_p);
-    ucs_status_t (*rkey_unpack)(uct_component_t *component,
-                                const void *rkey_buffer, uct_rkey_t *rkey_p,
+    ucs_status_t (*md_open)(uct_component_t *component, const char *md_name, const uct_md_config_t *config,
+                            uct_md_h *md_p);
+    ucs_status_t (*cm_open)(uct_component_t *component, uct_worker_h worker, const uct_cm_config_t *config,
+                            uct_cm_h *cm_p);
+    ucs_status_t (*rkey_unpack)(uct_component_t *component, const void *rkey_buffer, uct_rkey_t *rkey_p,
                                 void **handle_p);
-    ucs_status_t (*rkey_ptr)(uct_component_t *component, uct_rkey_t rkey,
-                             void *handle, uint64_t remote_addr,
+    ucs_status_t (*rkey_ptr)(uct_component_t *component, uct_rkey_t rkey, void *handle, uint64_t remote_addr,
                              void **local_addr_p);
-    ucs_status_t (*rkey_release)(uct_component_t *component, uct_rkey_t rkey,
-                                 void *handle);
+    ucs_status_t (*rkey_release)(uct_component_t *component, uct_rkey_t rkey, void *handle);
 
     ucs_config_global_list_entry_t md_config;
     ucs_config_global_list_entry_t cm_config;
@@ -101,8 +97,7 @@ typedef struct uct_md_rcache_config {
 extern ucs_config_field_t uct_md_config_rcache_table[];
 
 /* Fills everything that the knobs say; callbacks and sizes are left to us. */
-void uct_md_set_rcache_params(ucs_rcache_params_t *params,
-                              const uct_md_rcache_config_t *config);
+void   uct_md_set_rcache_params(ucs_rcache_params_t *params, const uct_md_rcache_config_t *config);
 double uct_md_rcache_overhead(const uct_md_rcache_config_t *config);
 
 enum {
@@ -111,14 +106,12 @@ enum {
     UCT_MD_MEM_DEREG_FIELD_COMPLETION = 1 << 2
 };
 
-enum {
-    UCT_MD_MEM_DEREG_FLAG_INVALIDATE = 1 << 0
-};
+enum { UCT_MD_MEM_DEREG_FLAG_INVALIDATE = 1 << 0 };
 
 typedef struct uct_md_mem_dereg_params {
-    uint64_t         field_mask;
-    unsigned         flags;
-    uct_mem_h        memh;
+    uint64_t          field_mask;
+    unsigned          flags;
+    uct_mem_h         memh;
     uct_completion_t *comp;
 } uct_md_mem_dereg_params_t;
 
@@ -130,26 +123,16 @@ typedef struct uct_md_mkey_pack_params {
 typedef struct uct_md_ops {
     void (*close)(uct_md_h md);
     ucs_status_t (*query)(uct_md_h md, uct_md_attr_t *attr);
-    ucs_status_t (*mem_alloc)(uct_md_h md, size_t *length_p, void **address_p,
-                              ucs_memory_type_t mem_type, unsigned flags,
-                              const char *name, uct_mem_h *memh_p);
+    ucs_status_t (*mem_alloc)(uct_md_h md, size_t *length_p, void **address_p, ucs_memory_type_t mem_type,
+                              unsigned flags, const char *name, uct_mem_h *memh_p);
     ucs_status_t (*mem_free)(uct_md_h md, uct_mem_h memh);
-    ucs_status_t (*mem_advise)(uct_md_h md, uct_mem_h memh, void *addr,
-                               size_t length, unsigned advice);
-    ucs_status_t (*mem_reg)(uct_md_h md, void *address, size_t length,
-                            unsigned flags, uct_mem_h *memh_p);
-    ucs_status_t (*mem_dereg)(uct_md_h md,
-                              const uct_md_mem_dereg_params_t *params);
-    ucs_status_t (*mem_query)(uct_md_h md, const void *address, size_t length,
-                              uct_md_mem_attr_t *mem_attr);
-    ucs_status_t (*mkey_pack)(uct_md_h md, uct_mem_h memh,
-                              const uct_md_mkey_pack_params_t *params,
-                              void *rkey_buffer);
-    int (*is_sockaddr_accessible)(uct_md_h md, const ucs_sock_addr_t *sockaddr,
-                                  uct_sockaddr_accessibility_t mode);
-    ucs_status_t (*detect_memory_type)(uct_md_h md, const void *addr,
-                                       size_t length,
-                                       ucs_memory_type_t *mem_type_p);
+    ucs_status_t (*mem_advise)(uct_md_h md, uct_mem_h memh, void *addr, size_t length, unsigned advice);
+    ucs_status_t (*mem_reg)(uct_md_h md, void *address, size_t length, unsigned flags, uct_mem_h *memh_p);
+    ucs_status_t (*mem_dereg)(uct_md_h md, const uct_md_mem_dereg_params_t *params);
+    ucs_status_t (*mem_query)(uct_md_h md, const void *address, size_t length, uct_md_mem_attr_t *mem_attr);
+    ucs_status_t (*mkey_pack)(uct_md_h md, uct_mem_h memh, const uct_md_mkey_pack_params_t *params, void *rkey_buffer);
+    int (*is_sockaddr_accessible)(uct_md_h md, const ucs_sock_addr_t *sockaddr, uct_sockaddr_accessibility_t mode);
+    ucs_status_t (*detect_memory_type)(uct_md_h md, const void *addr, size_t length, ucs_memory_type_t *mem_type_p);
 } uct_md_ops_t;
 
 struct uct_md {
@@ -169,13 +152,9 @@ typedef struct uct_tl {
     char name[UCT_TL_NAME_MAX];
 
     /* The array is released by the caller with ucs_free(). */
-    ucs_status_t (*query_devices)(uct_md_h md,
-                                  uct_tl_device_resource_t **devices_p,
-                                  unsigned *num_devices_p);
-    ucs_status_t (*iface_open)(uct_md_h md, uct_worker_h worker,
-                               const uct_iface_params_t *params,
-                               const uct_iface_config_t *config,
-                               uct_iface_h *iface_p);
+    ucs_status_t (*query_devices)(uct_md_h md, uct_tl_device_resource_t **devices_p, unsigned *num_devices_p);
+    ucs_status_t (*iface_open)(uct_md_h md, uct_worker_h worker, const uct_iface_params_t *params,
+                               const uct_iface_config_t *config, uct_iface_h *iface_p);
 
     ucs_config_global_list_entry_t config;
     ucs_list_link_t                list; /* in uct_component::tl_list */
@@ -184,19 +163,17 @@ typedef struct uct_tl {
 void uct_tl_register(uct_component_t *component, uct_tl_t *tl);
 void uct_tl_unregister(uct_tl_t *tl);
 
-ucs_status_t uct_single_device_resource(uct_md_h md, const char *dev_name,
-                                        uct_device_type_t dev_type,
-                                        ucs_sys_device_t sys_device,
-                                        uct_tl_device_resource_t **devices_p,
+ucs_status_t uct_single_device_resource(uct_md_h md, const char *dev_name, uct_device_type_t dev_type,
+                                        ucs_sys_device_t sys_device, uct_tl_device_resource_t **devices_p,
                                         unsigned *num_devices_p);
 
 /* ---- worker ------------------------------------------------------------ */
 
 typedef struct uct_priv_worker {
-    uct_worker_t        super;
+    uct_worker_t         super;
     ucs_async_context_t *async;
-    ucs_thread_mode_t   thread_mode;
-    ucs_list_link_t     tl_data;
+    ucs_thread_mode_t    thread_mode;
+    ucs_list_link_t      tl_data;
 } uct_priv_worker_t;
 
 typedef struct uct_worker_progress {
@@ -209,7 +186,7 @@ typedef struct uct_worker_progress {
 struct uct_iface_config {
     struct {
         uct_alloc_method_t *methods;
-        unsigned           count;
+        unsigned            count;
     } alloc_methods;
     int    failure;
     size_t max_num_eps;
@@ -219,7 +196,7 @@ extern ucs_config_field_t uct_iface_config_table[];
 
 typedef struct uct_am_handler {
     uct_am_callback_t cb;
-    void              *arg;
+    void             *arg;
     uint32_t          flags;
 } uct_am_handler_t;
 
@@ -228,8 +205,7 @@ typedef struct uct_perf_attr uct_perf_attr_t;
 typedef struct uct_ep_attr   uct_ep_attr_t;
 
 typedef struct uct_iface_internal_ops {
-    ucs_status_t (*iface_estimate_perf)(uct_iface_h iface,
-                                        uct_perf_attr_t *perf_attr);
+    ucs_status_t (*iface_estimate_perf)(uct_iface_h iface, uct_perf_attr_t *perf_attr);
     void (*iface_vfs_refresh)(uct_iface_h iface);
     ucs_status_t (*ep_query)(uct_ep_h ep, uct_ep_attr_t *ep_attr);
     /* simulate a transport error on this endpoint (UCX tests use it) */
@@ -237,18 +213,18 @@ typedef struct uct_iface_internal_ops {
 } uct_iface_internal_ops_t;
 
 typedef struct uct_base_iface {
-    uct_iface_t              super;
+    uct_iface_t               super;
     uct_iface_internal_ops_t *internal_ops;
-    uct_md_h                 md;
+    uct_md_h                  md;
     uct_priv_worker_t        *worker;
-    uct_am_handler_t         am[UCT_AM_ID_MAX];
-    uct_am_tracer_t          am_tracer;
+    uct_am_handler_t          am[UCT_AM_ID_MAX];
+    uct_am_tracer_t           am_tracer;
     void                     *am_tracer_arg;
-    uct_error_handler_t      err_handler;
+    uct_error_handler_t       err_handler;
     void                     *err_handler_arg;
-    uint32_t                 err_handler_flags;
-    uct_worker_progress_t    prog;
-    unsigned                 progress_flags;
+    uint32_t                  err_handler_flags;
+    uct_worker_progress_t     prog;
+    unsigned                  progress_flags;
     struct {
         unsigned           num_alloc_methods;
         uct_alloc_method_t alloc_methods[UCT_ALLOC_METHOD_LAST];
@@ -259,29 +235,24 @@ typedef struct uct_base_iface {
 
 /* Constructor arguments of the base class. The operations are copied; the
  * internal ones are not and must outlive the interface. */
-UCS_CLASS_DECLARE(uct_base_iface_t, uct_iface_ops_t*, uct_iface_internal_ops_t*,
-                  uct_md_h, uct_worker_h, const uct_iface_params_t*,
-                  const uct_iface_config_t*)
+UCS_CLASS_DECLARE(uct_base_iface_t, uct_iface_ops_t *, uct_iface_internal_ops_t *, uct_md_h, uct_worker_h,
+                  const uct_iface_params_t *, const uct_iface_config_t *)
 
 /* Zeroes the attributes, then fills in max_num_eps and dev_num_paths = 1. */
-void uct_base_iface_query(uct_base_iface_t *iface, uct_iface_attr_t *attr);
-ucs_status_t uct_base_iface_estimate_perf(uct_iface_h iface,
-                                          uct_perf_attr_t *perf_attr);
+void         uct_base_iface_query(uct_base_iface_t *iface, uct_iface_attr_t *attr);
+ucs_status_t uct_base_iface_estimate_perf(uct_iface_h iface, uct_perf_attr_t *perf_attr);
 /* Both do nothing and return UCS_OK. */
-ucs_status_t uct_base_iface_flush(uct_iface_h iface, unsigned flags,
-                                  uct_completion_t *comp);
+ucs_status_t uct_base_iface_flush(uct_iface_h iface, unsigned flags, uct_completion_t *comp);
 ucs_status_t uct_base_iface_fence(uct_iface_h iface, unsigned flags);
-void uct_base_iface_progress_enable(uct_iface_h iface, unsigned flags);
-void uct_base_iface_progress_disable(uct_iface_h iface, unsigned flags);
+void         uct_base_iface_progress_enable(uct_iface_h iface, unsigned flags);
+void         uct_base_iface_progress_disable(uct_iface_h iface, unsigned flags);
 
-void uct_iface_set_async_event_params(const uct_iface_params_t *params,
-                                      uct_async_event_cb_t *event_cb,
+void uct_iface_set_async_event_params(const uct_iface_params_t *params, uct_async_event_cb_t *event_cb,
                                       void **event_arg);
 
 /* Report a dead endpoint to the user: once per endpoint, from progress only
  * unless the user said UCT_CB_FLAG_ASYNC in err_handler_flags. */
-ucs_status_t uct_iface_handle_ep_err(uct_iface_h iface, uct_ep_h ep,
-                                     ucs_status_t status);
+ucs_status_t uct_iface_handle_ep_err(uct_iface_h iface, uct_ep_h ep, ucs_status_t status);
 
 #define UCT_IFACE_PARAM_VALUE(_params, _name, _flag, _default) \
     UCS_PARAM_VALUE(UCT_IFACE_PARAM_FIELD, _params, _name, _flag, _default)
@@ -292,15 +263,13 @@ typedef struct uct_base_ep {
     uct_ep_t super;
 } uct_base_ep_t;
 
-UCS_CLASS_DECLARE(uct_base_ep_t, uct_base_iface_t*)
+UCS_CLASS_DECLARE(uct_base_ep_t, uct_base_iface_t *)
 
 /* Both do nothing and return UCS_OK. */
-ucs_status_t uct_base_ep_flush(uct_ep_h ep, unsigned flags,
-                               uct_completion_t *comp);
+ucs_status_t uct_base_ep_flush(uct_ep_h ep, unsigned flags, uct_completion_t *comp);
 ucs_status_t uct_base_ep_fence(uct_ep_h ep, unsigned flags);
 /* am_short_iov by am_short of our own ops */
-ucs_status_t uct_base_ep_am_short_iov(uct_ep_h ep, uint8_t id,
-                                      const uct_iov_t *iov, size_t iovcnt);
+ucs_status_t uct_base_ep_am_short_iov(uct_ep_h ep, uint8_t id, const uct_iov_t *iov, size_t iovcnt);
 
 #define UCT_EP_PARAM_VALUE(_params, _name, _flag, _default) \
     UCS_PARAM_VALUE(UCT_EP_PARAM_FIELD, _params, _name, _flag, _default)

@@ -10,25 +10,18 @@
 #define IFACE_FIELD(_field) ucs_offsetof(struct uct_ha_iface_config, _field)
 
 static const char *uct_ha_atomics_names[] = {
-    [UCT_HA_ATOMICS_SW]   = "sw",
-    [UCT_HA_ATOMICS_HW]   = "hw",
-    [UCT_HA_ATOMICS_LAST] = NULL
-};
+    [UCT_HA_ATOMICS_SW] = "sw", [UCT_HA_ATOMICS_HW] = "hw", [UCT_HA_ATOMICS_LAST] = NULL};
 
-static const char *uct_ha_proof_names[] = {
-    [UCT_HA_PROOF_AUTO]      = "auto",
-    [UCT_HA_PROOF_PSN]       = "psn",
-    [UCT_HA_PROOF_COUNT]     = "count",
-    [UCT_HA_PROOF_LEDGER]    = "ledger",
-    [UCT_HA_PROOF_MODE_LAST] = NULL
-};
+static const char *uct_ha_proof_names[] = {[UCT_HA_PROOF_AUTO]      = "auto",
+                                           [UCT_HA_PROOF_PSN]       = "psn",
+                                           [UCT_HA_PROOF_COUNT]     = "count",
+                                           [UCT_HA_PROOF_LEDGER]    = "ledger",
+                                           [UCT_HA_PROOF_MODE_LAST] = NULL};
 
-static const char *uct_ha_control_names[] = {
-    [UCT_HA_CONTROL_AUTO] = "auto",
-    [UCT_HA_CONTROL_UD]   = "ud",
-    [UCT_HA_CONTROL_TCP]  = "tcp",
-    [UCT_HA_CONTROL_LAST] = NULL
-};
+static const char *uct_ha_control_names[] = {[UCT_HA_CONTROL_AUTO] = "auto",
+                                             [UCT_HA_CONTROL_UD]   = "ud",
+                                             [UCT_HA_CONTROL_TCP]  = "tcp",
+                                             [UCT_HA_CONTROL_LAST] = NULL};
 
 /* ---- values that are a word or a number -------------------------------------- */
 
@@ -36,21 +29,21 @@ struct word { /* what UCX hands back to the parser of a field */
     const char *help;
     const char *name[2];
     double      value[2];
-    int       (*number)(const char *buf, void *dest, const void *arg);
+    int (*number)(const char *buf, void *dest, const void *arg);
     const char *unit;
 };
 
-static const struct word failback_words = {
-    "never, auto, or a time such as 30s",
-    { "never", "auto" }, { UCT_HA_FAILBACK_NEVER, UCT_HA_FAILBACK_AUTO },
-    ucs_config_sscanf_time, "s"
-};
+static const struct word failback_words = {"never, auto, or a time such as 30s",
+                                           {"never", "auto"},
+                                           {UCT_HA_FAILBACK_NEVER, UCT_HA_FAILBACK_AUTO},
+                                           ucs_config_sscanf_time,
+                                           "s"};
 
-static const struct word slow_words = {
-    "off, or how many times slower than usual, such as 20",
-    { "off", "off" }, { UCT_HA_SLOW_OFF, UCT_HA_SLOW_OFF },
-    ucs_config_sscanf_double, ""
-};
+static const struct word slow_words = {"off, or how many times slower than usual, such as 20",
+                                       {"off", "off"},
+                                       {UCT_HA_SLOW_OFF, UCT_HA_SLOW_OFF},
+                                       ucs_config_sscanf_double,
+                                       ""};
 
 static int word_read(const char *buf, void *dest, const void *arg)
 {
@@ -85,8 +78,10 @@ static void word_help(char *buf, size_t max, const void *arg)
     snprintf(buf, max, "%s", ((const struct word *)arg)->help);
 }
 
-#define TYPE_WORD(_words) \
-    { word_read, word_write, ucs_config_clone_double, ucs_config_release_nop, word_help, &(_words) }
+#define TYPE_WORD(_words)                                                                            \
+    {                                                                                                \
+        word_read, word_write, ucs_config_clone_double, ucs_config_release_nop, word_help, &(_words) \
+    }
 
 /* ---- the tables ---------------------------------------------------------------- */
 
@@ -106,25 +101,24 @@ ucs_config_field_t uct_ha_md_config_table[] = {
      "then link-local.",
      MD_FIELD(gid_index), UCS_CONFIG_TYPE_INT},
 
-    {"PKEY_INDEX", "0", "Index into the port's partition key table.",
-     MD_FIELD(pkey_index), UCS_CONFIG_TYPE_UINT},
+    {"PKEY_INDEX", "0", "Index into the port's partition key table.", MD_FIELD(pkey_index), UCS_CONFIG_TYPE_UINT},
 
     {"SL", "0", "Service level, 0 to 15; 0 takes that of the peer.", MD_FIELD(sl), UCS_CONFIG_TYPE_UINT},
 
-    {"TRAFFIC_CLASS", "0", "Traffic class (RoCE: DSCP and ECN byte), 0 to 255;\n"
+    {"TRAFFIC_CLASS", "0",
+     "Traffic class (RoCE: DSCP and ECN byte), 0 to 255;\n"
      "0 takes that of the peer.",
      MD_FIELD(traffic_class), UCS_CONFIG_TYPE_UINT},
 
-    {"HOP_LIMIT", "64", "Hop limit of routed packets, 1 to 255.",
-     MD_FIELD(hop_limit), UCS_CONFIG_TYPE_UINT},
+    {"HOP_LIMIT", "64", "Hop limit of routed packets, 1 to 255.", MD_FIELD(hop_limit), UCS_CONFIG_TYPE_UINT},
 
     {"PATH_MTU", "0",
      "Upper bound of the path MTU in bytes: 256, 512, 1024, 2048 or 4096;\n"
      "0 takes what both ports allow.",
      MD_FIELD(path_mtu), UCS_CONFIG_TYPE_UINT},
 
-    {"ENABLE_BACKUP", "y", "Use a standby rail; n gives plain single-rail operation.",
-     MD_FIELD(enable_backup), UCS_CONFIG_TYPE_BOOL},
+    {"ENABLE_BACKUP", "y", "Use a standby rail; n gives plain single-rail operation.", MD_FIELD(enable_backup),
+     UCS_CONFIG_TYPE_BOOL},
 
     {"RCACHE", "try",
      "Keep registrations of memory that was used: yes, no, or try = go on without\n"
@@ -133,18 +127,15 @@ ucs_config_field_t uct_ha_md_config_table[] = {
 
     {"", "", NULL, MD_FIELD(rcache), UCS_CONFIG_TYPE_TABLE(uct_md_config_rcache_table)},
 
-    {NULL, NULL, NULL, 0, {NULL, NULL, NULL, NULL, NULL, NULL}}
-};
+    {NULL, NULL, NULL, 0, {NULL, NULL, NULL, NULL, NULL, NULL}}};
 
 ucs_config_field_t uct_ha_iface_config_table[] = {
-    {"", "", NULL, IFACE_FIELD(super),
-     UCS_CONFIG_TYPE_TABLE(uct_iface_config_table)},
+    {"", "", NULL, IFACE_FIELD(super), UCS_CONFIG_TYPE_TABLE(uct_iface_config_table)},
 
-    {"TX_QUEUE_LEN", "256", "Send operations that one lane may have in flight.",
-     IFACE_FIELD(tx_queue_len), UCS_CONFIG_TYPE_UINT},
+    {"TX_QUEUE_LEN", "256", "Send operations that one lane may have in flight.", IFACE_FIELD(tx_queue_len),
+     UCS_CONFIG_TYPE_UINT},
 
-    {"RX_QUEUE_LEN", "128",
-     "Messages that one connection takes ahead of its receiver (its credits), at most.",
+    {"RX_QUEUE_LEN", "128", "Messages that one connection takes ahead of its receiver (its credits), at most.",
      IFACE_FIELD(rx_queue_len), UCS_CONFIG_TYPE_UINT},
 
     {"RX_QUEUE_INIT", "8",
@@ -152,23 +143,21 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
      "RX_QUEUE_LEN.",
      IFACE_FIELD(rx_queue_init), UCS_CONFIG_TYPE_UINT},
 
-    {"RX_MEM", "64m",
-     "Receive memory beyond which an interface lets no connection's queue grow.",
-     IFACE_FIELD(rx_mem), UCS_CONFIG_TYPE_MEMUNITS},
+    {"RX_MEM", "64m", "Receive memory beyond which an interface lets no connection's queue grow.", IFACE_FIELD(rx_mem),
+     UCS_CONFIG_TYPE_MEMUNITS},
 
-    {"CTL_QUEUE_LEN", "256", "Control packets that one rail may have in flight.",
-     IFACE_FIELD(ctl_queue_len), UCS_CONFIG_TYPE_UINT},
+    {"CTL_QUEUE_LEN", "256", "Control packets that one rail may have in flight.", IFACE_FIELD(ctl_queue_len),
+     UCS_CONFIG_TYPE_UINT},
 
     {"SEG_SIZE", "8k",
      "Size of a bounce buffer: the largest buffered-copy message. Give the same to all\n"
      "processes, others are refused.",
      IFACE_FIELD(seg_size), UCS_CONFIG_TYPE_MEMUNITS},
 
-    {"INLINE", "64", "Bytes that are sent inline, clamped to what the device allows.",
-     IFACE_FIELD(max_inline), UCS_CONFIG_TYPE_UINT},
+    {"INLINE", "64", "Bytes that are sent inline, clamped to what the device allows.", IFACE_FIELD(max_inline),
+     UCS_CONFIG_TYPE_UINT},
 
-    {"MAX_SGE", "4", "Pieces that one zero-copy operation may gather.",
-     IFACE_FIELD(max_sge), UCS_CONFIG_TYPE_UINT},
+    {"MAX_SGE", "4", "Pieces that one zero-copy operation may gather.", IFACE_FIELD(max_sge), UCS_CONFIG_TYPE_UINT},
 
     {"TIMEOUT", "16",
      "Local ACK timeout of a lane, 1 to 31: 4.096 us * 2^timeout. Together with\n"
@@ -180,12 +169,10 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
      "on some devices (Soft-RoCE).",
      IFACE_FIELD(retry_count), UCS_CONFIG_TYPE_UINT},
 
-    {"RNR_RETRY_COUNT", "6",
-     "Retries of a lane while the receiver has no buffer, 0 to 7; 7 = for ever.",
+    {"RNR_RETRY_COUNT", "6", "Retries of a lane while the receiver has no buffer, 0 to 7; 7 = for ever.",
      IFACE_FIELD(rnr_retry_count), UCS_CONFIG_TYPE_UINT},
 
-    {"MIN_RNR_TIMER", "12",
-     "Index of the receiver-not-ready delay, 1 to 31 (12 = 0.64 ms).",
+    {"MIN_RNR_TIMER", "12", "Index of the receiver-not-ready delay, 1 to 31 (12 = 0.64 ms).",
      IFACE_FIELD(min_rnr_timer), UCS_CONFIG_TYPE_UINT},
 
     {"RTO", "1000ms",
@@ -193,21 +180,19 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
      "raised to twice the time that the HCA itself may retry.",
      IFACE_FIELD(rto), UCS_CONFIG_TYPE_TIME},
 
-    {"RTO_MAX", "5s", "Upper bound when false alarms widen the RTO.",
-     IFACE_FIELD(rto_max), UCS_CONFIG_TYPE_TIME},
+    {"RTO_MAX", "5s", "Upper bound when false alarms widen the RTO.", IFACE_FIELD(rto_max), UCS_CONFIG_TYPE_TIME},
 
-    {"HEARTBEAT", "100ms", "Interval of the probes on every rail; 0 = off.",
-     IFACE_FIELD(heartbeat), UCS_CONFIG_TYPE_TIME},
+    {"HEARTBEAT", "100ms", "Interval of the probes on every rail; 0 = off.", IFACE_FIELD(heartbeat),
+     UCS_CONFIG_TYPE_TIME},
 
     {"HEARTBEAT_MISSES", "4", "Probes in a row without an answer that make a rail suspect.",
      IFACE_FIELD(heartbeat_misses), UCS_CONFIG_TYPE_UINT},
 
-    {"DEAD_PEER", "10s",
-     "A failover that takes longer ends the endpoint with an error.",
-     IFACE_FIELD(dead_peer), UCS_CONFIG_TYPE_TIME},
+    {"DEAD_PEER", "10s", "A failover that takes longer ends the endpoint with an error.", IFACE_FIELD(dead_peer),
+     UCS_CONFIG_TYPE_TIME},
 
-    {"CONNECT_TIMEOUT", "20s", "A connection that takes longer ends with an error.",
-     IFACE_FIELD(connect_timeout), UCS_CONFIG_TYPE_TIME},
+    {"CONNECT_TIMEOUT", "20s", "A connection that takes longer ends with an error.", IFACE_FIELD(connect_timeout),
+     UCS_CONFIG_TYPE_TIME},
 
     {"FAILBACK", "never",
      "When work goes back to the rail that UCX chose, after it has recovered: never,\n"
@@ -221,8 +206,7 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
      "when the other rail does not work. 0 = off.",
      IFACE_FIELD(cooldown), UCS_CONFIG_TYPE_TIME},
 
-    {"COOLDOWN_MAX", "10s", "Upper bound of the growing cool-down.",
-     IFACE_FIELD(cooldown_max), UCS_CONFIG_TYPE_TIME},
+    {"COOLDOWN_MAX", "10s", "Upper bound of the growing cool-down.", IFACE_FIELD(cooldown_max), UCS_CONFIG_TYPE_TIME},
 
     {"SLOW_RAIL", "off",
      "Leave a rail whose probes are answered this many times slower than usual, while\n"
@@ -257,8 +241,7 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
      "the same; n: only rails of the same zone.",
      IFACE_FIELD(allow_unknown_zone), UCS_CONFIG_TYPE_BOOL},
 
-    {"PREFER_IB", "y",
-     "Prefer InfiniBand rails to RoCE ones where UCX finds both equally good.",
+    {"PREFER_IB", "y", "Prefer InfiniBand rails to RoCE ones where UCX finds both equally good.",
      IFACE_FIELD(prefer_ib), UCS_CONFIG_TYPE_BOOL},
 
     {"SPREAD", "n",
@@ -278,19 +261,16 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
      "is neither loopback, nor a rail, nor a bridge of this host only (docker0); else a rail.",
      IFACE_FIELD(tcp_interface), UCS_CONFIG_TYPE_STRING},
 
-    {"TRACE", "n", "Log every step of connection set-up and failover.",
-     IFACE_FIELD(trace), UCS_CONFIG_TYPE_BOOL},
+    {"TRACE", "n", "Log every step of connection set-up and failover.", IFACE_FIELD(trace), UCS_CONFIG_TYPE_BOOL},
 
-    {NULL, NULL, NULL, 0, {NULL, NULL, NULL, NULL, NULL, NULL}}
-};
+    {NULL, NULL, NULL, 0, {NULL, NULL, NULL, NULL, NULL, NULL}}};
 
 static ucs_status_t check_range(const char *name, long value, long min, long max)
 {
     if ((value >= min) && (value <= max)) {
         return UCS_OK;
     }
-    ucs_error("UCX_" UCT_HA_CONFIG_PREFIX "%s=%ld is out of range, use %ld to %ld",
-              name, value, min, max);
+    ucs_error("UCX_" UCT_HA_CONFIG_PREFIX "%s=%ld is out of range, use %ld to %ld", name, value, min, max);
     return UCS_ERR_INVALID_PARAM;
 }
 
@@ -301,19 +281,19 @@ static ucs_status_t check_time(const char *name, double value, double min, doubl
     if ((value >= min) && (value <= max)) { /* false for NaN too */
         return UCS_OK;
     }
-    ucs_error("UCX_" UCT_HA_CONFIG_PREFIX "%s=%gs is too %s, use %gs to %gs",
-              name, value, value > max ? "long" : "short", min, max);
+    ucs_error("UCX_" UCT_HA_CONFIG_PREFIX "%s=%gs is too %s, use %gs to %gs", name, value,
+              value > max ? "long" : "short", min, max);
     return UCS_ERR_INVALID_PARAM;
 }
 
 static ucs_status_t check_mtu(unsigned mtu)
 {
-    if ((mtu == 0) ||
-        ((mtu >= 256) && (mtu <= 4096) && ((mtu & (mtu - 1)) == 0))) {
+    if ((mtu == 0) || ((mtu >= 256) && (mtu <= 4096) && ((mtu & (mtu - 1)) == 0))) {
         return UCS_OK;
     }
     ucs_error("UCX_" UCT_HA_CONFIG_PREFIX "PATH_MTU=%u is no path MTU, use 256, "
-              "512, 1024, 2048, 4096, or 0 for the port's", mtu);
+              "512, 1024, 2048, 4096, or 0 for the port's",
+              mtu);
     return UCS_ERR_INVALID_PARAM;
 }
 
@@ -323,8 +303,7 @@ ucs_status_t uct_ha_md_config_check(const struct uct_ha_md_config *config)
         (check_range("PKEY_INDEX", config->pkey_index, 0, 65535) != UCS_OK) ||
         (check_range("SL", config->sl, 0, 15) != UCS_OK) ||
         (check_range("TRAFFIC_CLASS", config->traffic_class, 0, 255) != UCS_OK) ||
-        (check_range("HOP_LIMIT", config->hop_limit, 1, 255) != UCS_OK) ||
-        (check_mtu(config->path_mtu) != UCS_OK)) {
+        (check_range("HOP_LIMIT", config->hop_limit, 1, 255) != UCS_OK) || (check_mtu(config->path_mtu) != UCS_OK)) {
         return UCS_ERR_INVALID_PARAM;
     }
     return UCS_OK;
@@ -355,8 +334,7 @@ static int recovery_is_bad(const struct uct_ha_iface_config *config)
         (check_time("FAILBACK", config->failback, 1e-3, FOREVER) != UCS_OK)) {
         return 1;
     }
-    if ((config->slow_rail != UCT_HA_SLOW_OFF) &&
-        !((config->slow_rail >= 2) && (config->slow_rail <= 1e6))) {
+    if ((config->slow_rail != UCT_HA_SLOW_OFF) && !((config->slow_rail >= 2) && (config->slow_rail <= 1e6))) {
         ucs_error("UCX_" UCT_HA_CONFIG_PREFIX "SLOW_RAIL=%g is out of range, use 2 to 1000000, or off",
                   config->slow_rail);
         return 1;
@@ -369,10 +347,8 @@ static int failover_is_bad(const struct uct_ha_iface_config *config)
 {
     return (check_time("RTO", config->rto, 1e-3, FOREVER) != UCS_OK) ||
            (check_time("RTO_MAX", config->rto_max, config->rto, FOREVER) != UCS_OK) ||
-           ((config->heartbeat != 0) &&
-            (check_time("HEARTBEAT", config->heartbeat, 1e-3, FOREVER) != UCS_OK)) ||
-           (check_range("HEARTBEAT_MISSES", config->heartbeat_misses, 1, 1000) != UCS_OK) ||
-           recovery_is_bad(config) ||
+           ((config->heartbeat != 0) && (check_time("HEARTBEAT", config->heartbeat, 1e-3, FOREVER) != UCS_OK)) ||
+           (check_range("HEARTBEAT_MISSES", config->heartbeat_misses, 1, 1000) != UCS_OK) || recovery_is_bad(config) ||
            (check_time("DEAD_PEER", config->dead_peer, 0.1, FOREVER) != UCS_OK) ||
            (check_time("CONNECT_TIMEOUT", config->connect_timeout, 0.1, FOREVER) != UCS_OK);
 }
@@ -386,14 +362,14 @@ static int zones_are_bad(const char *text)
         return 0;
     }
     ucs_error("UCX_" UCT_HA_CONFIG_PREFIX "ZONES='%s': %s. Write device:zone, netdev:zone or "
-              "subnet/bits:zone, ',' between entries", text, error);
+              "subnet/bits:zone, ',' between entries",
+              text, error);
     return 1;
 }
 
 ucs_status_t uct_ha_iface_config_check(const struct uct_ha_iface_config *config)
 {
-    if (queues_are_bad(config) || lane_is_bad(config) || failover_is_bad(config) ||
-        zones_are_bad(config->zones)) {
+    if (queues_are_bad(config) || lane_is_bad(config) || failover_is_bad(config) || zones_are_bad(config->zones)) {
         return UCS_ERR_INVALID_PARAM;
     }
     return UCS_OK;
@@ -403,8 +379,7 @@ void uct_ha_iface_config_touch(void)
 {
     struct uct_ha_iface_config config;
 
-    if (ucs_config_parser_fill_opts(&config, uct_ha_iface_config_table,
-                                    UCS_DEFAULT_ENV_PREFIX, UCT_HA_CONFIG_PREFIX,
+    if (ucs_config_parser_fill_opts(&config, uct_ha_iface_config_table, UCS_DEFAULT_ENV_PREFIX, UCT_HA_CONFIG_PREFIX,
                                     0) == UCS_OK) {
         ucs_config_parser_release_opts(&config, uct_ha_iface_config_table);
     }
@@ -412,14 +387,12 @@ void uct_ha_iface_config_touch(void)
 
 struct ha_rail_opts uct_ha_rail_opts(const struct uct_ha_md_config *config)
 {
-    struct ha_rail_opts opts = {
-        .gid_index     = config->gid_index,
-        .pkey_index    = config->pkey_index,
-        .sl            = config->sl,
-        .traffic_class = config->traffic_class,
-        .hop_limit     = config->hop_limit,
-        .mtu           = config->path_mtu
-    };
+    struct ha_rail_opts opts = {.gid_index     = config->gid_index,
+                                .pkey_index    = config->pkey_index,
+                                .sl            = config->sl,
+                                .traffic_class = config->traffic_class,
+                                .hop_limit     = config->hop_limit,
+                                .mtu           = config->path_mtu};
 
     return opts;
 }

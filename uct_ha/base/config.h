@@ -69,7 +69,7 @@ struct uct_ha_iface_config {
     unsigned max_sge;
 
     /* hardware retransmission of a lane */
-    unsigned timeout;     /* local ACK timeout exponent: 4.096 us * 2^timeout */
+    unsigned timeout; /* local ACK timeout exponent: 4.096 us * 2^timeout */
     unsigned retry_count;
     unsigned rnr_retry_count;
     unsigned min_rnr_timer; /* index into the verbs table, never 0 */
@@ -81,16 +81,16 @@ struct uct_ha_iface_config {
     unsigned heartbeat_misses;
     double   dead_peer; /* a failover that takes longer ends the endpoint */
     double   connect_timeout;
-    double   failback;     /* or UCT_HA_FAILBACK_* */
-    double   cooldown;     /* after the first failure of a rail, 0 = none */
+    double   failback; /* or UCT_HA_FAILBACK_* */
+    double   cooldown; /* after the first failure of a rail, 0 = none */
     double   cooldown_max;
-    double   slow_rail;    /* factor, or UCT_HA_SLOW_OFF */
+    double   slow_rail; /* factor, or UCT_HA_SLOW_OFF */
     int      trace;
-    unsigned proof;    /* enum uct_ha_proof_mode */
-    unsigned atomics;  /* enum uct_ha_atomics_mode: on memory of this side */
+    unsigned proof;   /* enum uct_ha_proof_mode */
+    unsigned atomics; /* enum uct_ha_atomics_mode: on memory of this side */
 
     /* control plane */
-    char *zones;              /* ZONES: see topo/ha_zone.h; UCX's, valid while opening */
+    char *zones; /* ZONES: see topo/ha_zone.h; UCX's, valid while opening */
     int   allow_unknown_zone;
     int   prefer_ib;
     int   spread;

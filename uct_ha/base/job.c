@@ -176,8 +176,7 @@ static struct uct_ha_job *cancel_at(struct worker *worker, const void *owner)
     return taken;
 }
 
-void uct_ha_job_cancel(enum uct_ha_job_kind kind, const void *owner,
-                       void (*drop)(struct uct_ha_job *job))
+void uct_ha_job_cancel(enum uct_ha_job_kind kind, const void *owner, void (*drop)(struct uct_ha_job *job))
 {
     struct uct_ha_job *job, *dropped;
 

@@ -20,7 +20,11 @@
  */
 
 enum uct_ha_job_kind {
-    UCT_HA_JOB_RESOLVE, UCT_HA_JOB_CONNECT, UCT_HA_JOB_FENCE, UCT_HA_JOB_LOOK, UCT_HA_JOB_DESTROY,
+    UCT_HA_JOB_RESOLVE,
+    UCT_HA_JOB_CONNECT,
+    UCT_HA_JOB_FENCE,
+    UCT_HA_JOB_LOOK,
+    UCT_HA_JOB_DESTROY,
     UCT_HA_JOB_KINDS
 };
 
@@ -42,7 +46,6 @@ void uct_ha_job_post(enum uct_ha_job_kind kind, unsigned rail_no, struct uct_ha_
 
 /* Take every queued job of `owner` off and wait for the running one. For each
  * job taken off `drop` is called. Not from run(). */
-void uct_ha_job_cancel(enum uct_ha_job_kind kind, const void *owner,
-                       void (*drop)(struct uct_ha_job *job));
+void uct_ha_job_cancel(enum uct_ha_job_kind kind, const void *owner, void (*drop)(struct uct_ha_job *job));
 
 #endif

@@ -24,8 +24,7 @@ void uct_ha_wake_user(struct uct_ha_wake *wake)
 {
     uint64_t one = 1;
 
-    if (__atomic_load_n(&wake->pending, __ATOMIC_ACQUIRE) &&
-        __atomic_exchange_n(&wake->armed, 0, __ATOMIC_ACQ_REL)) {
+    if (__atomic_load_n(&wake->pending, __ATOMIC_ACQUIRE) && __atomic_exchange_n(&wake->armed, 0, __ATOMIC_ACQ_REL)) {
         ssize_t written = write(wake->fd, &one, sizeof(one));
 
         (void)written; /* a full counter is readable as well */

@@ -27,8 +27,9 @@ void ha_log_reject(struct ha_log *log, uint32_t index)
 {
     struct ha_op *op = ha_log_op(log, index);
 
-    if (index - log->head >= ha_log_used(log) || op->state == HA_OP_DONE)
+    if (index - log->head >= ha_log_used(log) || op->state == HA_OP_DONE) {
         return;
+    }
     op->state  = HA_OP_DONE;
     op->result = HA_RESULT_REJECTED;
     ha_log_skip_to_wait(log);
@@ -41,23 +42,24 @@ enum ha_verdict { HA_NOT_EXECUTED, HA_EXECUTED, HA_IN_DOUBT };
 /* Goes along the operations of one lane in their order. */
 struct ha_judge {
     const struct ha_log_lane *lane;
-    unsigned kind;
-    uint32_t reached; /* numbers from una on that the peer has had */
-    uint32_t left;    /* receives consumed by operations that are still to come */
-    int stopped;      /* nothing from here on was executed */
-    int order_broken; /* a mark behind a message that was never received */
+    unsigned                  kind;
+    uint32_t                  reached;      /* numbers from una on that the peer has had */
+    uint32_t                  left;         /* receives consumed by operations that are still to come */
+    int                       stopped;      /* nothing from here on was executed */
+    int                       order_broken; /* a mark behind a message that was never received */
 };
 
-static void ha_judge_init(struct ha_judge *judge, const struct ha_log_lane *lane,
-                          const struct ha_evidence *peer)
+static void ha_judge_init(struct ha_judge *judge, const struct ha_log_lane *lane, const struct ha_evidence *peer)
 {
     memset(judge, 0, sizeof(*judge));
     judge->lane = lane;
     judge->kind = peer->kind;
-    if (ha_proof_has_word(peer->kind))
+    if (ha_proof_has_word(peer->kind)) {
         judge->reached = ha_psn_distance(lane->una, peer->word);
-    if (ha_proof_has_count(peer->kind))
+    }
+    if (ha_proof_has_count(peer->kind)) {
         judge->left = peer->received - lane->sends;
+    }
 }
 
 static int ha_judge_number_reached(const struct ha_judge *judge, const struct ha_op *op)
@@ -71,11 +73,11 @@ static int ha_judge_number_reached(const struct ha_judge *judge, const struct ha
  * one that did not disproves everything behind it. */
 static enum ha_verdict ha_judge_by_count(struct ha_judge *judge, const struct ha_op *op)
 {
-    int marked = judge->kind == HA_PROOF_LEDGER && op->npsn > 0 &&
-                 ha_judge_number_reached(judge, op);
+    int marked = judge->kind == HA_PROOF_LEDGER && op->npsn > 0 && ha_judge_number_reached(judge, op);
 
-    if (marked && judge->stopped)
+    if (marked && judge->stopped) {
         judge->order_broken = 1;
+    }
     if (judge->left > 0 || marked) {
         judge->left -= (uint32_t)(judge->left > 0 && ha_op_consumes_receive(op));
         return HA_EXECUTED;
@@ -84,10 +86,12 @@ static enum ha_verdict ha_judge_by_count(struct ha_judge *judge, const struct ha
         judge->stopped = 1;
         return HA_NOT_EXECUTED;
     }
-    if (judge->stopped || op->kind == HA_OP_READ)
+    if (judge->stopped || op->kind == HA_OP_READ) {
         return HA_NOT_EXECUTED;
-    if (op->npsn > 0 && judge->kind == HA_PROOF_LEDGER)
+    }
+    if (op->npsn > 0 && judge->kind == HA_PROOF_LEDGER) {
         judge->stopped = 1; /* its own mark is missing, so what came behind that did not run */
+    }
     return HA_IN_DOUBT;
 }
 
@@ -123,22 +127,25 @@ static enum ha_verdict ha_judge_op(struct ha_judge *judge, const struct ha_op *o
  * distances are forward. */
 static int ha_log_check_word(const struct ha_log_lane *lane, uint32_t word)
 {
-    if (ha_psn_distance(lane->una, word) <= ha_psn_distance(lane->una, lane->nxt))
+    if (ha_psn_distance(lane->una, word) <= ha_psn_distance(lane->una, lane->nxt)) {
         return 0;
-    return ha_psn_distance(word, lane->una) <= ha_psn_distance(lane->nxt, word) ?
-           HA_EPROOF_ACKED : HA_EPROOF_WINDOW;
+    }
+    return ha_psn_distance(word, lane->una) <= ha_psn_distance(lane->nxt, word) ? HA_EPROOF_ACKED : HA_EPROOF_WINDOW;
 }
 
 static int ha_log_check_count(const struct ha_log *log, int slot, uint32_t received)
 {
     const struct ha_log_lane *lane = &log->lane[slot];
-    uint32_t out = 0;
+    uint32_t                  out  = 0;
 
-    for (uint32_t i = log->head; i != log->tail; i++)
-        if (ha_op_is_posted_on(ha_log_op(log, i), slot, lane->gen))
+    for (uint32_t i = log->head; i != log->tail; i++) {
+        if (ha_op_is_posted_on(ha_log_op(log, i), slot, lane->gen)) {
             out += (uint32_t)ha_op_consumes_receive(ha_log_op(log, i));
-    if (received - lane->sends <= out)
+        }
+    }
+    if (received - lane->sends <= out) {
         return 0;
+    }
     return received - lane->sends > UINT32_MAX / 2 ? HA_EPROOF_ACKED : HA_EPROOF_WINDOW;
 }
 
@@ -147,25 +154,31 @@ static int ha_log_check_order(const struct ha_log *log, int slot, const struct h
     struct ha_judge judge;
 
     ha_judge_init(&judge, &log->lane[slot], peer);
-    for (uint32_t i = log->head; i != log->tail; i++)
-        if (ha_op_is_posted_on(ha_log_op(log, i), slot, log->lane[slot].gen))
+    for (uint32_t i = log->head; i != log->tail; i++) {
+        if (ha_op_is_posted_on(ha_log_op(log, i), slot, log->lane[slot].gen)) {
             (void)ha_judge_op(&judge, ha_log_op(log, i));
+        }
+    }
     return judge.order_broken ? HA_EPROOF_ORDER : 0;
 }
 
 static int ha_log_check_proof(const struct ha_log *log, int slot, const struct ha_evidence *peer)
 {
     const struct ha_log_lane *lane = &log->lane[slot];
-    int rc = 0;
+    int                       rc   = 0;
 
-    if (peer->kind == HA_PROOF_EMPTY)
+    if (peer->kind == HA_PROOF_EMPTY) {
         return lane->acked ? HA_EPROOF_ACKED : 0;
-    if (ha_proof_has_word(peer->kind))
+    }
+    if (ha_proof_has_word(peer->kind)) {
         rc = ha_log_check_word(lane, peer->word);
-    if (rc == 0 && ha_proof_has_count(peer->kind))
+    }
+    if (rc == 0 && ha_proof_has_count(peer->kind)) {
         rc = ha_log_check_count(log, slot, peer->received);
-    if (rc == 0 && peer->kind == HA_PROOF_LEDGER)
+    }
+    if (rc == 0 && peer->kind == HA_PROOF_LEDGER) {
         rc = ha_log_check_order(log, slot, peer);
+    }
     return rc;
 }
 
@@ -174,8 +187,9 @@ static int ha_log_check_proof(const struct ha_log *log, int slot, const struct h
 /* An operation without success on a lane that is over. */
 static void ha_log_resolve_op(struct ha_op *op, enum ha_verdict verdict, struct ha_resolution *res)
 {
-    if (verdict == HA_EXECUTED && ha_op_consumes_receive(op))
+    if (verdict == HA_EXECUTED && ha_op_consumes_receive(op)) {
         res->k++;
+    }
     if (verdict == HA_NOT_EXECUTED || op->kind == HA_OP_READ) {
         op->state = HA_OP_WAIT; /* a READ that ran is repeated: its data is not here */
         res->replayed++;
@@ -191,26 +205,29 @@ static void ha_log_resolve_op(struct ha_op *op, enum ha_verdict verdict, struct 
     }
 }
 
-int ha_log_resolve(struct ha_log *log, int slot, uint32_t gen,
-                   const struct ha_evidence *peer, struct ha_resolution *res)
+int ha_log_resolve(struct ha_log *log, int slot, uint32_t gen, const struct ha_evidence *peer,
+                   struct ha_resolution *res)
 {
     struct ha_log_lane *lane = &log->lane[slot];
-    struct ha_judge judge;
-    int rc;
+    struct ha_judge     judge;
+    int                 rc;
 
     memset(res, 0, sizeof(*res));
-    if (lane->gen != gen)
+    if (lane->gen != gen) {
         return 0; /* that queue pair never sent: nothing of ours is on it */
+    }
     rc = ha_log_check_proof(log, slot, peer);
-    if (rc != 0)
+    if (rc != 0) {
         return rc;
+    }
     ha_judge_init(&judge, lane, peer);
     res->k = lane->sends;
     for (uint32_t i = log->head; i != log->tail; i++) {
         struct ha_op *op = ha_log_op(log, i);
 
-        if (ha_op_is_posted_on(op, slot, gen))
+        if (ha_op_is_posted_on(op, slot, gen)) {
             ha_log_resolve_op(op, ha_judge_op(&judge, op), res);
+        }
     }
     lane->una   = lane->nxt; /* nobody asks again before the next generation; but nothing is out any more */
     lane->sends = res->k;
@@ -236,10 +253,13 @@ int ha_log_posted_on(const struct ha_log *log, int slot, uint32_t gen)
 {
     const struct ha_log_lane *lane = &log->lane[slot];
 
-    if (lane->gen != gen)
+    if (lane->gen != gen) {
         return 0;
-    for (uint32_t i = log->head; i != log->tail; i++)
-        if (ha_op_is_posted_on(ha_log_op(log, i), slot, gen))
+    }
+    for (uint32_t i = log->head; i != log->tail; i++) {
+        if (ha_op_is_posted_on(ha_log_op(log, i), slot, gen)) {
             return 1;
+        }
+    }
     return 0;
 }

@@ -30,7 +30,7 @@
 #include "ha_psn.h"
 
 enum ha_op_kind {
-    HA_OP_SEND,   /* consumes a receive at the peer */
+    HA_OP_SEND, /* consumes a receive at the peer */
     HA_OP_WRITE,
     HA_OP_READ,   /* may be repeated: its answer is what may be lost */
     HA_OP_ATOMIC, /* result not fetched */
@@ -54,7 +54,7 @@ enum ha_op_result {
 
 struct ha_op {
     uint64_t length;
-    uint32_t gen;       /* lane generation of the latest posting */
+    uint32_t gen; /* lane generation of the latest posting */
     uint32_t psn_first;
     uint32_t npsn;
     uint8_t  kind;
@@ -62,7 +62,7 @@ struct ha_op {
     uint8_t  slot;
     uint8_t  flags;
     uint8_t  result;
-    uint8_t  posts;     /* times posted, saturating: > 1 means replayed */
+    uint8_t  posts; /* times posted, saturating: > 1 means replayed */
     uint8_t  pad[2];
 };
 
@@ -83,7 +83,7 @@ struct ha_log {
     uint32_t           post; /* no WAIT entry lies before this one */
     uint32_t           tail; /* next free */
     struct ha_log_lane lane[2];
-    struct ha_op      *ops;  /* the caller's array of mask + 1 entries */
+    struct ha_op      *ops; /* the caller's array of mask + 1 entries */
 };
 
 /* What ha_log_resolve() found. */
@@ -95,9 +95,9 @@ struct ha_resolution {
 };
 
 /* Errors of ha_log_resolve(); all end the endpoint. */
-#define HA_EPROOF_WINDOW  (-1) /* proof outside [acknowledged, posted] */
-#define HA_EPROOF_ACKED   (-2) /* proof below something acknowledged */
-#define HA_EPROOF_ORDER   (-3) /* ledger and count contradict each other: a message is missing */
+#define HA_EPROOF_WINDOW (-1) /* proof outside [acknowledged, posted] */
+#define HA_EPROOF_ACKED  (-2) /* proof below something acknowledged */
+#define HA_EPROOF_ORDER  (-3) /* ledger and count contradict each other: a message is missing */
 
 /* `capacity`: a power of two; `ops`: that many entries, owned by the caller
  * until the log is no longer used. */
@@ -133,16 +133,16 @@ void ha_log_lane_start(struct ha_log *log, int slot, uint32_t gen, uint32_t psn)
 /* log->post moves on to the next entry that waits, or to the end. */
 static inline void ha_log_skip_to_wait(struct ha_log *log)
 {
-    while (log->post != log->tail && ha_log_op(log, log->post)->state != HA_OP_WAIT)
+    while (log->post != log->tail && ha_log_op(log, log->post)->state != HA_OP_WAIT) {
         log->post++;
+    }
 }
 
 /* Append as WAIT; returns its index. The caller checked ha_log_room(). */
-static inline uint32_t ha_log_append(struct ha_log *log, enum ha_op_kind kind, unsigned flags,
-                                     uint64_t length)
+static inline uint32_t ha_log_append(struct ha_log *log, enum ha_op_kind kind, unsigned flags, uint64_t length)
 {
-    uint32_t index   = log->tail;
-    struct ha_op *op = ha_log_op(log, index);
+    uint32_t      index = log->tail;
+    struct ha_op *op    = ha_log_op(log, index);
 
     __atomic_store_n(&log->tail, index + 1, __ATOMIC_RELAXED);
 
@@ -178,8 +178,9 @@ static inline int ha_op_needs_mark(const struct ha_op *op)
  * lane is proved by ledger: marks. */
 static inline uint32_t ha_log_npsn(const struct ha_op *op, uint32_t mtu)
 {
-    if (mtu == 0)
+    if (mtu == 0) {
         return (uint32_t)ha_op_needs_mark(op);
+    }
     /* atomics have 8 bytes, which is one packet by the other rule, too; this one is the device's */
     return op->kind >= HA_OP_ATOMIC ? 1 : ha_psn_count(op->length, mtu);
 }
@@ -197,7 +198,7 @@ static inline int ha_log_psn_room(const struct ha_log *log, int slot, uint32_t n
 static inline void ha_log_post(struct ha_log *log, int slot, uint32_t mtu)
 {
     struct ha_log_lane *lane = &log->lane[slot];
-    struct ha_op *op         = ha_log_op(log, log->post);
+    struct ha_op       *op   = ha_log_op(log, log->post);
 
     op->state     = HA_OP_POSTED;
     op->slot      = (uint8_t)slot;
@@ -221,22 +222,24 @@ static inline int ha_op_is_posted_on(const struct ha_op *op, int slot, uint32_t 
 static inline void ha_log_success(struct ha_log *log, uint32_t index, int slot, uint32_t gen)
 {
     struct ha_log_lane *lane = &log->lane[slot];
-    struct ha_op *op         = ha_log_op(log, index);
-    uint32_t i               = lane->first;
+    struct ha_op       *op   = ha_log_op(log, index);
+    uint32_t            i    = lane->first;
 
-    if (lane->gen != gen || index - log->head >= ha_log_used(log) ||
-        !ha_op_is_posted_on(op, slot, gen))
+    if (lane->gen != gen || index - log->head >= ha_log_used(log) || !ha_op_is_posted_on(op, slot, gen)) {
         return;
+    }
     lane->una   = ha_psn_add(op->psn_first, op->npsn);
     lane->acked = 1;
-    if (i - log->head >= ha_log_used(log))
+    if (i - log->head >= ha_log_used(log)) {
         i = log->head; /* what it pointed to has left the ring */
+    }
     for (; i != index + 1; i++) {
         op = ha_log_op(log, i);
-        if (!ha_op_is_posted_on(op, slot, gen))
+        if (!ha_op_is_posted_on(op, slot, gen)) {
             continue;
-        op->state    = HA_OP_DONE;
-        op->result   = HA_RESULT_OK;
+        }
+        op->state  = HA_OP_DONE;
+        op->result = HA_RESULT_OK;
         lane->sends += (uint32_t)ha_op_consumes_receive(op);
     }
     lane->first = index + 1;
@@ -248,13 +251,15 @@ static inline int ha_log_retire(struct ha_log *log, uint32_t *index, enum ha_op_
 {
     struct ha_op *op = ha_log_op(log, log->head);
 
-    if (log->head == log->tail || op->state != HA_OP_DONE)
+    if (log->head == log->tail || op->state != HA_OP_DONE) {
         return 0;
+    }
     *index    = log->head;
     *result   = (enum ha_op_result)op->result;
     op->state = HA_OP_FREE;
-    if (log->post == log->head)
+    if (log->post == log->head) {
         log->post++; /* whoever posts next would skip it; but post is never behind head */
+    }
     __atomic_store_n(&log->head, log->head + 1, __ATOMIC_RELAXED);
     return 1;
 }
@@ -271,8 +276,8 @@ void ha_log_reject(struct ha_log *log, uint32_t index);
  * READ); see the table in docs/failover.md. Returns 0 and fills `res`, or
  * HA_EPROOF_* and changes nothing.
  */
-int ha_log_resolve(struct ha_log *log, int slot, uint32_t gen,
-                   const struct ha_evidence *peer, struct ha_resolution *res);
+int ha_log_resolve(struct ha_log *log, int slot, uint32_t gen, const struct ha_evidence *peer,
+                   struct ha_resolution *res);
 
 /* The endpoint ends: every entry not DONE becomes DONE/CANCELED. */
 void ha_log_cancel(struct ha_log *log);

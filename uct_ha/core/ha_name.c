@@ -6,9 +6,8 @@
 const char *ha_cause_name(unsigned cause)
 {
     static const char *const name[] = {
-        "none", "port", "completion", "flush", "rto", "heartbeat",
-        "peer", "connect", "program", "failback", "close", "slow",
-        "not ready",
+        "none",    "port",    "completion", "flush", "rto",  "heartbeat", "peer",
+        "connect", "program", "failback",   "close", "slow", "not ready",
     };
 
     return cause < HA_CAUSE_LAST ? name[cause] : "unknown";
@@ -17,12 +16,19 @@ const char *ha_cause_name(unsigned cause)
 const char *ha_fail_name(unsigned fail)
 {
     static const char *const name[] = {
-        "none", "no lane until the failover deadline", "no lane until the connect deadline",
-        "proof outside of the posted window", "proof below what was acknowledged",
-        "proof moved after the fence", "message count differs from the proof",
+        "none",
+        "no lane until the failover deadline",
+        "no lane until the connect deadline",
+        "proof outside of the posted window",
+        "proof below what was acknowledged",
+        "proof moved after the fence",
+        "message count differs from the proof",
         "peer is more than one generation ahead",
-        "ended by the peer", "the peer restarted", "the peer is silent on every rail",
-        "ended by the user", "an operation without completion was refused",
+        "ended by the peer",
+        "the peer restarted",
+        "the peer is silent on every rail",
+        "ended by the user",
+        "an operation without completion was refused",
         "the peer proves in another way than it offered",
         "ledger and message count of the proof contradict each other",
         "an operation without completion is in doubt",
@@ -34,14 +40,14 @@ const char *ha_fail_name(unsigned fail)
 
 const char *ha_lane_status_name(unsigned st)
 {
-    static const char *const name[] = { "CONN", "READY", "FENCED", "RESOLVED", "CLOSED" };
+    static const char *const name[] = {"CONN", "READY", "FENCED", "RESOLVED", "CLOSED"};
 
     return st <= HA_LANE_CLOSED ? name[st] : "unknown";
 }
 
 const char *ha_proof_name(unsigned kind)
 {
-    static const char *const name[] = { "none", "empty", "psn", "count", "ledger" };
+    static const char *const name[] = {"none", "empty", "psn", "count", "ledger"};
 
     return kind < HA_PROOF_LAST ? name[kind] : "unknown";
 }

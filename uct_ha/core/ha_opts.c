@@ -21,15 +21,14 @@ struct field {
     unsigned    value, min, max;
 };
 
-static int check_fields(const struct field *fields, size_t num, const char *where, char *error,
-                        size_t size)
+static int check_fields(const struct field *fields, size_t num, const char *where, char *error, size_t size)
 {
     for (size_t i = 0; i < num; i++) {
         const struct field *field = &fields[i];
 
         if (field->value < field->min || field->value > field->max) {
-            snprintf(error, size, "%s=%u%s is out of range, it must be %u to %u", field->name,
-                     field->value, where, field->min, field->max);
+            snprintf(error, size, "%s=%u%s is out of range, it must be %u to %u", field->name, field->value, where,
+                     field->min, field->max);
             return -EPROTO;
         }
     }
@@ -41,28 +40,29 @@ static int check_fields(const struct field *fields, size_t num, const char *wher
 static int check_rail(const struct ha_opts_rail *rail, int slot, char *error, size_t size)
 {
     const struct field fields[] = {
-        { "rd_init", rail->rd_init, 1, 255 },
-        { "rd_resp", rail->rd_resp, 1, 255 }, /* GET and atomics would wait for ever */
-        { "sl", rail->sl, 0, 15 },
+        {"rd_init", rail->rd_init, 1, 255},
+        {"rd_resp", rail->rd_resp, 1, 255}, /* GET and atomics would wait for ever */
+        {"sl", rail->sl, 0, 15},
     };
 
     return check_fields(fields, NUM(fields), slot == 0 ? " of rail 0" : " of rail 1", error, size);
 }
 
-static int check_queues(const struct ha_opts *own, const struct ha_opts *peer, unsigned credits,
-                        char *error, size_t size)
+static int check_queues(const struct ha_opts *own, const struct ha_opts *peer, unsigned credits, char *error,
+                        size_t size)
 {
     const struct field fields[] = {
-        { "seg_size", peer->seg_size, HA_OPTS_SEG_MIN, HA_OPTS_SEG_MAX },
-        { "rx_queue_len", peer->rx_queue_len, 1, HA_OPTS_QUEUE_MAX },
-        { "credits", credits, 1, peer->rx_queue_len },
+        {"seg_size", peer->seg_size, HA_OPTS_SEG_MIN, HA_OPTS_SEG_MAX},
+        {"rx_queue_len", peer->rx_queue_len, 1, HA_OPTS_QUEUE_MAX},
+        {"credits", credits, 1, peer->rx_queue_len},
     };
 
     if (check_fields(fields, NUM(fields), "", error, size) != 0) {
         return -EPROTO;
     }
     if (peer->seg_size != own->seg_size) {
-        snprintf(error, size, "seg_size=%u, but ours is %u: the longer messages find no buffer that "
+        snprintf(error, size,
+                 "seg_size=%u, but ours is %u: the longer messages find no buffer that "
                  "takes them; give the same UCX_HA_RC_SEG_SIZE to all processes",
                  (unsigned)peer->seg_size, (unsigned)own->seg_size);
         return -EPROTO;
@@ -70,18 +70,17 @@ static int check_queues(const struct ha_opts *own, const struct ha_opts *peer, u
     return 0;
 }
 
-int ha_opts_check(const struct ha_opts *own, const struct ha_opts *peer, unsigned credits,
-                  int slots, char *error, size_t size)
+int ha_opts_check(const struct ha_opts *own, const struct ha_opts *peer, unsigned credits, int slots, char *error,
+                  size_t size)
 {
     const struct field fields[] = {
-        { "timeout", peer->timeout, 1, 31 }, /* 0 = the hardware waits for ever */
-        { "retry_count", peer->retry_count, 0, 7 },
-        { "rnr_retry", peer->rnr_retry, 0, 7 },
-        { "min_rnr_timer", peer->min_rnr_timer, 1, 31 },
+        {"timeout", peer->timeout, 1, 31}, /* 0 = the hardware waits for ever */
+        {"retry_count", peer->retry_count, 0, 7},
+        {"rnr_retry", peer->rnr_retry, 0, 7},
+        {"min_rnr_timer", peer->min_rnr_timer, 1, 31},
     };
 
-    if (check_queues(own, peer, credits, error, size) != 0 ||
-        check_fields(fields, NUM(fields), "", error, size) != 0) {
+    if (check_queues(own, peer, credits, error, size) != 0 || check_fields(fields, NUM(fields), "", error, size) != 0) {
         return -EPROTO;
     }
     for (int slot = 0; slot < slots; slot++) {
@@ -94,8 +93,7 @@ int ha_opts_check(const struct ha_opts *own, const struct ha_opts *peer, unsigne
 
 /* ---- what becomes of it ---------------------------------------------------------------- */
 
-void ha_opts_agree(const struct ha_opts *own, const struct ha_opts *peer, int slot,
-                   struct ha_lane_opts *lane)
+void ha_opts_agree(const struct ha_opts *own, const struct ha_opts *peer, int slot, struct ha_lane_opts *lane)
 {
     const struct ha_opts_rail *mine = &own->rail[slot], *its = &peer->rail[slot];
 
@@ -126,9 +124,10 @@ int ha_opts_classes_differ(const struct ha_opts *own, const struct ha_opts *peer
 
 const char *ha_lane_opts_text(const struct ha_lane_opts *lane, char *buf, size_t size)
 {
-    snprintf(buf, size, "timeout %u, retries %u, RNR retries %u, RNR timer %u, reads and atomics %u "
-             "out %u in, SL %u, traffic class %u", lane->timeout, lane->retry_count,
-             lane->rnr_retry, lane->min_rnr_timer, lane->rd_init, lane->rd_resp, lane->sl,
-             lane->traffic_class);
+    snprintf(buf, size,
+             "timeout %u, retries %u, RNR retries %u, RNR timer %u, reads and atomics %u "
+             "out %u in, SL %u, traffic class %u",
+             lane->timeout, lane->retry_count, lane->rnr_retry, lane->min_rnr_timer, lane->rd_init, lane->rd_resp,
+             lane->sl, lane->traffic_class);
     return buf;
 }

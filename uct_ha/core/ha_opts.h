@@ -26,19 +26,19 @@
 #define HA_OPTS_QUEUE_MAX 16384u /* far below 2^16, modulo which credits are counted */
 
 struct ha_opts_rail {
-    uint8_t rd_init; /* READs and atomics that it wants to have under way at once */
-    uint8_t rd_resp; /* ... that its device can answer at once */
-    uint8_t sl;      /* 0 to 15; 0 = no wish */
+    uint8_t rd_init;       /* READs and atomics that it wants to have under way at once */
+    uint8_t rd_resp;       /* ... that its device can answer at once */
+    uint8_t sl;            /* 0 to 15; 0 = no wish */
     uint8_t traffic_class; /* 0 = no wish */
-}; /* 4 bytes on the wire; all 0 = no such rail */
+};                         /* 4 bytes on the wire; all 0 = no such rail */
 
 struct ha_opts {
     uint32_t            seg_size;     /* bytes: the largest message it sends, and has buffers for */
     uint16_t            rx_queue_len; /* messages per connection that it takes ahead, at most */
     uint8_t             timeout;      /* exponent: 4.096 us * 2^timeout */
     uint8_t             retry_count;
-    uint8_t             rnr_retry;    /* 7 = for ever */
-    uint8_t             min_rnr_timer;/* index into the verbs table, never 0 = the longest delay */
+    uint8_t             rnr_retry;     /* 7 = for ever */
+    uint8_t             min_rnr_timer; /* index into the verbs table, never 0 = the longest delay */
     struct ha_opts_rail rail[HA_SLOTS];
 };
 
@@ -49,8 +49,8 @@ struct ha_lane_opts {
 
 /* Can one work with what the peer says? `credits`: its first window. `slots`: rails
  * that both have. 0, or -EPROTO with a sentence that names field, value and limit. */
-int ha_opts_check(const struct ha_opts *own, const struct ha_opts *peer, unsigned credits,
-                  int slots, char *error, size_t size);
+int ha_opts_check(const struct ha_opts *own, const struct ha_opts *peer, unsigned credits, int slots, char *error,
+                  size_t size);
 
 /*
  * For the lane of `slot`; `peer` has passed the check.
@@ -63,8 +63,7 @@ int ha_opts_check(const struct ha_opts *own, const struct ha_opts *peer, unsigne
  *  sl, traffic_class the only wish, or the own one: data and acknowledgements should
  *                    travel in one class
  */
-void ha_opts_agree(const struct ha_opts *own, const struct ha_opts *peer, int slot,
-                   struct ha_lane_opts *lane);
+void ha_opts_agree(const struct ha_opts *own, const struct ha_opts *peer, int slot, struct ha_lane_opts *lane);
 
 /* Wishes for service level or traffic class that contradict each other. */
 int ha_opts_classes_differ(const struct ha_opts *own, const struct ha_opts *peer, int slot);

@@ -73,8 +73,9 @@ static int ha_get_zero(const uint8_t **p, size_t n)
 {
     uint8_t any = 0;
 
-    while (n-- > 0)
+    while (n-- > 0) {
         any |= ha_get8(p);
+    }
     return any == 0;
 }
 
@@ -128,8 +129,9 @@ size_t ha_packet_encode_header(void *buf, const struct ha_packet_header *header)
     p = ha_put32(p, header->nonce);
     p = ha_put64(p, header->src_cookie);
     p = ha_put64(p, header->dst_cookie);
-    for (int slot = 0; slot < HA_SLOTS; slot++)
+    for (int slot = 0; slot < HA_SLOTS; slot++) {
         p = ha_put_rail(p, &header->rails[slot]);
+    }
     p = ha_put16(p, header->credits);
     memcpy(p, header->tcp_ip, sizeof(header->tcp_ip));
     p = ha_put16(p + sizeof(header->tcp_ip), header->tcp_port);
@@ -149,8 +151,8 @@ static int ha_get_rail(const uint8_t **p, struct ha_packet_rail *rail)
     rail->prefix_len = ha_get8(p);
     rail->up         = ha_get8(p);
     rail->place      = ha_get8(p);
-    return (rail->place <= 1 || rail->place == HA_PLACE_ALONE) && ha_mtu_is_valid(rail->mtu) && rail->ud_qpn <= HA_WIRE_24BIT &&
-           rail->prefix_len <= 128 && rail->up <= 1;
+    return (rail->place <= 1 || rail->place == HA_PLACE_ALONE) && ha_mtu_is_valid(rail->mtu) &&
+           rail->ud_qpn <= HA_WIRE_24BIT && rail->prefix_len <= 128 && rail->up <= 1;
 }
 
 static void ha_get_opts(const uint8_t **p, struct ha_opts *opts)
@@ -171,10 +173,9 @@ static void ha_get_opts(const uint8_t **p, struct ha_opts *opts)
 
 static int ha_packet_header_is_valid(const struct ha_packet_header *header, size_t length)
 {
-    return header->type >= HA_PACKET_STATE && header->type <= HA_PACKET_BYE &&
-           header->rail < HA_SLOTS && (header->flags & ~(HA_PACKET_WANT | HA_PACKET_ZONE(0) | HA_PACKET_ZONE(1))) == 0 &&
-           header->count <= HA_PACKET_RECORDS_MAX &&
-           (header->count == 0 || header->type == HA_PACKET_STATE) &&
+    return header->type >= HA_PACKET_STATE && header->type <= HA_PACKET_BYE && header->rail < HA_SLOTS &&
+           (header->flags & ~(HA_PACKET_WANT | HA_PACKET_ZONE(0) | HA_PACKET_ZONE(1))) == 0 &&
+           header->count <= HA_PACKET_RECORDS_MAX && (header->count == 0 || header->type == HA_PACKET_STATE) &&
            length == HA_PACKET_HEADER_LEN + (size_t)header->count * HA_PACKET_RECORD_LEN;
 }
 
@@ -187,32 +188,37 @@ unsigned ha_packet_version(const void *buf, size_t length)
 
 int ha_packet_decode_header(const void *buf, size_t length, struct ha_packet_header *header)
 {
-    const uint8_t *p = buf;
+    const uint8_t          *p = buf;
     struct ha_packet_header h;
 
-    if (length < HA_PACKET_HEADER_LEN)
+    if (length < HA_PACKET_HEADER_LEN) {
         return -EPROTO;
-    if (ha_get32(&p) != HA_PACKET_MAGIC || ha_get8(&p) != HA_PACKET_VERSION)
+    }
+    if (ha_get32(&p) != HA_PACKET_MAGIC || ha_get8(&p) != HA_PACKET_VERSION) {
         return -EPROTO;
+    }
     memset(&h, 0, sizeof(h));
-    h.type = ha_get8(&p);
-    h.rail = ha_get8(&p);
-    h.caps = ha_get8(&p);
+    h.type       = ha_get8(&p);
+    h.rail       = ha_get8(&p);
+    h.caps       = ha_get8(&p);
     h.flags      = ha_get16(&p);
     h.count      = ha_get16(&p);
     h.nonce      = ha_get32(&p);
     h.src_cookie = ha_get64(&p);
     h.dst_cookie = ha_get64(&p);
-    for (int slot = 0; slot < HA_SLOTS; slot++)
-        if (!ha_get_rail(&p, &h.rails[slot]))
+    for (int slot = 0; slot < HA_SLOTS; slot++) {
+        if (!ha_get_rail(&p, &h.rails[slot])) {
             return -EPROTO;
+        }
+    }
     h.credits = ha_get16(&p);
     memcpy(h.tcp_ip, p, sizeof(h.tcp_ip));
     p += sizeof(h.tcp_ip);
     h.tcp_port = ha_get16(&p);
     ha_get_opts(&p, &h.opts);
-    if (!ha_packet_header_is_valid(&h, length))
+    if (!ha_packet_header_is_valid(&h, length)) {
         return -EPROTO;
+    }
     *header = h;
     return 0;
 }
@@ -240,7 +246,7 @@ static uint8_t *ha_put_lane(uint8_t *p, const struct ha_record_lane *lane)
 size_t ha_packet_encode_record(void *buf, size_t offset, const struct ha_packet_record *record)
 {
     const struct ha_record *state = &record->state;
-    uint8_t *p = (uint8_t *)buf + offset;
+    uint8_t                *p     = (uint8_t *)buf + offset;
 
     p = ha_put32(p, record->src_ep);
     p = ha_put32(p, record->dst_ep);
@@ -252,8 +258,9 @@ size_t ha_packet_encode_record(void *buf, size_t offset, const struct ha_packet_
     p = ha_put32(p, state->seen_epoch);
     p = ha_put16(p, state->flags);
     p = ha_put16(p, state->seen_flags);
-    for (int slot = 0; slot < HA_SLOTS; slot++)
+    for (int slot = 0; slot < HA_SLOTS; slot++) {
         p = ha_put_lane(p, &state->lane[slot]);
+    }
     return (size_t)(p - (uint8_t *)buf);
 }
 
@@ -261,13 +268,11 @@ static int ha_record_lane_is_valid(const struct ha_record_lane *lane, uint32_t e
 {
     int built = lane->st == HA_LANE_CONN || lane->st == HA_LANE_READY;
 
-    return lane->st <= HA_LANE_CLOSED && lane->seen_st <= HA_LANE_CLOSED &&
-           lane->proof < HA_PROOF_LAST && lane->cause < HA_CAUSE_LAST && lane->act <= epoch &&
+    return lane->st <= HA_LANE_CLOSED && lane->seen_st <= HA_LANE_CLOSED && lane->proof < HA_PROOF_LAST &&
+           lane->cause < HA_CAUSE_LAST && lane->act <= epoch &&
            (lane->st < HA_LANE_FENCED || lane->rxpsn <= HA_WIRE_24BIT) && lane->psn <= HA_WIRE_24BIT &&
-           lane->qpn <= HA_WIRE_24BIT && ha_mtu_is_valid(lane->mtu) &&
-           (lane->gen != 0 || lane->st == HA_LANE_CLOSED) &&
-           (lane->seen_gen != 0 || lane->seen_st == HA_LANE_CLOSED) &&
-           (!built || (lane->qpn != 0 && lane->mtu != 0));
+           lane->qpn <= HA_WIRE_24BIT && ha_mtu_is_valid(lane->mtu) && (lane->gen != 0 || lane->st == HA_LANE_CLOSED) &&
+           (lane->seen_gen != 0 || lane->seen_st == HA_LANE_CLOSED) && (!built || (lane->qpn != 0 && lane->mtu != 0));
 }
 
 static int ha_get_lane(const uint8_t **p, uint32_t epoch, struct ha_record_lane *lane)
@@ -285,21 +290,22 @@ static int ha_get_lane(const uint8_t **p, uint32_t epoch, struct ha_record_lane 
     lane->seen_st  = ha_get8(p);
     lane->proof    = ha_get8(p);
     lane->cause    = ha_get8(p);
-    if (!ha_get_zero(p, 2))
+    if (!ha_get_zero(p, 2)) {
         return 0;
+    }
     lane->received = ha_get32(p);
     return ha_record_lane_is_valid(lane, epoch);
 }
 
-int ha_packet_decode_record(const void *buf, size_t length, unsigned i,
-                            struct ha_packet_record *record)
+int ha_packet_decode_record(const void *buf, size_t length, unsigned i, struct ha_packet_record *record)
 {
-    size_t at = HA_PACKET_HEADER_LEN + (size_t)i * HA_PACKET_RECORD_LEN;
+    size_t                  at = HA_PACKET_HEADER_LEN + (size_t)i * HA_PACKET_RECORD_LEN;
     struct ha_packet_record r;
-    const uint8_t *p;
+    const uint8_t          *p;
 
-    if (i >= HA_PACKET_RECORDS_MAX || length < at + HA_PACKET_RECORD_LEN)
+    if (i >= HA_PACKET_RECORDS_MAX || length < at + HA_PACKET_RECORD_LEN) {
         return -EPROTO;
+    }
     p = (const uint8_t *)buf + at;
     memset(&r, 0, sizeof(r));
     r.src_ep = ha_get32(&p);
@@ -307,19 +313,24 @@ int ha_packet_decode_record(const void *buf, size_t length, unsigned i,
     r.sn     = ha_get32(&p);
     r.tag    = ha_get32(&p);
     r.slots  = ha_get8(&p);
-    if (!ha_get_zero(&p, 3) || r.slots < 1 || r.slots > HA_SLOTS || r.src_ep == HA_EP_ANY)
+    if (!ha_get_zero(&p, 3) || r.slots < 1 || r.slots > HA_SLOTS || r.src_ep == HA_EP_ANY) {
         return -EPROTO;
+    }
     r.state.epoch      = ha_get32(&p);
     r.state.seen_epoch = ha_get32(&p);
     r.state.flags      = ha_get16(&p);
     r.state.seen_flags = ha_get16(&p);
-    if ((r.state.flags | r.state.seen_flags) & ~(HA_PAIR_FAILED | HA_PAIR_CLOSING))
+    if ((r.state.flags | r.state.seen_flags) & ~(HA_PAIR_FAILED | HA_PAIR_CLOSING)) {
         return -EPROTO;
-    for (int slot = 0; slot < HA_SLOTS; slot++)
-        if (!ha_get_lane(&p, r.state.epoch, &r.state.lane[slot]))
+    }
+    for (int slot = 0; slot < HA_SLOTS; slot++) {
+        if (!ha_get_lane(&p, r.state.epoch, &r.state.lane[slot])) {
             return -EPROTO;
-    if (r.state.lane[0].act != 0 && r.state.lane[0].act == r.state.lane[1].act)
+        }
+    }
+    if (r.state.lane[0].act != 0 && r.state.lane[0].act == r.state.lane[1].act) {
         return -EPROTO; /* an epoch is one lane */
+    }
     *record = r;
     return 0;
 }
@@ -342,33 +353,37 @@ uint32_t ha_pair_tag(uint64_t cookie1, uint64_t cookie2, uint32_t sn)
 }
 
 /* One epoch for one lane, one lane for one epoch; and the decider gave it. */
-static int ha_record_act_fits(const struct ha_pair *pair, int slot,
-                              const struct ha_record_lane *told)
+static int ha_record_act_fits(const struct ha_pair *pair, int slot, const struct ha_record_lane *told)
 {
     const struct ha_lane *lane = &pair->lane[slot];
-    int same                   = told->gen == lane->gen;
+    int                   same = told->gen == lane->gen;
 
-    if (told->act == 0)
+    if (told->act == 0) {
         return 1;
-    if (told->act == pair->lane[!slot].act || (!same && told->act == lane->act))
+    }
+    if (told->act == pair->lane[!slot].act || (!same && told->act == lane->act)) {
         return 0;
+    }
     return !same || told->act == lane->act || (lane->act == 0 && !pair->decider);
 }
 
-static int ha_record_lane_fits(const struct ha_pair *pair, int slot,
-                               const struct ha_record_lane *told)
+static int ha_record_lane_fits(const struct ha_pair *pair, int slot, const struct ha_record_lane *told)
 {
     const struct ha_lane *lane = &pair->lane[slot];
     const struct ha_view *view = &pair->view[slot];
 
-    if (told->gen > lane->gen && (told->gen - lane->gen > 1 || told->act != 0))
+    if (told->gen > lane->gen && (told->gen - lane->gen > 1 || told->act != 0)) {
         return 0; /* an epoch is given only to a lane that both sides have built */
-    if (!ha_record_act_fits(pair, slot, told))
+    }
+    if (!ha_record_act_fits(pair, slot, told)) {
         return 0;
-    if (told->seen_gen > lane->gen || (told->seen_gen == lane->gen && told->seen_st > lane->st))
+    }
+    if (told->seen_gen > lane->gen || (told->seen_gen == lane->gen && told->seen_st > lane->st)) {
         return 0; /* it cannot have heard what we never said */
-    if (told->gen != view->gen || told->gen == 0)
+    }
+    if (told->gen != view->gen || told->gen == 0) {
         return 1;
+    }
     return told->qpn == view->qpn && told->psn == view->psn && told->mtu == view->mtu;
 }
 
@@ -376,10 +391,13 @@ int ha_packet_record_check(const struct ha_pair *pair, const struct ha_record *r
 {
     uint32_t ahead = pair->decider ? 0 : 2;
 
-    if (record->epoch > pair->epoch && record->epoch - pair->epoch > ahead)
+    if (record->epoch > pair->epoch && record->epoch - pair->epoch > ahead) {
         return -EPROTO;
-    for (int slot = 0; slot < HA_SLOTS; slot++)
-        if (!ha_record_lane_fits(pair, slot, &record->lane[slot]))
+    }
+    for (int slot = 0; slot < HA_SLOTS; slot++) {
+        if (!ha_record_lane_fits(pair, slot, &record->lane[slot])) {
             return -EPROTO;
+        }
+    }
     return 0;
 }

@@ -23,7 +23,7 @@
 
 #define HA_PACKET_MAGIC       0x48415243u /* "HARC" */
 #define HA_PACKET_VERSION     2
-#define HA_PACKET_MTU         1024        /* a datagram never exceeds this */
+#define HA_PACKET_MTU         1024 /* a datagram never exceeds this */
 #define HA_PACKET_HEADER_LEN  114
 #define HA_PACKET_RECORD_LEN  112
 #define HA_PACKET_RECORDS_MAX ((HA_PACKET_MTU - HA_PACKET_HEADER_LEN) / HA_PACKET_RECORD_LEN)
@@ -47,27 +47,27 @@ enum ha_packet_type { HA_PACKET_STATE = 1, HA_PACKET_PING, HA_PACKET_PONG, HA_PA
 struct ha_packet_rail {
     uint8_t  gid[16];
     uint16_t lid;
-    uint16_t mtu;        /* bytes; 0 = no such rail */
+    uint16_t mtu; /* bytes; 0 = no such rail */
     uint32_t ud_qpn;
     uint8_t  link_layer; /* enum ha_link_layer of the verbs door */
     uint8_t  prefix_len;
-    uint8_t  up;         /* the sender believes this rail works */
-    uint8_t  place;      /* which of the sender's two rails, by name; see uct/addr.h */
-};                       /* 28 bytes on the wire */
+    uint8_t  up;    /* the sender believes this rail works */
+    uint8_t  place; /* which of the sender's two rails, by name; see uct/addr.h */
+};                  /* 28 bytes on the wire */
 
 struct ha_packet_header {
     uint8_t               type;
-    uint8_t               rail;   /* slot of the rail it was sent on */
-    uint8_t               caps;   /* HA_CAP_* of the sender; unknown bits are ignored */
+    uint8_t               rail; /* slot of the rail it was sent on */
+    uint8_t               caps; /* HA_CAP_* of the sender; unknown bits are ignored */
     uint16_t              flags;
-    uint16_t              count;  /* records that follow */
+    uint16_t              count; /* records that follow */
     uint32_t              nonce;
     uint16_t              credits; /* messages per connection that the sender can take ahead */
     uint64_t              src_cookie, dst_cookie;
     uint8_t               tcp_ip[4]; /* of the sender's TCP carrier */
     uint16_t              tcp_port;  /* 0 = none */
     struct ha_packet_rail rails[HA_SLOTS];
-    struct ha_opts        opts;     /* form only: what they mean is for ha_opts_check() */
+    struct ha_opts        opts; /* form only: what they mean is for ha_opts_check() */
 };
 
 /* A record with its addressing. `src_ep`, `dst_ep`: endpoint indices of sender

@@ -9,18 +9,18 @@
  * queue pair built there. A queue pair is never used again. Status only moves
  * forward within a generation; fencing cannot be undone.
  *
- *        QP created      both know the other's QP       detected dead · failback · peer FENCED ·
- *        parameters out  RTR, RTS                       QP error · port down · suspicion with a standby
- *  gen+1 ───▶ CONN ─────────────▶ READY ─────────────────┐
- *    ▲          │                   │ act = epoch         │ modify(ERR), irrevocable
- *    │          └── fenced as well ─┼────────────────────▶▼
- *    │                              │                  [q = ERRING] ── barrier passed ──▶ FENCED (rxpsn = proof)
- *    │                         post here only                                               │ own sends drained,
- *    │                         while READY and                                              │ peer FENCED: its proof known
- *    │                         peer >= READY                                                ▼
- *    │                                                                                   RESOLVED (k; rest back to WAIT)
- *    │  peer CLOSED same gen,                                                               │ peer RESOLVED: its k known,
- *    └─ or peer already at gen+1 ◀──────────────────── CLOSED ◀─────────────────────────────┘ k messages delivered here
+ *        QP created      both know the other's QP   detected dead · failback · peer FENCED ·
+ *        parameters out  RTR, RTS                   QP error · port down · suspicion with a standby
+ *  gen+1 ───▶ CONN ─────────────▶ READY ─────────────┐
+ *    ▲          │                   │ act = epoch     │ modify(ERR), irrevocable
+ *    │          └── fenced as well ─┼────────────────▶▼
+ *    │                              │              [q = ERRING] ── barrier passed ──▶ FENCED (rxpsn = proof)
+ *    │                         post here only                                           │ own sends drained,
+ *    │                         while READY and                                          │ peer FENCED: its proof known
+ *    │                         peer >= READY                                            ▼
+ *    │                                                                               RESOLVED (k; rest back to WAIT)
+ *    │  peer CLOSED same gen,                                                           │ peer RESOLVED: its k known,
+ *    └─ or peer already at gen+1 ◀──────────────── CLOSED ◀─────────────────────────────┘ k messages delivered here
  *
  * Before the first generation a slot is (gen 0, CLOSED) on both sides, so that
  * building the first lane and rebuilding one are the same transition.
@@ -49,7 +49,6 @@
 
 /* Take a fact in; returns the number of actions written to `out` (which has
  * room for HA_ACTIONS_MAX). Facts about an old generation are ignored. */
-int ha_pair_step(struct ha_pair *pair, const struct ha_event *event, uint64_t now,
-                 struct ha_action *out);
+int ha_pair_step(struct ha_pair *pair, const struct ha_event *event, uint64_t now, struct ha_action *out);
 
 #endif

@@ -24,8 +24,7 @@ void ha_pair_before(const struct ha_pair *pair, struct ha_before *before);
 
 /* Compare with `before`: sends, tells about changed lanes, keeps `dirty`, the
  * deadline and the retransmission timer. `answer`: send even without a change. */
-void ha_pair_after(struct ha_pair *pair, const struct ha_before *before, int answer,
-                   uint64_t now, struct ha_out *out);
+void ha_pair_after(struct ha_pair *pair, const struct ha_before *before, int answer, uint64_t now, struct ha_out *out);
 
 /* HA_EV_HOLD. */
 void ha_pair_hold(struct ha_pair *pair, int slot, uint64_t wait, uint64_t now);

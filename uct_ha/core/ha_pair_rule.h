@@ -9,8 +9,7 @@
 /* Perform at most ONE enabled transition of `ctx` (PROGRESS may also do what
  * ASYNC may). Returns -1 when none is enabled, else the number of actions.
  * The caller repeats until -1; the explorer interleaves instead. */
-int ha_pair_run(struct ha_pair *pair, enum ha_context ctx, uint64_t now,
-                struct ha_action *out);
+int ha_pair_run(struct ha_pair *pair, enum ha_context ctx, uint64_t now, struct ha_action *out);
 
 /* 1 if ha_pair_run(PROGRESS) has something to do that ASYNC may not. */
 int ha_pair_wants_progress(const struct ha_pair *pair, uint64_t now);

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #ifndef HA_PSN_BITS
-#  define HA_PSN_BITS 24
+#define HA_PSN_BITS 24
 #endif
 
 #define HA_PSN_MASK   ((1u << HA_PSN_BITS) - 1)

@@ -15,7 +15,7 @@
 #define HA_RTO_ALARMS         3u
 
 struct ha_rto {
-    uint64_t value;      /* in force */
+    uint64_t value; /* in force */
     uint64_t base, max;
     uint64_t calm_since; /* last alarm or last step of decay */
     unsigned false_alarms;

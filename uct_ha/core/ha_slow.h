@@ -18,16 +18,16 @@
 
 #include <stdint.h>
 
-#define HA_SLOW_WARM_UP  16u     /* probes before the norm is one */
+#define HA_SLOW_WARM_UP  16u /* probes before the norm is one */
 #define HA_SLOW_PROBES   5u
 #define HA_SLOW_FLOOR_NS 500000u /* less is nobody's trouble */
 
 struct ha_slow {
     uint64_t norm;
-    unsigned seen;    /* probes, up to HA_SLOW_WARM_UP */
-    unsigned streak;  /* probes in a row that speak against `is_slow` */
+    unsigned seen;   /* probes, up to HA_SLOW_WARM_UP */
+    unsigned streak; /* probes in a row that speak against `is_slow` */
     uint8_t  is_slow;
-    uint8_t  last;    /* the latest probe was slow */
+    uint8_t  last; /* the latest probe was slow */
 };
 
 static inline void ha_slow_probe(struct ha_slow *slow, double factor, uint64_t rtt)

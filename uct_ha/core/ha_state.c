@@ -5,8 +5,7 @@
 
 #include "ha_log.h"
 
-void ha_pair_init(struct ha_pair *pair, const struct ha_pair_config *cfg,
-                  int decider, int slots)
+void ha_pair_init(struct ha_pair *pair, const struct ha_pair_config *cfg, int decider, int slots)
 {
     memset(pair, 0, sizeof(*pair));
     pair->cfg     = *cfg;
@@ -48,41 +47,46 @@ int ha_lane_works(const struct ha_pair *pair, int slot)
 
 int ha_pair_tx_slot(const struct ha_pair *pair)
 {
-    if (ha_pair_failed(pair) || pair->epoch == 0)
+    if (ha_pair_failed(pair) || pair->epoch == 0) {
         return HA_NO_SLOT;
-    for (int slot = 0; slot < HA_SLOTS; slot++)
-        if (ha_lane_works(pair, slot) && pair->view[slot].st >= HA_LANE_READY &&
-            pair->lane[slot].act == pair->epoch &&
-            ha_pair_older_at(pair, slot, HA_LANE_RESOLVED))
+    }
+    for (int slot = 0; slot < HA_SLOTS; slot++) {
+        if (ha_lane_works(pair, slot) && pair->view[slot].st >= HA_LANE_READY && pair->lane[slot].act == pair->epoch &&
+            ha_pair_older_at(pair, slot, HA_LANE_RESOLVED)) {
             return slot;
+        }
+    }
     return HA_NO_SLOT;
 }
 
 int ha_pair_rx_slot(const struct ha_pair *pair)
 {
-    if (ha_pair_failed(pair))
+    if (ha_pair_failed(pair)) {
         return HA_NO_SLOT;
-    for (int slot = 0; slot < HA_SLOTS; slot++)
+    }
+    for (int slot = 0; slot < HA_SLOTS; slot++) {
         if (pair->lane[slot].act != 0 && pair->lane[slot].st < HA_LANE_CLOSED &&
-            ha_pair_older_at(pair, slot, HA_LANE_CLOSED))
+            ha_pair_older_at(pair, slot, HA_LANE_CLOSED)) {
             return slot;
+        }
+    }
     return HA_NO_SLOT;
 }
 
 int ha_pair_standby(const struct ha_pair *pair)
 {
-    for (int slot = 0; slot < HA_SLOTS; slot++)
-        if (ha_lane_works(pair, slot) && pair->view[slot].st == HA_LANE_READY &&
-            pair->lane[slot].act == 0)
+    for (int slot = 0; slot < HA_SLOTS; slot++) {
+        if (ha_lane_works(pair, slot) && pair->view[slot].st == HA_LANE_READY && pair->lane[slot].act == 0) {
             return slot;
+        }
+    }
     return HA_NO_SLOT;
 }
 
 struct ha_evidence ha_pair_evidence(const struct ha_pair *pair, int slot)
 {
     const struct ha_view *view = &pair->view[slot];
-    struct ha_evidence peer    = { .kind = view->proof, .word = view->rxpsn,
-                                   .received = view->received };
+    struct ha_evidence    peer = {.kind = view->proof, .word = view->rxpsn, .received = view->received};
 
     return peer;
 }
@@ -148,22 +152,25 @@ void ha_lane_fence(struct ha_pair *pair, int slot, unsigned cause, struct ha_out
 
 void ha_pair_fail(struct ha_pair *pair, unsigned why, uint64_t now, struct ha_out *out)
 {
-    if (ha_pair_failed(pair))
+    if (ha_pair_failed(pair)) {
         return;
-    pair->flags   |= HA_PAIR_FAILED;
+    }
+    pair->flags |= HA_PAIR_FAILED;
     pair->fail     = (uint8_t)why;
     pair->drain_at = now + pair->cfg.drain_timeout;
     pair->deadline = now + pair->cfg.linger; /* the peer is told until then */
-    for (int slot = 0; slot < HA_SLOTS; slot++)
+    for (int slot = 0; slot < HA_SLOTS; slot++) {
         ha_lane_fence(pair, slot, HA_CAUSE_CLOSE, out);
+    }
 }
 
 void ha_lane_close(struct ha_pair *pair, int slot, uint64_t now, struct ha_out *out)
 {
     struct ha_lane *lane = &pair->lane[slot];
 
-    if (lane->q != HA_QP_NONE)
+    if (lane->q != HA_QP_NONE) {
         ha_emit(out, HA_ACT_DESTROY_QP, slot, lane->gen, 0);
+    }
     lane->st       = HA_LANE_CLOSED;
     lane->q        = HA_QP_NONE;
     lane->asked    = 0;

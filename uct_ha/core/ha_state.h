@@ -8,7 +8,7 @@
 
 #include "ha_proof.h"
 
-#define HA_SLOTS 2
+#define HA_SLOTS   2
 #define HA_NO_SLOT (-1)
 
 /* Where work belongs when both lanes are well: what UCX chose. */
@@ -42,17 +42,17 @@ enum ha_cause {
     HA_CAUSE_CONNECT,    /* could not be connected */
     HA_CAUSE_PROGRAM,    /* the operation was wrong; the rail is not blamed */
     HA_CAUSE_FAILBACK,
-    HA_CAUSE_CLOSE,      /* the endpoint ends */
-    HA_CAUSE_SLOW,       /* alive, but many times slower than it used to be (soft) */
-    HA_CAUSE_NOT_READY,  /* the peer had no receive posted for too long; the rail is not blamed */
+    HA_CAUSE_CLOSE,     /* the endpoint ends */
+    HA_CAUSE_SLOW,      /* alive, but many times slower than it used to be (soft) */
+    HA_CAUSE_NOT_READY, /* the peer had no receive posted for too long; the rail is not blamed */
     HA_CAUSE_LAST
 };
 
 /* Why an endpoint pair failed. */
 enum ha_fail {
     HA_FAIL_NONE,
-    HA_FAIL_DEADLINE,     /* no lane until the failover deadline */
-    HA_FAIL_CONNECT,      /* no lane until the connect deadline */
+    HA_FAIL_DEADLINE, /* no lane until the failover deadline */
+    HA_FAIL_CONNECT,  /* no lane until the connect deadline */
     HA_FAIL_PROOF_WINDOW,
     HA_FAIL_PROOF_ACKED,
     HA_FAIL_PROOF_MOVED,
@@ -85,7 +85,7 @@ struct ha_record_lane {
     uint32_t seen_gen; /* echo: what the sender has merged of ours */
     uint16_t mtu;      /* bytes */
     uint8_t  st, seen_st, cause;
-    uint8_t  proof;    /* CONN, READY: the kind that the sender will give; then the kind it gives */
+    uint8_t  proof; /* CONN, READY: the kind that the sender will give; then the kind it gives */
 };
 
 /* The snapshot that travels. Addressing (cookies, indices, tag) is the
@@ -121,14 +121,16 @@ struct ha_view {
 
 struct ha_pair_config {
     uint64_t connect_timeout; /* ns until the first lane must carry work */
-    uint64_t deadline;        /* ns without a lane until the endpoint fails; HA_PATIENCE times as long while the peer answers */
-    uint64_t standby_delay;   /* ns after which slot 1 does not wait for slot 0 */
-    uint64_t cooldown;        /* ns between closing a lane and rebuilding it */
-    uint64_t linger;          /* ns that a side which hears nothing stays: to answer when both have let go, to tell that it has failed */
-    uint64_t drain_timeout;   /* ns that a failing endpoint waits for its queue pairs */
+    /* ns without a lane until the endpoint fails; HA_PATIENCE times as long while the peer answers */
+    uint64_t deadline;
+    uint64_t standby_delay; /* ns after which slot 1 does not wait for slot 0 */
+    uint64_t cooldown;      /* ns between closing a lane and rebuilding it */
+    /* ns that a side which hears nothing stays: to answer when both have let go, to tell that it has failed */
+    uint64_t linger;
+    uint64_t drain_timeout;    /* ns that a failing endpoint waits for its queue pairs */
     uint64_t rtx_min, rtx_max; /* ns, retransmission of records */
-    uint64_t failback;        /* ns that the preferred lane must have been ready before work goes
-                                 back to it; 0 = never, or HA_FAILBACK_AUTO. The decider's counts */
+    uint64_t failback;         /* ns that the preferred lane must have been ready before work goes
+                                  back to it; 0 = never, or HA_FAILBACK_AUTO. The decider's counts */
 };
 
 /* Moving takes some work of the peer's program. One that answers but has not done it yet computes, is stopped now and
@@ -141,28 +143,28 @@ struct ha_pair_config {
 #define HA_FAILBACK_HOLDS   10u
 
 struct ha_pair {
-    struct ha_lane lane[HA_SLOTS];
-    struct ha_view view[HA_SLOTS];
-    uint32_t       epoch;
-    uint32_t       seen_epoch; /* the peer's echo of ours */
-    uint16_t       flags, view_flags, seen_flags; /* ours; the peer's; the peer's echo of ours */
-    uint8_t        decider;
-    uint8_t        slots;      /* 1 or 2: single-rail endpoints have no slot 1 */
-    uint8_t        fail;       /* enum ha_fail */
-    uint8_t        fail_told;  /* HA_ACT_FAIL was emitted */
-    uint8_t        dirty;      /* the peer has not echoed our present state */
-    uint8_t        started;
-    uint8_t        gone_told;  /* HA_ACT_GONE was emitted */
-    uint32_t       rtx_n;      /* tries since the last change: rail = rtx_n % slots */
-    uint64_t       rtx_at;     /* next retransmission */
-    uint64_t       deadline;   /* fail then, 0 = not armed */
-    uint64_t       lost_at;    /* the deadline began then; 0 = it is that of connecting */
-    uint64_t       standby_at;
-    uint64_t       drain_at;   /* failing: do not wait for drains beyond this */
-    uint64_t       linger_at;  /* both closing: do not wait for the peer beyond this, 0 = not armed */
-    uint64_t       failback_at; /* the preferred lane is ready, go back to it then; 0 = it is not */
-    uint64_t       hold[HA_SLOTS], hold_at[HA_SLOTS]; /* last cool-down (ns) and its end */
-    uint64_t       now;        /* latest time given to a call */
+    struct ha_lane        lane[HA_SLOTS];
+    struct ha_view        view[HA_SLOTS];
+    uint32_t              epoch;
+    uint32_t              seen_epoch;                    /* the peer's echo of ours */
+    uint16_t              flags, view_flags, seen_flags; /* ours; the peer's; the peer's echo of ours */
+    uint8_t               decider;
+    uint8_t               slots;     /* 1 or 2: single-rail endpoints have no slot 1 */
+    uint8_t               fail;      /* enum ha_fail */
+    uint8_t               fail_told; /* HA_ACT_FAIL was emitted */
+    uint8_t               dirty;     /* the peer has not echoed our present state */
+    uint8_t               started;
+    uint8_t               gone_told; /* HA_ACT_GONE was emitted */
+    uint32_t              rtx_n;     /* tries since the last change: rail = rtx_n % slots */
+    uint64_t              rtx_at;    /* next retransmission */
+    uint64_t              deadline;  /* fail then, 0 = not armed */
+    uint64_t              lost_at;   /* the deadline began then; 0 = it is that of connecting */
+    uint64_t              standby_at;
+    uint64_t              drain_at;    /* failing: do not wait for drains beyond this */
+    uint64_t              linger_at;   /* both closing: do not wait for the peer beyond this, 0 = not armed */
+    uint64_t              failback_at; /* the preferred lane is ready, go back to it then; 0 = it is not */
+    uint64_t              hold[HA_SLOTS], hold_at[HA_SLOTS]; /* last cool-down (ns) and its end */
+    uint64_t              now;                               /* latest time given to a call */
     struct ha_pair_config cfg;
 };
 
@@ -176,18 +178,22 @@ enum ha_event_kind {
     HA_EV_QP_FAILED,    /* A  slot gen: could not be created or connected */
     HA_EV_LANE_DOWN,    /* A  slot gen cause: hard, the lane is dead already */
     HA_EV_LANE_SUSPECT, /* A  slot gen cause: soft, ignored without a standby READY on both sides */
-    HA_EV_SETTLED,      /* A  slot gen proof, psn = its word, received = its count: fence settled, read behind the barrier.
-                              P  proof = NONE: the device cannot be asked, or not be stopped; no more than `received` will be
-                              taken from it. See ha_pair_peer_stopped() */
-    HA_EV_DRAINED,      /* P  slot gen: own send completions all counted; those that did not come in time will be ignored */
-    HA_EV_RESOLVED,     /* P  slot gen value = k */
-    HA_EV_BAD_PROOF,    /* P  slot gen value = HA_FAIL_PROOF_WINDOW / _ACKED / _ORDER */
-    HA_EV_DELIVERED,    /* P  slot gen value = receives consumed; proof, psn, received = read again (proof = NONE: could not) */
-    HA_EV_PEER_LOST,    /* A  value = HA_FAIL_PEER_DEAD / _PEER_RESTART / _CANCELED, _REFUSED, _DOUBT, _OPTIONS (here the end comes from us) */
-    HA_EV_CLOSE,        /* P  the user has let go; no operation is outstanding */
-    HA_EV_HOLD,         /* A  slot wait: the rail is not to be trusted for so long. While the other lane works this
-                              side does not rebuild the slot; the time until work goes back to it begins anew */
-    HA_EV_TIMER,        /* A  time has passed; value = 1: the peer answers on a rail that is up on both sides */
+    HA_EV_SETTLED, /* A  slot gen proof, psn = its word, received = its count: fence settled, read behind the barrier.
+                         P  proof = NONE: the device cannot be asked, or not be stopped; no more than `received` will be
+                         taken from it. See ha_pair_peer_stopped() */
+    /* P  slot gen: own send completions all counted; those that did not come in time will be ignored */
+    HA_EV_DRAINED,
+    HA_EV_RESOLVED,  /* P  slot gen value = k */
+    HA_EV_BAD_PROOF, /* P  slot gen value = HA_FAIL_PROOF_WINDOW / _ACKED / _ORDER */
+    /* P  slot gen value = receives consumed; proof, psn, received = read again (proof = NONE: could not) */
+    HA_EV_DELIVERED,
+    /* A  value = HA_FAIL_PEER_DEAD / _PEER_RESTART / _CANCELED, _REFUSED, _DOUBT, _OPTIONS (here the end comes from us)
+     */
+    HA_EV_PEER_LOST,
+    HA_EV_CLOSE, /* P  the user has let go; no operation is outstanding */
+    HA_EV_HOLD,  /* A  slot wait: the rail is not to be trusted for so long. While the other lane works this
+                       side does not rebuild the slot; the time until work goes back to it begins anew */
+    HA_EV_TIMER, /* A  time has passed; value = 1: the peer answers on a rail that is up on both sides */
 };
 
 struct ha_event {
@@ -203,18 +209,23 @@ struct ha_event {
 };
 
 enum ha_action_kind {
-    HA_ACT_CREATE_QP,   /* P  slot gen: build a queue pair in INIT, receives posted → QP_CREATED / QP_FAILED */
-    HA_ACT_CONNECT_QP,  /* A  slot gen: RTR+RTS to view[slot] → QP_CONNECTED / QP_FAILED. May block: not in A itself */
-    HA_ACT_FENCE,       /* A  slot gen: modify(ERR) now; → SETTLED behind the barrier; progress drains → DRAINED */
-    HA_ACT_RESOLVE,     /* P  slot gen: ha_log_resolve() with ha_pair_evidence() → RESOLVED / BAD_PROOF */
-    HA_ACT_CHECK_CLOSE, /* P  slot gen value = k: when k messages of it were delivered, re-read the PSN → DELIVERED. Until then keep trying */
-    HA_ACT_DESTROY_QP,  /* P  slot gen: park and destroy; every completion of it was polled */
-    HA_ACT_SEND,        /* A  send a record to the peer (slot = preferred rail, HA_NO_SLOT = any). Several before
-                              the glue's next control round are one: only the present state is of interest */
-    HA_ACT_LANES,       /* A  tx / rx slot may have changed: ask ha_pair_tx_slot() and _rx_slot() again */
-    HA_ACT_FAIL,        /* P  value = enum ha_fail: both queue pairs are fenced and drained (or timed out): end every operation, report once */
-    HA_ACT_GONE,        /* P  both sides have let go and know it: deliver what has arrived on _rx_slot(), fence, destroy, forget
-                              the pair. A record that still comes for it: see docs/failover.md, "Closing" */
+    HA_ACT_CREATE_QP, /* P  slot gen: build a queue pair in INIT, receives posted → QP_CREATED / QP_FAILED */
+    /* A  slot gen: RTR+RTS to view[slot] → QP_CONNECTED / QP_FAILED. May block: not in A itself */
+    HA_ACT_CONNECT_QP,
+    HA_ACT_FENCE,   /* A  slot gen: modify(ERR) now; → SETTLED behind the barrier; progress drains → DRAINED */
+    HA_ACT_RESOLVE, /* P  slot gen: ha_log_resolve() with ha_pair_evidence() → RESOLVED / BAD_PROOF */
+    /* P  slot gen value = k: when k messages of it were delivered, re-read the PSN → DELIVERED. Until then keep trying
+     */
+    HA_ACT_CHECK_CLOSE,
+    HA_ACT_DESTROY_QP, /* P  slot gen: park and destroy; every completion of it was polled */
+    HA_ACT_SEND,       /* A  send a record to the peer (slot = preferred rail, HA_NO_SLOT = any). Several before
+                             the glue's next control round are one: only the present state is of interest */
+    HA_ACT_LANES,      /* A  tx / rx slot may have changed: ask ha_pair_tx_slot() and _rx_slot() again */
+    /* P  value = enum ha_fail: both queue pairs are fenced and drained (or timed out): end every operation, report once
+     */
+    HA_ACT_FAIL,
+    HA_ACT_GONE, /* P  both sides have let go and know it: deliver what has arrived on _rx_slot(), fence, destroy,
+                    forget the pair. A record that still comes for it: see docs/failover.md, "Closing" */
 };
 
 struct ha_action {
@@ -228,8 +239,7 @@ struct ha_action {
 enum ha_context { HA_CTX_ASYNC, HA_CTX_PROGRESS };
 
 /* `decider`: 1 on exactly one side. `slots`: 1 or 2. */
-void ha_pair_init(struct ha_pair *pair, const struct ha_pair_config *cfg,
-                  int decider, int slots);
+void ha_pair_init(struct ha_pair *pair, const struct ha_pair_config *cfg, int decider, int slots);
 
 /* Lane that takes new work now, or HA_NO_SLOT. */
 int ha_pair_tx_slot(const struct ha_pair *pair);

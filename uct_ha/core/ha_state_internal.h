@@ -17,8 +17,7 @@ struct ha_out {
     int               count;
 };
 
-static inline void ha_emit(struct ha_out *out, enum ha_action_kind kind, int slot,
-                           uint32_t gen, uint32_t value)
+static inline void ha_emit(struct ha_out *out, enum ha_action_kind kind, int slot, uint32_t gen, uint32_t value)
 {
     struct ha_action *action;
 

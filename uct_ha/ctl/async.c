@@ -22,7 +22,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#define CHECK_NS  100000000ull /* RTO and address retry resolution */
+#define CHECK_NS 100000000ull /* RTO and address retry resolution */
 
 /* A peer that leaves repeats its good-bye until nobody needs it. */
 #define GONE_NS 1000000000ull
@@ -32,8 +32,7 @@
 static void recycle_ud(struct uct_ha_ctl *ctl)
 {
     for (int s = 0; s < ctl->lanes->slots; s++) {
-        if (ctl->ud[s] != NULL && ha_ud_is_dead(ctl->ud[s]) &&
-            !ctl->pairs->down[s] && ha_ud_recycle(ctl->ud[s]) == 0) {
+        if (ctl->ud[s] != NULL && ha_ud_is_dead(ctl->ud[s]) && !ctl->pairs->down[s] && ha_ud_recycle(ctl->ud[s]) == 0) {
             (void)ha_ud_arm(ctl->ud[s]);
         }
     }
@@ -46,7 +45,7 @@ static void check_round(struct uct_ha_ctl *ctl, uint64_t now)
 
     recycle_ud(ctl);
     ha_rto_calm(&ctl->pairs->rto, now);
-    ucs_list_for_each_safe(peer, next, &ctl->pairs->peers, list) {
+    ucs_list_for_each_safe (peer, next, &ctl->pairs->peers, list) {
         ha_damp_calm(&peer->rail[0].damp, now);
         ha_damp_calm(&peer->rail[1].damp, now);
         if (peer->bye_rx && !peer->lost && now > peer->bye_at + GONE_NS) {
@@ -54,7 +53,7 @@ static void check_round(struct uct_ha_ctl *ctl, uint64_t now)
         }
         uct_ha_path_check(peer, now);
     }
-    ucs_list_for_each(conn, &ctl->pairs->conns, list) {
+    ucs_list_for_each (conn, &ctl->pairs->conns, list) {
         if (now - ctl->checked_at > 4 * CHECK_NS) {
             conn->rto_since  = now; /* we were stopped, and so was our polling */
             conn->rto_seen   = now;
@@ -71,10 +70,10 @@ static void check_round(struct uct_ha_ctl *ctl, uint64_t now)
 static void tick(struct uct_ha_ctl *ctl)
 {
     struct uct_ha_conn *conn;
-    struct ha_event     event = { .kind = HA_EV_TIMER };
+    struct ha_event     event = {.kind = HA_EV_TIMER};
     uint64_t            now   = uct_ha_now();
 
-    ucs_list_for_each(conn, &ctl->pairs->conns, list) {
+    ucs_list_for_each (conn, &ctl->pairs->conns, list) {
         for (int s = 0; s < HA_SLOTS; s++) {
             if (conn->road->lane[s] != NULL) {
                 uct_ha_check_settle_locked(conn->road->lane[s], now);
@@ -99,8 +98,8 @@ static void tick(struct uct_ha_ctl *ctl)
 static void timer_readable(int id, ucs_event_set_types_t events, void *arg)
 {
     struct uct_ha_ctl *ctl = arg;
-    uint64_t             expirations;
-    ssize_t              got;
+    uint64_t           expirations;
+    ssize_t            got;
 
     (void)id;
     (void)events;
@@ -143,15 +142,14 @@ static void ud1_readable(int id, ucs_event_set_types_t events, void *arg)
 
 static ucs_status_t handle(int fd, ucs_async_event_cb_t cb, struct uct_ha_ctl *ctl)
 {
-    return ucs_async_set_event_handler(UCS_ASYNC_MODE_THREAD_SPINLOCK, fd, UCS_EVENT_SET_EVREAD,
-                                       cb, ctl, NULL);
+    return ucs_async_set_event_handler(UCS_ASYNC_MODE_THREAD_SPINLOCK, fd, UCS_EVENT_SET_EVREAD, cb, ctl, NULL);
 }
 
 ucs_status_t uct_ha_async_open(struct uct_ha_ctl *ctl)
 {
-    static const ucs_async_event_cb_t ud_cbs[HA_SLOTS] = { ud0_readable, ud1_readable };
-    ucs_status_t       status;
-    int                fd;
+    static const ucs_async_event_cb_t ud_cbs[HA_SLOTS] = {ud0_readable, ud1_readable};
+    ucs_status_t                      status;
+    int                               fd;
 
     fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
     if (fd < 0) {
@@ -173,7 +171,7 @@ ucs_status_t uct_ha_async_open(struct uct_ha_ctl *ctl)
         pthread_mutex_lock(&ctl->lanes->wake.lock);
         ctl->lanes->gone[s] = (uint8_t)ha_rail_is_gone(ctl->lanes->rail[s]);
         ctl->pairs->down[s] = !ha_rail_up(ctl->lanes->rail[s]);
-        ctl->addr[s] = ha_rail_addr(ctl->lanes->rail[s]);
+        ctl->addr[s]        = ha_rail_addr(ctl->lanes->rail[s]);
         pthread_mutex_unlock(&ctl->lanes->wake.lock);
         if (ctl->ud[s] != NULL) {
             (void)ha_ud_arm(ctl->ud[s]);

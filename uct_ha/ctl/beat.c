@@ -23,7 +23,7 @@ static int data_flows(struct uct_ha_peer *peer, int slot)
     uint32_t            sign;
     int                 flows = 0;
 
-    ucs_list_for_each(conn, &peer->conns, peer_link) {
+    ucs_list_for_each (conn, &peer->conns, peer_link) {
         lane = conn->road->lane[slot];
         if (lane == NULL || lane->fenced) {
             continue;
@@ -32,7 +32,7 @@ static int data_flows(struct uct_ha_peer *peer, int slot)
         if (ha_pair_tx_slot(&conn->pair) == slot) {
             sign += __atomic_load_n(&conn->tx->log.head, __ATOMIC_RELAXED);
         }
-        flows     |= sign != lane->sign;
+        flows |= sign != lane->sign;
         lane->sign = sign;
     }
     return flows;
@@ -57,8 +57,8 @@ static void look_after(struct uct_ha_peer *peer, int slot, unsigned limit)
  * other answers (else HA_NO_SLOT) and returns 1 when the peer is silent on all. */
 static int heartbeat(struct uct_ha_peer *peer, uint64_t now, int *suspect)
 {
-    struct uct_ha_ctl     *ctl  = peer->pairs->ctl;
-    unsigned                 limit  = ctl->pairs->config->heartbeat_misses;
+    struct uct_ha_ctl       *ctl   = peer->pairs->ctl;
+    unsigned                 limit = ctl->pairs->config->heartbeat_misses;
     struct uct_ha_peer_rail *rail;
 
     *suspect = HA_NO_SLOT;
@@ -105,12 +105,11 @@ static int heartbeat(struct uct_ha_peer *peer, uint64_t now, int *suspect)
 static void suspect_rail(struct uct_ha_peer *peer, int slot)
 {
     struct uct_ha_conn *conn;
-    struct ha_event     event = { .kind = HA_EV_LANE_SUSPECT, .slot = slot,
-                                  .cause = HA_CAUSE_HEARTBEAT };
+    struct ha_event     event = {.kind = HA_EV_LANE_SUSPECT, .slot = slot, .cause = HA_CAUSE_HEARTBEAT};
 
     peer->rail[slot].bad    = 1;
     peer->rail[slot].bad_at = uct_ha_now();
-    ucs_list_for_each(conn, &peer->conns, peer_link) {
+    ucs_list_for_each (conn, &peer->conns, peer_link) {
         event.gen = conn->pair.lane[slot].gen;
         uct_ha_failover_event_locked(conn, &event, HA_CTX_ASYNC);
     }
@@ -122,12 +121,10 @@ static void suspect_rail(struct uct_ha_peer *peer, int slot)
 static void leave_slow_rail(struct uct_ha_peer *peer, int slot)
 {
     struct uct_ha_conn *conn;
-    struct ha_event     hold    = { .kind = HA_EV_HOLD, .slot = slot,
-                                    .wait = ha_damp_hold(&peer->rail[slot].damp) };
-    struct ha_event     suspect = { .kind = HA_EV_LANE_SUSPECT, .slot = slot,
-                                    .cause = HA_CAUSE_SLOW };
+    struct ha_event     hold    = {.kind = HA_EV_HOLD, .slot = slot, .wait = ha_damp_hold(&peer->rail[slot].damp)};
+    struct ha_event     suspect = {.kind = HA_EV_LANE_SUSPECT, .slot = slot, .cause = HA_CAUSE_SLOW};
 
-    ucs_list_for_each(conn, &peer->conns, peer_link) {
+    ucs_list_for_each (conn, &peer->conns, peer_link) {
         uct_ha_failover_event_locked(conn, &hold, HA_CTX_ASYNC);
         if (ha_pair_tx_slot(&conn->pair) == slot) {
             suspect.gen = conn->pair.lane[slot].gen;
@@ -150,11 +147,11 @@ static void forgive_silence(struct uct_ha_ctl *ctl, uint64_t now)
     uint64_t            pause = now - ctl->round_at;
     struct uct_ha_peer *peer;
 
-    ucs_list_for_each(peer, &ctl->pairs->peers, list) {
+    ucs_list_for_each (peer, &ctl->pairs->peers, list) {
         peer->last_rx = ucs_min(peer->last_rx + pause, now);
         for (int s = 0; s < HA_SLOTS; s++) {
-            peer->rail[s].waiting = 0;
-            peer->rail[s].missed  = 0;
+            peer->rail[s].waiting    = 0;
+            peer->rail[s].missed     = 0;
             peer->rail[s].beat.since = 0;
             if (now - ctl->round_at > ctl->fresh_ns) {
                 peer->rail[s].fresh_at = 0; /* short pauses may be many: those do not count */
@@ -173,7 +170,7 @@ void uct_ha_beat_round_locked(struct uct_ha_ctl *ctl, uint64_t now)
     }
     ctl->round_at = now;
 
-    ucs_list_for_each(peer, &ctl->pairs->peers, list) {
+    ucs_list_for_each (peer, &ctl->pairs->peers, list) {
         if (peer->bye_rx || peer->lost || ucs_list_is_empty(&peer->conns)) {
             continue;
         }

@@ -43,12 +43,12 @@ void uct_ha_check_settle_locked(struct uct_ha_lane *lane, uint64_t now)
     }
     ready = !lane->connected;
     if (!ready) {
-        status            = ha_rc_final_psn(lane->rc, &psn);
-        ready             = status == 0 && lane->reads > 0 && psn == lane->last_read;
-        lane->read_fails  = (uint8_t)(lane->read_fails + (status != 0));
-        lane->reads       = status == 0;
-        lane->last_read   = psn;
-        lane->read_at     = now;
+        status           = ha_rc_final_psn(lane->rc, &psn);
+        ready            = status == 0 && lane->reads > 0 && psn == lane->last_read;
+        lane->read_fails = (uint8_t)(lane->read_fails + (status != 0));
+        lane->reads      = status == 0;
+        lane->last_read  = psn;
+        lane->read_at    = now;
     }
     if (ready) {
         uct_ha_fact_settle_locked(lane, HA_CTX_ASYNC);
@@ -69,13 +69,12 @@ static uint64_t rto_of(const struct uct_ha_conn *conn)
  * process that does not poll cannot see completions and says nothing. */
 void uct_ha_check_rto_locked(struct uct_ha_conn *conn, uint64_t now)
 {
-    uint32_t head  = uct_ha_txlog_head(conn->tx);
-    uint32_t tail  = uct_ha_txlog_tail(conn->tx);
-    uint32_t polls = __atomic_load_n(&conn->pairs->lanes->wake.polls, __ATOMIC_RELAXED);
-    int      slot  = ha_pair_tx_slot(&conn->pair);
-    uint64_t lane  = slot == HA_NO_SLOT ? 0 : (uint64_t)conn->pair.lane[slot].gen << 1 | (unsigned)slot;
-    struct ha_event event = { .kind = HA_EV_LANE_SUSPECT, .slot = slot,
-                              .cause = HA_CAUSE_RTO };
+    uint32_t        head  = uct_ha_txlog_head(conn->tx);
+    uint32_t        tail  = uct_ha_txlog_tail(conn->tx);
+    uint32_t        polls = __atomic_load_n(&conn->pairs->lanes->wake.polls, __ATOMIC_RELAXED);
+    int             slot  = ha_pair_tx_slot(&conn->pair);
+    uint64_t        lane  = slot == HA_NO_SLOT ? 0 : (uint64_t)conn->pair.lane[slot].gen << 1 | (unsigned)slot;
+    struct ha_event event = {.kind = HA_EV_LANE_SUSPECT, .slot = slot, .cause = HA_CAUSE_RTO};
 
     if (head == tail) {
         __atomic_store_n(&conn->tx->longest, 0, __ATOMIC_RELAXED);
@@ -89,8 +88,7 @@ void uct_ha_check_rto_locked(struct uct_ha_conn *conn, uint64_t now)
         conn->rto_struck = 1; /* one more round of polling may still find it */
     } else if (conn->rto_struck) {
         event.gen = conn->pair.lane[slot].gen;
-        if (now - conn->rto_since > 2 * rto_of(conn) &&
-            uct_ha_peer_rail_answers(conn->peer, slot, now)) {
+        if (now - conn->rto_since > 2 * rto_of(conn) && uct_ha_peer_rail_answers(conn->peer, slot, now)) {
             /* No other lane, but this rail is well and only the queue pair is
              * stuck: a new one on the same rail is better than waiting. */
             event.kind = HA_EV_LANE_DOWN;

@@ -30,17 +30,17 @@ struct uct_ha_ctl {
     struct uct_ha_tcp    *tcp;          /* NULL: no TCP carrier */
     struct uct_ha_watch   watch[HA_SLOTS];
     uint8_t               watched[HA_SLOTS], ud_handled[HA_SLOTS];
-    struct ha_rail_addr   addr[HA_SLOTS];  /* own address, as the peers were told */
+    struct ha_rail_addr   addr[HA_SLOTS]; /* own address, as the peers were told */
     struct uct_ha_accept *accepts;
     unsigned              num_accepts;
     int                   timer_fd;
     uint64_t              timer_at, heartbeat_at, check_at;
     uint64_t              checked_at; /* the last progress check */
-    uint64_t              round_at; /* the last heartbeat round was then */
+    uint64_t              round_at;   /* the last heartbeat round was then */
     uint32_t              nonce;
-    struct ha_pace        stranger_pace;   /* of answers to those who look for somebody else */
-    uint64_t              fresh_ns; /* the path of a rail that is silent for so long is resolved anew */
-    uint8_t               discard;  /* atomic: closing, nobody is accepted any more */
+    struct ha_pace        stranger_pace; /* of answers to those who look for somebody else */
+    uint64_t              fresh_ns;      /* the path of a rail that is silent for so long is resolved anew */
+    uint8_t               discard;       /* atomic: closing, nobody is accepted any more */
 };
 
 #endif

@@ -8,8 +8,8 @@
 
 #include <stdlib.h>
 
-#define LANES   4 /* at most, per look */
-#define RECENT  4 /* heartbeats between two looks that are compared, at most */
+#define LANES  4 /* at most, per look */
+#define RECENT 4 /* heartbeats between two looks that are compared, at most */
 
 struct look_job {
     struct uct_ha_job    super;
@@ -23,8 +23,7 @@ struct look_job {
 /* Has it moved since the look before? */
 static int compare(struct uct_ha_lane *lane, uint32_t psn, uint64_t heartbeat, uint64_t now)
 {
-    int moved = psn != lane->look_psn &&
-                now < lane->look_at + RECENT * heartbeat;
+    int moved = psn != lane->look_psn && now < lane->look_at + RECENT * heartbeat;
 
     lane->look_psn = psn;
     lane->look_at  = now;
@@ -66,11 +65,11 @@ void uct_ha_look_begin_locked(struct uct_ha_peer *peer, int slot)
     if (job == NULL) {
         return;
     }
-    ucs_list_for_each(conn, &peer->conns, peer_link) {
+    ucs_list_for_each (conn, &peer->conns, peer_link) {
         lane = conn->road->lane[slot];
-        if (job->count < LANES && lane != NULL && !uct_ha_lane_is_fenced(lane) && !lane->busy &&
-            lane->connected && conn->pair.lane[slot].act == conn->pair.epoch) {
-            lane->busy = 1;
+        if (job->count < LANES && lane != NULL && !uct_ha_lane_is_fenced(lane) && !lane->busy && lane->connected &&
+            conn->pair.lane[slot].act == conn->pair.epoch) {
+            lane->busy              = 1;
             job->lane[job->count++] = lane;
         }
     }

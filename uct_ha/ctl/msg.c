@@ -32,10 +32,10 @@
 #define STRANGERS_NS    500000000ull
 
 /* Every packet or record that is not acted on is counted, by why. */
-#define DROP(_why) \
-    do { \
+#define DROP(_why)                        \
+    do {                                  \
         UCT_HA_STATS_ADD(ctl_dropped, 1); \
-        UCT_HA_STATS_ADD(ctl_##_why, 1); \
+        UCT_HA_STATS_ADD(ctl_##_why, 1);  \
     } while (0)
 
 /* A sign of life, on a rail if that carried it; then there is to be a way back. */
@@ -82,11 +82,11 @@ static void take_pong(struct uct_ha_peer *peer, int slot, const struct ha_packet
         ha_slow_probe(&rail->slow, peer->pairs->config->slow_rail, uct_ha_now() - rail->ping_at);
     }
     ha_beat_answer(&rail->beat, uct_ha_now());
-    rail->heard     = header->nonce;
-    rail->fresh_at  = uct_ha_now() + peer->pairs->ctl->fresh_ns;
+    rail->heard    = header->nonce;
+    rail->fresh_at = uct_ha_now() + peer->pairs->ctl->fresh_ns;
     rail->answered += rail->waiting; /* a repeated answer counts once */
-    rail->waiting   = 0;
-    rail->missed    = 0;
+    rail->waiting = 0;
+    rail->missed  = 0;
     if (rail->bad) {
         rail->bad = 0;
         if (rail->bad_at != 0 && rail->last_rx - rail->bad_at < FALSE_ALARM_NS) {
@@ -104,15 +104,13 @@ static void queue_accept(struct uct_ha_ctl *ctl, const struct ha_packet_header *
         DROP(unfit);
         return;
     }
-    if (record->dst_ep != HA_EP_ANY || ctl->lanes->leaving ||
-        __atomic_load_n(&ctl->discard, __ATOMIC_RELAXED) ||
+    if (record->dst_ep != HA_EP_ANY || ctl->lanes->leaving || __atomic_load_n(&ctl->discard, __ATOMIC_RELAXED) ||
         (record->state.flags & (HA_PAIR_CLOSING | HA_PAIR_FAILED))) {
         DROP(stale); /* of a pair that is gone, or that comes too late */
         return;
     }
     for (unsigned i = 0; i < ctl->num_accepts; i++) {
-        if (ctl->accepts[i].header.src_cookie == header->src_cookie &&
-            ctl->accepts[i].record.sn == record->sn) {
+        if (ctl->accepts[i].header.src_cookie == header->src_cookie && ctl->accepts[i].record.sn == record->sn) {
             ctl->accepts[i].record = *record; /* said again, perhaps newer */
             return;
         }
@@ -156,8 +154,8 @@ static void answer_forgotten(struct uct_ha_peer *peer, const struct ha_packet_re
 static void take_record(struct uct_ha_peer *peer, const struct ha_packet_header *header,
                         const struct ha_packet_record *record)
 {
-    struct uct_ha_conn *conn = uct_ha_conn_find(peer, record);
-    struct ha_event     event = { .kind = HA_EV_RECORD, .record = &record->state };
+    struct uct_ha_conn *conn  = uct_ha_conn_find(peer, record);
+    struct ha_event     event = {.kind = HA_EV_RECORD, .record = &record->state};
 
     if (conn == NULL && peer->refused) {
         answer_ended(peer, record); /* so that it does not ask until its time is over */
@@ -179,8 +177,8 @@ static void take_record(struct uct_ha_peer *peer, const struct ha_packet_header 
     }
 }
 
-static void take_state(struct uct_ha_ctl *ctl, struct uct_ha_peer *peer,
-                       const struct ha_packet_header *header, const void *data, size_t length)
+static void take_state(struct uct_ha_ctl *ctl, struct uct_ha_peer *peer, const struct ha_packet_header *header,
+                       const void *data, size_t length)
 {
     struct ha_packet_record record;
 
@@ -208,7 +206,7 @@ static void take_bye(struct uct_ha_peer *peer, const struct ha_packet_header *he
     if (!(header->flags & HA_PACKET_WANT)) {
         return;
     }
-    ucs_list_for_each(conn, &peer->conns, peer_link) {
+    ucs_list_for_each (conn, &peer->conns, peer_link) {
         if (!__atomic_load_n(&conn->tx->dead, __ATOMIC_RELAXED) &&
             uct_ha_txlog_head(conn->tx) != uct_ha_txlog_tail(conn->tx)) {
             return;
@@ -219,8 +217,7 @@ static void take_bye(struct uct_ha_peer *peer, const struct ha_packet_header *he
 
 static int is_answer_to(const struct uct_ha_peer *peer, uint32_t nonce)
 {
-    return nonce == peer->nonce ||
-           (peer->rail[0].waiting && nonce == peer->rail[0].nonce) ||
+    return nonce == peer->nonce || (peer->rail[0].waiting && nonce == peer->rail[0].nonce) ||
            (peer->rail[1].waiting && nonce == peer->rail[1].nonce);
 }
 
@@ -249,8 +246,8 @@ static void take_stray(struct uct_ha_ctl *ctl, int slot, const struct ha_packet_
     uint64_t            now  = uct_ha_now();
 
     DROP(stray);
-    if ((header->type != HA_PACKET_STATE && header->type != HA_PACKET_PING) ||
-        ctl->lanes->leaving || header->src_cookie == ctl->pairs->cookie ||
+    if ((header->type != HA_PACKET_STATE && header->type != HA_PACKET_PING) || ctl->lanes->leaving ||
+        header->src_cookie == ctl->pairs->cookie ||
         !ha_pace_take(&ctl->stranger_pace, STRANGERS_BURST, STRANGERS_NS, now)) {
         return;
     }
@@ -273,8 +270,7 @@ static void take_packet(struct uct_ha_ctl *ctl, int slot, const void *data, size
 
     if (ha_packet_decode_header(data, length, &header) != 0) {
         if (ha_packet_version(data, length) != 0) {
-            uct_ha_terms_tell_version("a control packet", ha_packet_version(data, length),
-                                     HA_PACKET_VERSION);
+            uct_ha_terms_tell_version("a control packet", ha_packet_version(data, length), HA_PACKET_VERSION);
         }
         DROP(malformed);
         return;

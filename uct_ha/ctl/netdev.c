@@ -17,8 +17,7 @@ static int has(const char *sysfs, const char *name, const char *what)
 /* A port that is a card, or a bond or VLAN, which stand on cards. */
 static int leads_out(const char *sysfs, const char *port)
 {
-    return has(sysfs, port, "device") || has(sysfs, port, "bonding") ||
-           strchr(port, '.') != NULL;
+    return has(sysfs, port, "device") || has(sysfs, port, "bonding") || strchr(port, '.') != NULL;
 }
 
 static int bridge_leads_out(const char *sysfs, const char *name)

@@ -50,7 +50,8 @@ static ucs_status_t open_ud(struct uct_ha_ctl *ctl)
             last       = status;
             ctl->ud[s] = NULL;
             ucs_diag("ha_rc: no control queue pair on %s: %s; its control packets take "
-                     "another way", ha_rail_name(rail), strerror(-status));
+                     "another way",
+                     ha_rail_name(rail), strerror(-status));
         }
     }
     if (opened == 0 && ctl->tcp == NULL) {
@@ -99,7 +100,7 @@ void uct_ha_ctl_close(struct uct_ha_ctl *ctl)
     struct uct_ha_peer *peer, *next;
 
     pthread_mutex_lock(&ctl->lanes->wake.lock);
-    ucs_list_for_each_safe(peer, next, &ctl->pairs->peers, list) {
+    ucs_list_for_each_safe (peer, next, &ctl->pairs->peers, list) {
         uct_ha_path_destroy_peer(peer);
     }
     pthread_mutex_unlock(&ctl->lanes->wake.lock);

@@ -52,13 +52,13 @@ void uct_ha_path_anew(struct uct_ha_peer *peer, int slot)
 /* ---- finding it ------------------------------------------------------------------- */
 
 struct resolve_job {
-    struct uct_ha_job    super;
-    struct uct_ha_ctl *ctl;
-    struct ha_rail      *rail;
-    uint64_t             cookie;
-    int                  slot;
-    uint32_t             addr_seq;
-    struct ha_rail_addr  addr;
+    struct uct_ha_job   super;
+    struct uct_ha_ctl  *ctl;
+    struct ha_rail     *rail;
+    uint64_t            cookie;
+    int                 slot;
+    uint32_t            addr_seq;
+    struct ha_rail_addr addr;
 };
 
 /* There is no way to it on this rail, which is not seen by pings, for none can be sent,
@@ -67,8 +67,8 @@ static void leave_unresolved(struct uct_ha_peer *peer, int slot)
 {
     struct uct_ha_peer_rail *rail = &peer->rail[slot];
 
-    if (rail->ah_fails >= AH_FAILS && !rail->bad && rail->ud_qpn != 0 &&
-        peer->pairs->lanes->slots == HA_SLOTS && uct_ha_peer_rail_answers(peer, !slot, uct_ha_now())) {
+    if (rail->ah_fails >= AH_FAILS && !rail->bad && rail->ud_qpn != 0 && peer->pairs->lanes->slots == HA_SLOTS &&
+        uct_ha_peer_rail_answers(peer, !slot, uct_ha_now())) {
         rail->bad    = 1;
         rail->bad_at = 0; /* not a suspicion */
         uct_ha_fact_usable_locked(peer);
@@ -91,8 +91,8 @@ static void resolve_run(struct uct_ha_job *super)
     pthread_mutex_lock(&ctl->lanes->wake.lock);
     peer = uct_ha_peer_find(ctl->pairs, job->cookie);
     if (peer != NULL) {
-        rail          = &peer->rail[job->slot];
-        rail->ah_busy = 0;
+        rail           = &peer->rail[job->slot];
+        rail->ah_busy  = 0;
         rail->ah_fails = status == 0 ? 0 : rail->ah_fails + 1;
         if (status == 0 && rail->addr_seq == job->addr_seq && rail->ah == NULL) {
             rail->ah = ah;
@@ -101,8 +101,7 @@ static void resolve_run(struct uct_ha_job *super)
             rail->fresh_at = uct_ha_now() + ctl->fresh_ns;
             uct_ha_flush_locked(ctl);
         } else if (status != 0) {
-            ucs_debug("ha_rc: no path from %s to its peer yet: %s",
-                      ha_rail_name(job->rail), strerror(-status));
+            ucs_debug("ha_rc: no path from %s to its peer yet: %s", ha_rail_name(job->rail), strerror(-status));
             leave_unresolved(peer, job->slot);
         }
     }
@@ -121,22 +120,22 @@ static int can_wait(const struct uct_ha_peer *peer, int slot, uint64_t now)
     const struct uct_ha_ctl       *ctl   = peer->pairs->ctl;
     const struct uct_ha_peer_rail *first = &peer->rail[0];
 
-    return slot != 0 && !peer->rail[slot].used &&
-           (first->ah != NULL || first->ah_busy) && first->ah_fails == 0 && first->peer_up &&
-           first->ud_qpn != 0 && ctl->ud[0] != NULL && !ctl->pairs->down[0] && !ha_ud_is_dead(ctl->ud[0]) &&
-           now < peer->born + LAST_NS && (now < peer->born + LATER_NS || uct_ha_setup_is_busy(now));
+    return slot != 0 && !peer->rail[slot].used && (first->ah != NULL || first->ah_busy) && first->ah_fails == 0 &&
+           first->peer_up && first->ud_qpn != 0 && ctl->ud[0] != NULL && !ctl->pairs->down[0] &&
+           !ha_ud_is_dead(ctl->ud[0]) && now < peer->born + LAST_NS &&
+           (now < peer->born + LATER_NS || uct_ha_setup_is_busy(now));
 }
 
 void uct_ha_path_find(struct uct_ha_peer *peer, uint64_t now)
 {
-    struct uct_ha_ctl     *ctl = peer->pairs->ctl;
+    struct uct_ha_ctl       *ctl = peer->pairs->ctl;
     struct uct_ha_peer_rail *rail;
     struct resolve_job      *job;
 
     for (int s = 0; s < ctl->lanes->slots; s++) {
         rail = &peer->rail[s];
-        if (!rail->known || rail->ah != NULL || rail->ah_busy || ctl->pairs->down[s] ||
-            ctl->ud[s] == NULL || now < rail->retry_at || can_wait(peer, s, now)) {
+        if (!rail->known || rail->ah != NULL || rail->ah_busy || ctl->pairs->down[s] || ctl->ud[s] == NULL ||
+            now < rail->retry_at || can_wait(peer, s, now)) {
             continue;
         }
         job = calloc(1, sizeof(*job));
@@ -159,8 +158,7 @@ void uct_ha_path_find(struct uct_ha_peer *peer, uint64_t now)
 
 /* ---- what is known of the peer's rails -------------------------------------------- */
 
-void uct_ha_path_set_rail(struct uct_ha_peer *peer, int slot,
-                          const struct uct_ha_rail_where *where, uint32_t ud_qpn)
+void uct_ha_path_set_rail(struct uct_ha_peer *peer, int slot, const struct uct_ha_rail_where *where, uint32_t ud_qpn)
 {
     struct uct_ha_peer_rail *rail = &peer->rail[slot];
     ha_zone_t                zone;
@@ -216,8 +214,7 @@ void uct_ha_path_set_tcp(struct uct_ha_peer *peer, const uint8_t *ip, uint16_t p
 
 static unsigned usable_rails(const struct uct_ha_peer *peer)
 {
-    return (unsigned)uct_ha_peer_rail_usable(peer, 0) |
-           (unsigned)uct_ha_peer_rail_usable(peer, 1) << 1;
+    return (unsigned)uct_ha_peer_rail_usable(peer, 0) | (unsigned)uct_ha_peer_rail_usable(peer, 1) << 1;
 }
 
 void uct_ha_path_learn_locked(struct uct_ha_peer *peer, const struct ha_packet_header *header)
@@ -252,15 +249,15 @@ void uct_ha_path_learn_locked(struct uct_ha_peer *peer, const struct ha_packet_h
 
 void uct_ha_path_revive(struct uct_ha_peer *peer, uint64_t heard)
 {
-    peer->lost    = peer->replaced = 0;
-    peer->asked   = 0;
-    peer->last_rx = heard;
+    peer->lost = peer->replaced = 0;
+    peer->asked                 = 0;
+    peer->last_rx               = heard;
     for (int s = 0; s < peer->pairs->lanes->slots; s++) {
         struct uct_ha_peer_rail *rail = &peer->rail[s];
 
         rail->waiting = rail->bad = 0;
-        rail->missed  = rail->answered = 0;
-        rail->beat.since = 0;
+        rail->missed = rail->answered = 0;
+        rail->beat.since              = 0;
         if (rail->known && !rail->ah_busy) {
             uct_ha_path_anew(peer, s);
         }
@@ -298,8 +295,8 @@ void uct_ha_path_check(struct uct_ha_peer *peer, uint64_t now)
     if (is_of_interest(peer, now)) {
         uct_ha_path_find(peer, now);
     }
-    if (ucs_list_is_empty(&peer->conns) && now > peer->last_rx + patience &&
-        !peer->rail[0].ah_busy && !peer->rail[1].ah_busy) {
+    if (ucs_list_is_empty(&peer->conns) && now > peer->last_rx + patience && !peer->rail[0].ah_busy &&
+        !peer->rail[1].ah_busy) {
         leave(peer);
         uct_ha_peer_forget(peer);
     }

@@ -12,8 +12,7 @@
 struct uct_ha_peer;
 
 /* Learn or refresh where a rail of the peer is; resolves it anew on change. */
-void uct_ha_path_set_rail(struct uct_ha_peer *peer, int slot,
-                          const struct uct_ha_rail_where *where, uint32_t ud_qpn);
+void uct_ha_path_set_rail(struct uct_ha_peer *peer, int slot, const struct uct_ha_rail_where *where, uint32_t ud_qpn);
 
 /* Learn where its TCP carrier listens. */
 void uct_ha_path_set_tcp(struct uct_ha_peer *peer, const uint8_t *ip, uint16_t port);

@@ -21,10 +21,9 @@
 static void lanes_down(struct uct_ha_ctl *ctl, int slot, enum ha_cause cause)
 {
     struct uct_ha_conn *conn;
-    struct ha_event     event = { .kind = HA_EV_LANE_DOWN, .slot = slot,
-                                  .cause = (uint8_t)cause };
+    struct ha_event     event = {.kind = HA_EV_LANE_DOWN, .slot = slot, .cause = (uint8_t)cause};
 
-    ucs_list_for_each(conn, &ctl->pairs->conns, list) {
+    ucs_list_for_each (conn, &ctl->pairs->conns, list) {
         event.gen = conn->pair.lane[slot].gen;
         uct_ha_failover_event_locked(conn, &event, HA_CTX_ASYNC);
     }
@@ -39,7 +38,7 @@ static void rail_down(struct uct_ha_ctl *ctl, int slot)
     }
     ctl->pairs->down[slot] = 1;
     lanes_down(ctl, slot, HA_CAUSE_PORT);
-    ucs_list_for_each(peer, &ctl->pairs->peers, list) {
+    ucs_list_for_each (peer, &ctl->pairs->peers, list) {
         peer->rail[slot].waiting = 0;
         peer->rail[slot].missed  = 0;
         uct_ha_fact_usable_locked(peer);
@@ -56,10 +55,11 @@ static void rail_gone(struct uct_ha_ctl *ctl, int slot)
     if (!ctl->lanes->gone[slot]) {
         ctl->lanes->gone[slot] = 1;
         ucs_warn("ha_rc: %s: the device has failed and is left for good; programs that start later use it if it "
-                 "comes back", ha_rail_name(ctl->lanes->rail[slot]));
+                 "comes back",
+                 ha_rail_name(ctl->lanes->rail[slot]));
     }
     rail_down(ctl, slot);
-    ucs_list_for_each(conn, &ctl->pairs->conns, list) {
+    ucs_list_for_each (conn, &ctl->pairs->conns, list) {
         uct_ha_attention_locked(conn); /* a lane may wait for what will not come any more */
     }
 }
@@ -75,12 +75,11 @@ static void rail_up(struct uct_ha_ctl *ctl, int slot)
         (void)ha_ud_arm(ctl->ud[slot]);
     }
     ctl->pairs->down[slot] = 0;
-    ucs_list_for_each(peer, &ctl->pairs->peers, list) {
+    ucs_list_for_each (peer, &ctl->pairs->peers, list) {
         uct_ha_path_moved(peer, slot);
         peer->rail[slot].bad_at   = 0; /* not suspected: known to have been down */
         peer->rail[slot].fresh_at = uct_ha_now() + ctl->fresh_ns;
-        peer->rail[slot].bad      = ctl->pairs->heartbeat != 0 && ctl->ud[slot] != NULL &&
-                                    peer->rail[slot].ud_qpn != 0;
+        peer->rail[slot].bad      = ctl->pairs->heartbeat != 0 && ctl->ud[slot] != NULL && peer->rail[slot].ud_qpn != 0;
         uct_ha_fact_usable_locked(peer);
     }
     ctl->check_at     = 0;
@@ -100,7 +99,7 @@ static void address_moved(struct uct_ha_ctl *ctl, int slot)
         lanes_down(ctl, slot, HA_CAUSE_PORT);
     }
     ctl->addr[slot] = addr;
-    ucs_list_for_each(peer, &ctl->pairs->peers, list) {
+    ucs_list_for_each (peer, &ctl->pairs->peers, list) {
         uct_ha_path_moved(peer, slot);
         uct_ha_fact_usable_locked(peer);
     }
@@ -110,10 +109,9 @@ static void address_moved(struct uct_ha_ctl *ctl, int slot)
 static void qp_fatal(struct uct_ha_ctl *ctl, int slot, uint32_t qpn)
 {
     struct uct_ha_conn *conn;
-    struct ha_event     event = { .kind = HA_EV_LANE_DOWN, .slot = slot,
-                                  .cause = HA_CAUSE_PORT };
+    struct ha_event     event = {.kind = HA_EV_LANE_DOWN, .slot = slot, .cause = HA_CAUSE_PORT};
 
-    ucs_list_for_each(conn, &ctl->pairs->conns, list) {
+    ucs_list_for_each (conn, &ctl->pairs->conns, list) {
         if (conn->road->lane[slot] != NULL && ha_rc_qpn(conn->road->lane[slot]->rc) == qpn) {
             event.gen = conn->road->lane[slot]->gen;
             uct_ha_failover_event_locked(conn, &event, HA_CTX_ASYNC);

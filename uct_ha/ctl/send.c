@@ -15,10 +15,9 @@
 
 #include <string.h>
 
-static void fill_header(struct uct_ha_peer *peer, enum ha_packet_type type, int slot,
-                        struct ha_packet_header *header)
+static void fill_header(struct uct_ha_peer *peer, enum ha_packet_type type, int slot, struct ha_packet_header *header)
 {
-    struct uct_ha_ctl     *ctl = peer->pairs->ctl;
+    struct uct_ha_ctl       *ctl = peer->pairs->ctl;
     struct ha_packet_rail   *rail;
     struct uct_ha_rail_where where;
 
@@ -49,7 +48,7 @@ static void fill_header(struct uct_ha_peer *peer, enum ha_packet_type type, int 
         if (where.zone != 0 && where.zone == peer->rail[s].where.zone) {
             header->flags |= HA_PACKET_ZONE(s);
         }
-        rail->ud_qpn     = ctl->ud[s] == NULL ? 0 : ha_ud_qpn(ctl->ud[s]);
+        rail->ud_qpn = ctl->ud[s] == NULL ? 0 : ha_ud_qpn(ctl->ud[s]);
     }
 }
 
@@ -57,9 +56,8 @@ static int can_send(const struct uct_ha_peer *peer, int slot)
 {
     const struct uct_ha_ctl *ctl = peer->pairs->ctl;
 
-    return slot < ctl->lanes->slots && peer->rail[slot].ah != NULL &&
-           peer->rail[slot].ud_qpn != 0 && ctl->ud[slot] != NULL &&
-           !ctl->pairs->down[slot] && !ha_ud_is_dead(ctl->ud[slot]);
+    return slot < ctl->lanes->slots && peer->rail[slot].ah != NULL && peer->rail[slot].ud_qpn != 0 &&
+           ctl->ud[slot] != NULL && !ctl->pairs->down[slot] && !ha_ud_is_dead(ctl->ud[slot]);
 }
 
 int uct_ha_send_probes(const struct uct_ha_peer *peer)
@@ -77,13 +75,11 @@ static int send_tcp(struct uct_ha_peer *peer, const void *buf, size_t length)
     if (peer->tcp_link == NULL) {
         peer->tcp_link = uct_ha_tcp_link_create(tcp, &peer->tcp_addr);
     }
-    return peer->tcp_link != NULL &&
-           uct_ha_tcp_send(peer->tcp_link, buf, length, uct_ha_now());
+    return peer->tcp_link != NULL && uct_ha_tcp_send(peer->tcp_link, buf, length, uct_ha_now());
 }
 
 /* `header.count` records already follow the place of the header in `buf`. */
-static int send_on(struct uct_ha_peer *peer, int slot, struct ha_packet_header *header, void *buf,
-                   size_t length)
+static int send_on(struct uct_ha_peer *peer, int slot, struct ha_packet_header *header, void *buf, size_t length)
 {
     if (slot == UCT_HA_CARRIER_TCP) {
         header->rail = 0;
@@ -99,8 +95,7 @@ static int send_on(struct uct_ha_peer *peer, int slot, struct ha_packet_header *
     }
     header->rail = (uint8_t)slot;
     (void)ha_packet_encode_header(buf, header);
-    if (ha_ud_send(peer->pairs->ctl->ud[slot], peer->rail[slot].ah, peer->rail[slot].ud_qpn,
-                   buf, length) != 0) {
+    if (ha_ud_send(peer->pairs->ctl->ud[slot], peer->rail[slot].ah, peer->rail[slot].ud_qpn, buf, length) != 0) {
         return 0;
     }
     UCT_HA_STATS_ADD(ctl_tx, 1);
@@ -120,8 +115,7 @@ static int lacks_ud(const struct uct_ha_peer *peer)
 
 /* State goes out on every rail that can carry it: duplicates do no harm, and
  * which rail is dead may not be known yet. TCP helps where the rails cannot. */
-static int send_everywhere(struct uct_ha_peer *peer, struct ha_packet_header *header, void *buf,
-                           size_t length)
+static int send_everywhere(struct uct_ha_peer *peer, struct ha_packet_header *header, void *buf, size_t length)
 {
     int sent = 0;
 
@@ -155,9 +149,9 @@ static void send_state(struct uct_ha_peer *peer)
     do {
         fill_header(peer, HA_PACKET_STATE, 0, &header);
         header.nonce = peer->nonce = ++peer->pairs->ctl->nonce;
-        length = HA_PACKET_HEADER_LEN;
-        first  = NULL;
-        ucs_list_for_each(conn, &peer->conns, peer_link) {
+        length                     = HA_PACKET_HEADER_LEN;
+        first                      = NULL;
+        ucs_list_for_each (conn, &peer->conns, peer_link) {
             if (!conn->send_due) {
                 continue;
             }
@@ -181,7 +175,7 @@ void uct_ha_send_due_locked(struct uct_ha_ctl *ctl)
 {
     struct uct_ha_peer *peer;
 
-    ucs_list_for_each(peer, &ctl->pairs->peers, list) {
+    ucs_list_for_each (peer, &ctl->pairs->peers, list) {
         send_state(peer);
     }
 }
@@ -215,8 +209,7 @@ void uct_ha_send_bye_locked(struct uct_ha_peer *peer, int want)
     (void)send_everywhere(peer, &header, buf, HA_PACKET_HEADER_LEN);
 }
 
-void uct_ha_send_answer_locked(struct uct_ha_peer *peer, int slot, enum ha_packet_type type,
-                                  uint32_t nonce)
+void uct_ha_send_answer_locked(struct uct_ha_peer *peer, int slot, enum ha_packet_type type, uint32_t nonce)
 {
     struct ha_packet_header header;
     uint8_t                 buf[HA_PACKET_MTU];
@@ -227,8 +220,7 @@ void uct_ha_send_answer_locked(struct uct_ha_peer *peer, int slot, enum ha_packe
 }
 
 /* To the sender of `asked`, in the name of the instance that it asked for. */
-void uct_ha_send_unknown_locked(struct uct_ha_peer *peer, int slot,
-                                   const struct ha_packet_header *asked)
+void uct_ha_send_unknown_locked(struct uct_ha_peer *peer, int slot, const struct ha_packet_header *asked)
 {
     struct ha_packet_header header;
     uint8_t                 buf[HA_PACKET_MTU];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef _GNU_SOURCE
-#  define _GNU_SOURCE /* accept4 */
+#define _GNU_SOURCE /* accept4 */
 #endif
 
 #include "ctl/tcp.h"
@@ -66,8 +66,7 @@ static struct uct_ha_tcp *live;
 static int is_rail_address(const struct in_addr *ip, const struct ha_rail_addr *rails, unsigned num)
 {
     for (unsigned i = 0; i < num; i++) {
-        if (rails[i].gid[10] == 0xff && rails[i].gid[11] == 0xff &&
-            memcmp(&rails[i].gid[12], ip, 4) == 0) {
+        if (rails[i].gid[10] == 0xff && rails[i].gid[11] == 0xff && memcmp(&rails[i].gid[12], ip, 4) == 0) {
             return 1;
         }
     }
@@ -76,8 +75,7 @@ static int is_rail_address(const struct in_addr *ip, const struct ha_rail_addr *
 
 /* 0 = cannot be used. A device of its own is better than a rail, and a rail better than
  * one that leads no further than this host, which serves tests, like loopback. */
-static int rank(const struct ifaddrs *ifa, const char *wanted, const struct ha_rail_addr *rails,
-                unsigned num)
+static int rank(const struct ifaddrs *ifa, const char *wanted, const struct ha_rail_addr *rails, unsigned num)
 {
     const struct sockaddr_in *sin = (const void *)ifa->ifa_addr;
 
@@ -96,8 +94,7 @@ static int rank(const struct ifaddrs *ifa, const char *wanted, const struct ha_r
     return uct_ha_netdev_is_internal("/sys/class/net", ifa->ifa_name) ? 2 : 4;
 }
 
-static int choose_address(const char *wanted, const struct ha_rail_addr *rails, unsigned num,
-                          struct sockaddr_in *best)
+static int choose_address(const char *wanted, const struct ha_rail_addr *rails, unsigned num, struct sockaddr_in *best)
 {
     struct ifaddrs *list, *ifa;
     int             best_rank = 0, r;
@@ -122,8 +119,9 @@ static void on_event(int fd, ucs_event_set_types_t events, void *arg);
 
 static int watch(struct uct_ha_tcp *tcp, int fd, ucs_event_set_types_t events)
 {
-    return ucs_async_set_event_handler(UCS_ASYNC_MODE_THREAD_SPINLOCK, fd, events, on_event, tcp,
-                                       NULL) == UCS_OK ? 0 : -EIO;
+    return ucs_async_set_event_handler(UCS_ASYNC_MODE_THREAD_SPINLOCK, fd, events, on_event, tcp, NULL) == UCS_OK
+               ? 0
+               : -EIO;
 }
 
 /* Not synchronous: the handler may wait for our lock. It looks its descriptor
@@ -157,8 +155,7 @@ static void accept_all(struct uct_ha_tcp *tcp)
     struct incoming *in;
     int              fd;
 
-    while ((fd = accept4(tcp->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0 ||
-           refuse_one(tcp)) {
+    while ((fd = accept4(tcp->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0 || refuse_one(tcp)) {
         if (fd < 0) {
             continue;
         }
@@ -245,7 +242,7 @@ static void link_down(struct uct_ha_tcp_link *link)
 
 static void link_connect(struct uct_ha_tcp_link *link)
 {
-    struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons(link->addr.port) };
+    struct sockaddr_in sin = {.sin_family = AF_INET, .sin_port = htons(link->addr.port)};
     int                on  = 1, fd;
 
     memcpy(&sin.sin_addr, link->addr.ip, sizeof(link->addr.ip));
@@ -336,8 +333,7 @@ int uct_ha_tcp_send(struct uct_ha_tcp_link *link, const void *data, size_t lengt
     return 1;
 }
 
-struct uct_ha_tcp_link *uct_ha_tcp_link_create(struct uct_ha_tcp *tcp,
-                                               const struct uct_ha_tcp_addr *addr)
+struct uct_ha_tcp_link *uct_ha_tcp_link_create(struct uct_ha_tcp *tcp, const struct uct_ha_tcp_addr *addr)
 {
     struct uct_ha_tcp_link *link = calloc(1, sizeof(*link));
 
@@ -409,9 +405,9 @@ static int listen_on(struct uct_ha_tcp *tcp, struct sockaddr_in *sin)
     socklen_t len = sizeof(*sin);
 
     sin->sin_port = 0; /* any: the address travels with the worker's */
-    tcp->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (tcp->fd < 0 || bind(tcp->fd, (struct sockaddr *)sin, sizeof(*sin)) != 0 ||
-        listen(tcp->fd, SOMAXCONN) != 0 || getsockname(tcp->fd, (struct sockaddr *)sin, &len) != 0) {
+    tcp->fd       = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (tcp->fd < 0 || bind(tcp->fd, (struct sockaddr *)sin, sizeof(*sin)) != 0 || listen(tcp->fd, SOMAXCONN) != 0 ||
+        getsockname(tcp->fd, (struct sockaddr *)sin, &len) != 0) {
         return -errno;
     }
     memcpy(tcp->addr.ip, &sin->sin_addr, sizeof(tcp->addr.ip));
@@ -419,9 +415,8 @@ static int listen_on(struct uct_ha_tcp *tcp, struct sockaddr_in *sin)
     return watch(tcp, tcp->fd, UCS_EVENT_SET_EVREAD);
 }
 
-ucs_status_t uct_ha_tcp_open(const char *interface, const struct ha_rail_addr *rails,
-                             unsigned num_rails, pthread_mutex_t *lock, uct_ha_tcp_cb cb,
-                             void *arg, struct uct_ha_tcp **tcp_p)
+ucs_status_t uct_ha_tcp_open(const char *interface, const struct ha_rail_addr *rails, unsigned num_rails,
+                             pthread_mutex_t *lock, uct_ha_tcp_cb cb, void *arg, struct uct_ha_tcp **tcp_p)
 {
     struct uct_ha_tcp *tcp = calloc(1, sizeof(*tcp));
     struct sockaddr_in sin;
@@ -435,13 +430,13 @@ ucs_status_t uct_ha_tcp_open(const char *interface, const struct ha_rail_addr *r
     tcp->arg   = arg;
     tcp->fd    = -1;
     tcp->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    status    = choose_address(interface, rails, num_rails, &sin);
+    status     = choose_address(interface, rails, num_rails, &sin);
     if (status == 0) {
         status = listen_on(tcp, &sin);
     }
     if (status != 0) {
-        ucs_debug("ha_rc: no TCP control port on %s: %s",
-                  interface[0] != '\0' ? interface : "any net device", strerror(-status));
+        ucs_debug("ha_rc: no TCP control port on %s: %s", interface[0] != '\0' ? interface : "any net device",
+                  strerror(-status));
         if (tcp->fd >= 0) {
             close(tcp->fd);
         }

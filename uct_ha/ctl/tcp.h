@@ -30,9 +30,8 @@ typedef void (*uct_ha_tcp_cb)(void *arg, const void *data, size_t length);
 
 /* Listen on the address of net device `interface`, or, when that is empty, of
  * the first one that is neither loopback nor one of the rails. */
-ucs_status_t uct_ha_tcp_open(const char *interface, const struct ha_rail_addr *rails,
-                             unsigned num_rails, pthread_mutex_t *lock, uct_ha_tcp_cb cb,
-                             void *arg, struct uct_ha_tcp **tcp_p);
+ucs_status_t uct_ha_tcp_open(const char *interface, const struct ha_rail_addr *rails, unsigned num_rails,
+                             pthread_mutex_t *lock, uct_ha_tcp_cb cb, void *arg, struct uct_ha_tcp **tcp_p);
 
 /* The lock is not held. Links of this carrier are gone afterwards. */
 void uct_ha_tcp_close(struct uct_ha_tcp *tcp);
@@ -41,8 +40,7 @@ struct uct_ha_tcp_addr uct_ha_tcp_addr(const struct uct_ha_tcp *tcp);
 
 /* A way to a peer; connects when first used and again after an error.
  * NULL: no memory. */
-struct uct_ha_tcp_link *uct_ha_tcp_link_create(struct uct_ha_tcp *tcp,
-                                               const struct uct_ha_tcp_addr *addr);
+struct uct_ha_tcp_link *uct_ha_tcp_link_create(struct uct_ha_tcp *tcp, const struct uct_ha_tcp_addr *addr);
 void                    uct_ha_tcp_link_destroy(struct uct_ha_tcp_link *link);
 
 /* 1 = handed to the socket, 0 = dropped. */

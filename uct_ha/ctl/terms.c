@@ -43,12 +43,11 @@ static void tell_classes(const struct uct_ha_peer *peer)
     const struct ha_opts *own = &peer->pairs->opts;
 
     for (int s = 0; s < common_slots(peer); s++) {
-        if (ha_opts_classes_differ(own, &peer->opts, s) &&
-            !__atomic_exchange_n(&told, 1, __ATOMIC_RELAXED)) {
+        if (ha_opts_classes_differ(own, &peer->opts, s) && !__atomic_exchange_n(&told, 1, __ATOMIC_RELAXED)) {
             ucs_warn("ha_rc: %s: peer %016lx uses SL %u and traffic class %u, this side %u and %u: data "
                      "and acknowledgements travel in different classes; give the same UCX_HA_RC_SL and "
-                     "UCX_HA_RC_TRAFFIC_CLASS to all processes", ha_rail_name(peer->pairs->lanes->rail[s]),
-                     (unsigned long)peer->cookie, peer->opts.rail[s].sl,
+                     "UCX_HA_RC_TRAFFIC_CLASS to all processes",
+                     ha_rail_name(peer->pairs->lanes->rail[s]), (unsigned long)peer->cookie, peer->opts.rail[s].sl,
                      peer->opts.rail[s].traffic_class, own->rail[s].sl, own->rail[s].traffic_class);
         }
     }
@@ -71,8 +70,8 @@ int uct_ha_terms_learn_locked(struct uct_ha_peer *peer, const struct ha_packet_h
     }
     peer->opts_known = 1;
     peer->opts       = header->opts;
-    if (ha_opts_check(&peer->pairs->opts, &header->opts, header->credits, common_slots(peer),
-                      error, sizeof(error)) != 0) {
+    if (ha_opts_check(&peer->pairs->opts, &header->opts, header->credits, common_slots(peer), error, sizeof(error)) !=
+        0) {
         refuse(peer, error);
         return 0;
     }
@@ -86,7 +85,8 @@ void uct_ha_terms_tell_version(const char *what, unsigned version, unsigned own)
 
     if (version != own && !__atomic_exchange_n(&told, 1, __ATOMIC_RELAXED)) {
         ucs_warn("ha_rc: %s of a peer has version %u, this library speaks version %u: use the same "
-                 "libuct_ha.so on all hosts", what, version, own);
+                 "libuct_ha.so on all hosts",
+                 what, version, own);
     }
 }
 
@@ -102,8 +102,8 @@ static void show_peer(const struct uct_ha_peer *peer, ucs_string_buffer_t *text)
         ha_opts_agree(&pairs->opts, &peer->opts, s, &lane);
         ucs_string_buffer_appendf(text, "%016lx %s: %s, %u to %u messages of %u bytes ahead\n",
                                   (unsigned long)peer->cookie, ha_rail_name(pairs->lanes->rail[s]),
-                                  ha_lane_opts_text(&lane, buf, sizeof(buf)), peer->credits,
-                                  peer->opts.rx_queue_len, (unsigned)peer->opts.seg_size);
+                                  ha_lane_opts_text(&lane, buf, sizeof(buf)), peer->credits, peer->opts.rx_queue_len,
+                                  (unsigned)peer->opts.seg_size);
     }
 }
 
@@ -115,7 +115,7 @@ static void show(void *obj, ucs_string_buffer_t *text, void *arg, uint64_t numbe
     (void)obj;
     (void)number;
     pthread_mutex_lock(&pairs->lanes->wake.lock);
-    ucs_list_for_each(peer, &pairs->peers, list) {
+    ucs_list_for_each (peer, &pairs->peers, list) {
         if (peer->refused) {
             ucs_string_buffer_appendf(text, "%016lx: refused\n", (unsigned long)peer->cookie);
         } else if (peer->opts_known) {

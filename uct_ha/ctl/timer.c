@@ -19,7 +19,7 @@ static uint64_t next_due(struct uct_ha_ctl *ctl)
     if (ctl->pairs->heartbeat != 0) {
         due = ucs_min(due, ctl->heartbeat_at);
     }
-    ucs_list_for_each(conn, &ctl->pairs->conns, list) {
+    ucs_list_for_each (conn, &ctl->pairs->conns, list) {
         due = ucs_min(due, ha_pair_next_timer(&conn->pair));
         for (int s = 0; s < HA_SLOTS; s++) {
             lane = conn->road->lane[s];
@@ -35,14 +35,14 @@ static uint64_t next_due(struct uct_ha_ctl *ctl)
 void uct_ha_timer_set_locked(struct uct_ha_ctl *ctl)
 {
     uint64_t          due  = next_due(ctl);
-    struct itimerspec spec = { .it_interval = { 0, 0 } };
+    struct itimerspec spec = {.it_interval = {0, 0}};
 
     if (due == ctl->timer_at || ctl->timer_fd < 0) {
         return;
     }
     ctl->timer_at = due;
     if (due != UINT64_MAX) {
-        due = due == 0 ? 1 : due; /* 0 would disarm */
+        due                   = due == 0 ? 1 : due; /* 0 would disarm */
         spec.it_value.tv_sec  = (time_t)(due / 1000000000ull);
         spec.it_value.tv_nsec = (long)(due % 1000000000ull);
     }

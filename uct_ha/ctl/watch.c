@@ -49,9 +49,9 @@ static void deliver(struct ha_rail *rail, const struct ha_rail_event *event)
 
 static void rail_readable(int id, ucs_event_set_types_t events, void *arg)
 {
-    struct ha_rail       *rail = arg;
-    struct ha_rail_event  event;
-    int                   status;
+    struct ha_rail      *rail = arg;
+    struct ha_rail_event event;
+    int                  status;
 
     (void)events;
     pthread_mutex_lock(&lock);
@@ -72,8 +72,7 @@ static void rail_readable(int id, ucs_event_set_types_t events, void *arg)
     pthread_mutex_unlock(&lock);
 }
 
-ucs_status_t uct_ha_watch_add(struct uct_ha_watch *watch, struct ha_rail *rail,
-                              uct_ha_watch_cb cb, void *arg, int slot)
+ucs_status_t uct_ha_watch_add(struct uct_ha_watch *watch, struct ha_rail *rail, uct_ha_watch_cb cb, void *arg, int slot)
 {
     ucs_status_t status = UCS_OK;
 
@@ -85,9 +84,8 @@ ucs_status_t uct_ha_watch_add(struct uct_ha_watch *watch, struct ha_rail *rail,
     pthread_mutex_lock(&life);
     pthread_mutex_lock(&lock);
     if (!is_watched(rail)) {
-        status = ucs_async_set_event_handler(UCS_ASYNC_MODE_THREAD_SPINLOCK,
-                                             ha_rail_event_fd(rail), UCS_EVENT_SET_EVREAD,
-                                             rail_readable, rail, NULL);
+        status = ucs_async_set_event_handler(UCS_ASYNC_MODE_THREAD_SPINLOCK, ha_rail_event_fd(rail),
+                                             UCS_EVENT_SET_EVREAD, rail_readable, rail, NULL);
     }
     if (status == UCS_OK) {
         watch->next = watches;

@@ -22,8 +22,8 @@ struct uct_ha_watch {
 };
 
 /* Fill `watch` (owned by the caller until removed) and start delivery. */
-ucs_status_t uct_ha_watch_add(struct uct_ha_watch *watch, struct ha_rail *rail,
-                              uct_ha_watch_cb cb, void *arg, int slot);
+ucs_status_t uct_ha_watch_add(struct uct_ha_watch *watch, struct ha_rail *rail, uct_ha_watch_cb cb, void *arg,
+                              int slot);
 
 /* After this returns the callback does not run any more. The caller must not
  * hold a lock that the callback takes. */

@@ -17,8 +17,8 @@ struct pending_amo {
 };
 
 struct uct_ha_amo {
-    struct pending_amo own[UCT_HA_AMO_WINDOW];
-    uint32_t           owed_head, owed_tail; /* replies that wait for room */
+    struct pending_amo      own[UCT_HA_AMO_WINDOW];
+    uint32_t                owed_head, owed_tail; /* replies that wait for room */
     struct uct_ha_amo_reply owed[UCT_HA_AMO_WINDOW];
 };
 
@@ -46,8 +46,8 @@ static void send_message(struct uct_ha_flow *flow, uint8_t imm, const void *data
     uct_ha_tx_commit(flow);
 }
 
-ucs_status_t uct_ha_amo_send(struct uct_ha_flow *flow, struct uct_ha_amo_request *request,
-                             uct_rkey_t rkey, void *result, uct_completion_t *comp)
+ucs_status_t uct_ha_amo_send(struct uct_ha_flow *flow, struct uct_ha_amo_request *request, uct_rkey_t rkey,
+                             void *result, uct_completion_t *comp)
 {
     ucs_status_t        status = uct_ha_tx_check(flow, 1);
     struct uct_ha_amo  *amo;
@@ -76,33 +76,32 @@ ucs_status_t uct_ha_amo_send(struct uct_ha_flow *flow, struct uct_ha_amo_request
 
 /* ---- the owner's side -------------------------------------------------------- */
 
-#define EXECUTE(_type, _request, _old) \
-    do { \
-        _type *target = (_type *)(uintptr_t)(_request)->address; \
-        _type  operand = (_type)(_request)->operand; \
-        _type  compare = (_type)(_request)->compare; \
-        switch ((_request)->op) { \
-        case UCT_ATOMIC_OP_ADD: \
-            _old = __atomic_fetch_add(target, operand, __ATOMIC_SEQ_CST); \
-            break; \
-        case UCT_ATOMIC_OP_AND: \
-            _old = __atomic_fetch_and(target, operand, __ATOMIC_SEQ_CST); \
-            break; \
-        case UCT_ATOMIC_OP_OR: \
-            _old = __atomic_fetch_or(target, operand, __ATOMIC_SEQ_CST); \
-            break; \
-        case UCT_ATOMIC_OP_XOR: \
-            _old = __atomic_fetch_xor(target, operand, __ATOMIC_SEQ_CST); \
-            break; \
-        case UCT_ATOMIC_OP_SWAP: \
-            _old = __atomic_exchange_n(target, operand, __ATOMIC_SEQ_CST); \
-            break; \
-        default: /* UCT_ATOMIC_OP_CSWAP: on failure `compare` becomes the old value */ \
-            (void)__atomic_compare_exchange_n(target, &compare, operand, 0, __ATOMIC_SEQ_CST, \
-                                              __ATOMIC_SEQ_CST); \
-            _old = compare; \
-            break; \
-        } \
+#define EXECUTE(_type, _request, _old)                                                                           \
+    do {                                                                                                         \
+        _type *target  = (_type *)(uintptr_t)(_request)->address;                                                \
+        _type  operand = (_type)(_request)->operand;                                                             \
+        _type  compare = (_type)(_request)->compare;                                                             \
+        switch ((_request)->op) {                                                                                \
+        case UCT_ATOMIC_OP_ADD:                                                                                  \
+            _old = __atomic_fetch_add(target, operand, __ATOMIC_SEQ_CST);                                        \
+            break;                                                                                               \
+        case UCT_ATOMIC_OP_AND:                                                                                  \
+            _old = __atomic_fetch_and(target, operand, __ATOMIC_SEQ_CST);                                        \
+            break;                                                                                               \
+        case UCT_ATOMIC_OP_OR:                                                                                   \
+            _old = __atomic_fetch_or(target, operand, __ATOMIC_SEQ_CST);                                         \
+            break;                                                                                               \
+        case UCT_ATOMIC_OP_XOR:                                                                                  \
+            _old = __atomic_fetch_xor(target, operand, __ATOMIC_SEQ_CST);                                        \
+            break;                                                                                               \
+        case UCT_ATOMIC_OP_SWAP:                                                                                 \
+            _old = __atomic_exchange_n(target, operand, __ATOMIC_SEQ_CST);                                       \
+            break;                                                                                               \
+        default: /* UCT_ATOMIC_OP_CSWAP: on failure `compare` becomes the old value */                           \
+            (void)__atomic_compare_exchange_n(target, &compare, operand, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+            _old = compare;                                                                                      \
+            break;                                                                                               \
+        }                                                                                                        \
     } while (0)
 
 static uint64_t execute(const struct uct_ha_amo_request *request)
@@ -153,7 +152,7 @@ void uct_ha_amo_resume(struct uct_ha_flow *flow)
 static void take_request(struct uct_ha_flow *flow, const struct uct_ha_amo_request *request)
 {
     struct uct_ha_amo      *amo   = amo_of(flow);
-    struct uct_ha_amo_reply reply = { .id = request->id };
+    struct uct_ha_amo_reply reply = {.id = request->id};
 
     if (amo == NULL || amo->owed_tail - amo->owed_head == UCT_HA_AMO_WINDOW) {
         /* Out of memory, or a peer that asks for more than it may: it gets no
@@ -180,8 +179,7 @@ static void store(const struct pending_amo *own, uint64_t value)
     uint32_t value32 = (uint32_t)value;
 
     if (own->result != NULL) {
-        memcpy(own->result, own->size == sizeof(value32) ? (void *)&value32 : (void *)&value,
-               own->size);
+        memcpy(own->result, own->size == sizeof(value32) ? (void *)&value32 : (void *)&value, own->size);
     }
 }
 
@@ -207,8 +205,8 @@ static void take_reply(struct uct_ha_flow *flow, const struct uct_ha_amo_reply *
     }
     if (reply->status != 0) {
         ucs_error("ha_rc: atomic refused by its target: %s; %s", strerror((int)reply->status),
-                  reply->status == ENOTSUP ? "its card executes them (UCX_HA_RC_ATOMICS=hw there)" :
-                  "check the address, its alignment and the remote key");
+                  reply->status == ENOTSUP ? "its card executes them (UCX_HA_RC_ATOMICS=hw there)"
+                                           : "check the address, its alignment and the remote key");
     }
     finish(flow, reply->value, reply->status == 0 ? UCS_OK : UCS_ERR_IO_ERROR);
     uct_ha_tx_complete_flushes(flow);

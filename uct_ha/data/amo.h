@@ -27,7 +27,7 @@ struct uct_ha_amo_request {
     uint64_t address, operand, compare;
     uint32_t key; /* of the owner's primary rail */
     uint32_t id;
-    uint8_t  op;  /* uct_atomic_op_t */
+    uint8_t  op; /* uct_atomic_op_t */
     uint8_t  size;
     uint8_t  reserved[6];
 };
@@ -42,8 +42,8 @@ struct uct_ha_amo_reply {
 #define UCT_HA_AMO_INLINE sizeof(struct uct_ha_amo_request)
 
 /* One atomic of the user. `result` may be NULL (post), `comp` too. */
-ucs_status_t uct_ha_amo_send(struct uct_ha_flow *flow, struct uct_ha_amo_request *request,
-                             uct_rkey_t rkey, void *result, uct_completion_t *comp);
+ucs_status_t uct_ha_amo_send(struct uct_ha_flow *flow, struct uct_ha_amo_request *request, uct_rkey_t rkey,
+                             void *result, uct_completion_t *comp);
 
 /* A request or reply arrived. */
 void uct_ha_amo_take(struct uct_ha_flow *flow, uint32_t imm, const void *data, uint32_t length);

@@ -34,8 +34,7 @@ static void stain(struct uct_ha_flow *flow)
 
 void uct_ha_end_fail(struct uct_ha_flow *flow, ucs_status_t status)
 {
-    int owed = ha_log_used(&flow->tx.log) > 0 || !ucs_list_is_empty(&flow->flushes) ||
-               uct_ha_flow_atomics(flow) > 0 ||
+    int owed = ha_log_used(&flow->tx.log) > 0 || !ucs_list_is_empty(&flow->flushes) || uct_ha_flow_atomics(flow) > 0 ||
                !ucs_list_is_empty(&flow->pending);
 
     flow->status = status;
@@ -64,7 +63,7 @@ void uct_ha_end_forget(struct uct_ha_flow *flow)
         uct_ha_txlog_op(&flow->tx, i)->unpack = NULL;
     }
     uct_ha_amo_forget(flow);
-    ucs_list_for_each_safe(flush, next, &flow->flushes, list) {
+    ucs_list_for_each_safe (flush, next, &flow->flushes, list) {
         ucs_list_del(&flush->list);
         free(flush);
     }

@@ -16,16 +16,16 @@ struct uct_ha_peer;
 
 /* Immediate data of every message: what it is, and how many of the peer's
  * messages have been consumed so far. */
-#define UCT_HA_IMM_AM_MASK       0x1fu /* active message id */
-#define UCT_HA_IMM_CREDIT_ONLY   0x20u /* nothing inside */
-#define UCT_HA_IMM_AMO_REQUEST   0x40u
-#define UCT_HA_IMM_AMO_REPLY     0x80u
-#define UCT_HA_IMM_PUT           0x100u /* of a PUT: its data is elsewhere already */
-#define UCT_HA_IMM_CREDIT_SHIFT  16    /* modulo 2^16 */
+#define UCT_HA_IMM_AM_MASK      0x1fu /* active message id */
+#define UCT_HA_IMM_CREDIT_ONLY  0x20u /* nothing inside */
+#define UCT_HA_IMM_AMO_REQUEST  0x40u
+#define UCT_HA_IMM_AMO_REPLY    0x80u
+#define UCT_HA_IMM_PUT          0x100u /* of a PUT: its data is elsewhere already */
+#define UCT_HA_IMM_CREDIT_SHIFT 16     /* modulo 2^16 */
 
 /* What all flows of an interface share. */
 struct uct_ha_flows {
-    uct_base_iface_t    *base;  /* UCX's: where messages and errors are delivered */
+    uct_base_iface_t    *base; /* UCX's: where messages and errors are delivered */
     struct uct_ha_lanes *lanes;
     uint8_t              card_atomics; /* our card executes them */
     uint8_t              discard;      /* closing: deliver nothing any more */
@@ -46,31 +46,32 @@ struct uct_ha_flow {
     struct uct_ha_road   road;
     struct uct_ha_txlog  tx;
     struct uct_ha_flows *flows;
-    uct_ep_h              ep;       /* the user's, or NULL */
-    int                   tx_slot;  /* lane for new work, or HA_NO_SLOT */
-    int                   rx_slot;  /* lane that delivers, or HA_NO_SLOT */
-    uint16_t              tx_granted, tx_credits; /* messages: consumed by the peer (total, as tx.sent), allowed ahead */
-    uint16_t              rx_consumed, rx_told; /* of the peer's: consumed (and how far the window grew), said so */
-    uint32_t              credit_index; /* of the latest message that only grants credits */
-    uint8_t               put_op;     /* enum ha_send_op: the peer counts PUTs, or not */
-    uint8_t               put_counts; /* 1: a PUT consumes a receive, and takes a credit */
-    uint8_t               card_atomics; /* the peer's card executes atomics on its memory */
-    uint32_t              fence_seen; /* flows->fence_seq that the last operation has honoured */
-    uint8_t               fence_next;
-    uint32_t              reads_end;  /* index behind the latest operation that fetches */
-    uint32_t              killer;   /* operation at which a card failed last, */
-    uint8_t               kills;    /* ... and on how many lanes in a row */
-    uint8_t               reported; /* the user has been told */
-    uint8_t               canceled; /* the user asked for the end */
-    uint8_t               purging;      /* an atomic that waits is being ended */
-    uint8_t               post_refused; /* the latest operation without room was an atomic without result */
-    uint8_t               backlogged, pending_queued, credit_due;
-    ucs_status_t          status;   /* once tx.dead */
-    ucs_list_link_t       backlog_link, pending_link;
-    ucs_list_link_t       pending;  /* of uct_ha_pending_priv_t */
-    ucs_list_link_t       flushes;
-    uint32_t              amo_issued, amo_done; /* own atomics by message; replies come in their order */
-    struct uct_ha_amo    *amo;      /* NULL before the first */
+    uct_ep_h             ep;      /* the user's, or NULL */
+    int                  tx_slot; /* lane for new work, or HA_NO_SLOT */
+    int                  rx_slot; /* lane that delivers, or HA_NO_SLOT */
+    /* messages: consumed by the peer (total, as tx.sent), allowed ahead */
+    uint16_t           tx_granted, tx_credits;
+    uint16_t           rx_consumed, rx_told; /* of the peer's: consumed (and how far the window grew), said so */
+    uint32_t           credit_index;         /* of the latest message that only grants credits */
+    uint8_t            put_op;               /* enum ha_send_op: the peer counts PUTs, or not */
+    uint8_t            put_counts;           /* 1: a PUT consumes a receive, and takes a credit */
+    uint8_t            card_atomics;         /* the peer's card executes atomics on its memory */
+    uint32_t           fence_seen;           /* flows->fence_seq that the last operation has honoured */
+    uint8_t            fence_next;
+    uint32_t           reads_end;    /* index behind the latest operation that fetches */
+    uint32_t           killer;       /* operation at which a card failed last, */
+    uint8_t            kills;        /* ... and on how many lanes in a row */
+    uint8_t            reported;     /* the user has been told */
+    uint8_t            canceled;     /* the user asked for the end */
+    uint8_t            purging;      /* an atomic that waits is being ended */
+    uint8_t            post_refused; /* the latest operation without room was an atomic without result */
+    uint8_t            backlogged, pending_queued, credit_due;
+    ucs_status_t       status; /* once tx.dead */
+    ucs_list_link_t    backlog_link, pending_link;
+    ucs_list_link_t    pending; /* of uct_ha_pending_priv_t */
+    ucs_list_link_t    flushes;
+    uint32_t           amo_issued, amo_done; /* own atomics by message; replies come in their order */
+    struct uct_ha_amo *amo;                  /* NULL before the first */
 };
 
 static inline struct uct_ha_flow *uct_ha_flow_of(struct uct_ha_road *road)

@@ -53,8 +53,8 @@ static int bounce(struct uct_ha_flow *flow, struct uct_ha_txop *txop, int slot)
         return -ENOSPC;
     }
     if (txop->op == HA_READ) {
-        txop->desc       = desc;
-        txop->flags     |= UCT_HA_TXOP_BOUNCED;
+        txop->desc = desc;
+        txop->flags |= UCT_HA_TXOP_BOUNCED;
         txop->unpack     = scatter;
         txop->unpack_arg = txop;
     } else {
@@ -83,7 +83,7 @@ static int reg(struct uct_ha_flow *flow, struct uct_ha_txop *txop, int slot)
             UCT_HA_STATS_ADD(late_mrs, 1);
         }
         piece->lkey[slot] = piece->mem->lkey[rail_no];
-        piece->rails     |= 1u << slot;
+        piece->rails |= 1u << slot;
     }
     return 0;
 }
@@ -148,8 +148,8 @@ void uct_ha_late_keep(struct uct_ha_flow *flow)
     for (uint32_t i = flow->tx.log.head; i != flow->tx.log.tail; i++) {
         struct uct_ha_txop *txop = uct_ha_txlog_op(&flow->tx, i);
 
-        if (ha_log_op(&flow->tx.log, i)->state != HA_OP_DONE && txop->op != HA_READ &&
-            !is_known(flow, txop) && is_users_memory(txop)) {
+        if (ha_log_op(&flow->tx.log, i)->state != HA_OP_DONE && txop->op != HA_READ && !is_known(flow, txop) &&
+            is_users_memory(txop)) {
             keep(flow, txop);
         }
     }

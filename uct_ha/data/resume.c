@@ -11,8 +11,7 @@ void uct_ha_resume(struct uct_ha_flow *flow)
     }
     uct_ha_amo_resume(flow);
     uct_ha_tx_post_waiting(flow);
-    if (ha_log_no_backlog(&flow->tx.log) && !flow->credit_due && !uct_ha_amo_owes(flow) &&
-        flow->backlogged) {
+    if (ha_log_no_backlog(&flow->tx.log) && !flow->credit_due && !uct_ha_amo_owes(flow) && flow->backlogged) {
         flow->backlogged = 0;
         ucs_list_del(&flow->backlog_link);
     }
@@ -22,7 +21,7 @@ void uct_ha_resume_backlog(struct uct_ha_flows *flows)
 {
     struct uct_ha_flow *flow, *next;
 
-    ucs_list_for_each_safe(flow, next, &flows->backlog, backlog_link) {
+    ucs_list_for_each_safe (flow, next, &flows->backlog, backlog_link) {
         uct_ha_resume(flow);
     }
 }

@@ -52,8 +52,8 @@ static void deliver(struct uct_ha_lane *lane, uint32_t buffer, uint32_t length, 
         if (ucs_unlikely(imm & (UCT_HA_IMM_AMO_REQUEST | UCT_HA_IMM_AMO_REPLY))) {
             uct_ha_amo_take(flow, imm, uct_ha_ring_data(lane, buffer), length);
         } else if (ucs_likely(!flows->discard)) {
-            (void)uct_ha_iface_invoke_am(flows->base, imm & UCT_HA_IMM_AM_MASK,
-                                         uct_ha_ring_data(lane, buffer), length, 0);
+            (void)uct_ha_iface_invoke_am(flows->base, imm & UCT_HA_IMM_AM_MASK, uct_ha_ring_data(lane, buffer), length,
+                                         0);
         }
     }
     release(lane, buffer);
@@ -93,8 +93,7 @@ void uct_ha_rx_resume(struct uct_ha_flow *flow)
 static void recv_failed(struct uct_ha_lane *lane, const struct ha_wc *wc)
 {
     if (!uct_ha_lane_is_fenced(lane)) {
-        uct_ha_fact_lane_down(lane, wc->status == HA_WC_FLUSHED ? HA_CAUSE_FLUSH :
-                                                                 HA_CAUSE_COMPLETION);
+        uct_ha_fact_lane_down(lane, wc->status == HA_WC_FLUSHED ? HA_CAUSE_FLUSH : HA_CAUSE_COMPLETION);
         if (lane->proof == HA_PROOF_PSN || !uct_ha_lane_is_fenced(lane) || uct_ha_flow_of(lane->road) == NULL) {
             return; /* the flushes of the other receives follow */
         }
@@ -120,8 +119,7 @@ void uct_ha_rx_completion(struct uct_ha_lane *lane, const struct ha_wc *wc)
     __atomic_store_n(&lane->received, lane->received + 1, __ATOMIC_RELAXED);
     if (ucs_unlikely(wc->imm & UCT_HA_IMM_PUT)) {
         take_put(lane, buffer, wc->imm);
-    } else if (ucs_likely(uct_ha_flow_of(lane->road)->rx_slot == lane->slot &&
-                          lane->held_head == lane->held_tail)) {
+    } else if (ucs_likely(uct_ha_flow_of(lane->road)->rx_slot == lane->slot && lane->held_head == lane->held_tail)) {
         deliver(lane, buffer, wc->byte_len, wc->imm);
     } else {
         hold(lane, buffer, wc);

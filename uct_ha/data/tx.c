@@ -15,13 +15,12 @@
 
 /* A GET that was sent again and whose memory the rail does not know: the answer
  * comes to the bounce buffer. */
-static int fill_sge_bounced(const struct uct_ha_flow *flow, const struct uct_ha_txop *txop,
-                            int slot, struct ha_sge *sge)
+static int fill_sge_bounced(const struct uct_ha_flow *flow, const struct uct_ha_txop *txop, int slot,
+                            struct ha_sge *sge)
 {
     struct uct_ha_piece piece;
 
-    uct_ha_piece_set(&piece, txop->desc->data, txop->length, txop->desc->mem,
-                     flow->road.lanes->rail_no);
+    uct_ha_piece_set(&piece, txop->desc->data, txop->length, txop->desc->mem, flow->road.lanes->rail_no);
     sge[0].addr   = piece.addr;
     sge[0].length = piece.length;
     sge[0].lkey   = piece.lkey[slot];
@@ -30,8 +29,7 @@ static int fill_sge_bounced(const struct uct_ha_flow *flow, const struct uct_ha_
 
 /* Gather list of an operation with the keys of `slot`; its length. -ENXIO when a
  * piece is not registered on that rail. */
-static int fill_sge(const struct uct_ha_flow *flow, const struct uct_ha_txop *txop, int slot,
-                    struct ha_sge *sge)
+static int fill_sge(const struct uct_ha_flow *flow, const struct uct_ha_txop *txop, int slot, struct ha_sge *sge)
 {
     if (ucs_unlikely(txop->flags & UCT_HA_TXOP_BOUNCED)) {
         return fill_sge_bounced(flow, txop, slot, sge);
@@ -59,7 +57,7 @@ static uint32_t make_imm(struct uct_ha_flow *flow, const struct uct_ha_txop *txo
  * operation is under way, and what became of it the proof has to say. */
 static int post_marked(struct uct_ha_flow *flow, struct uct_ha_lane *lane, struct ha_send *send)
 {
-    const struct ha_op *op = ha_log_op(&flow->tx.log, flow->tx.log.post);
+    const struct ha_op *op     = ha_log_op(&flow->tx.log, flow->tx.log.post);
     int                 marked = ha_op_needs_mark(op);
     int                 status;
 
@@ -77,8 +75,7 @@ static int post_marked(struct uct_ha_flow *flow, struct uct_ha_lane *lane, struc
     return status;
 }
 
-static int post_on_lane(struct uct_ha_flow *flow, struct uct_ha_lane *lane,
-                        const struct uct_ha_txop *txop)
+static int post_on_lane(struct uct_ha_flow *flow, struct uct_ha_lane *lane, const struct uct_ha_txop *txop)
 {
     struct ha_sge  sge[UCT_HA_IOV_MAX];
     struct ha_send send;
@@ -94,7 +91,7 @@ static int post_on_lane(struct uct_ha_flow *flow, struct uct_ha_lane *lane,
         sge[0].addr   = (uintptr_t)txop->bytes;
         sge[0].length = txop->length;
         send.num_sge  = txop->length > 0;
-        send.flags   |= HA_SEND_INLINE;
+        send.flags |= HA_SEND_INLINE;
     } else {
         status = fill_sge(flow, txop, lane->slot, sge);
         if (ucs_unlikely(status < 0)) {
@@ -115,16 +112,17 @@ static int post_on_lane(struct uct_ha_flow *flow, struct uct_ha_lane *lane,
 
 void uct_ha_tx_rejected(struct uct_ha_flow *flow)
 {
-    struct ha_event event = { .kind = HA_EV_PEER_LOST, .value = flow->tx.fatal };
+    struct ha_event event = {.kind = HA_EV_PEER_LOST, .value = flow->tx.fatal};
 
     if (flow->tx.rejected.raw != 0) {
         ucs_error("ha_rc: operation rejected: %s (vendor 0x%x); check addresses, lengths and "
-                  "remote keys", ha_wc_raw_name(flow->tx.rejected.raw), flow->tx.rejected.vendor);
+                  "remote keys",
+                  ha_wc_raw_name(flow->tx.rejected.raw), flow->tx.rejected.vendor);
         flow->tx.rejected.raw = 0;
     }
     if (flow->tx.fatal != HA_FAIL_NONE) {
-        flow->tx.fatal   = HA_FAIL_NONE;
-        flow->tx_slot = HA_NO_SLOT;
+        flow->tx.fatal = HA_FAIL_NONE;
+        flow->tx_slot  = HA_NO_SLOT;
         uct_ha_fact(flow->road.conn, &event);
     }
 }
@@ -175,8 +173,7 @@ ucs_status_t uct_ha_tx_post(struct uct_ha_flow *flow)
     status = post_on_lane(flow, lane, uct_ha_txlog_op(&flow->tx, flow->tx.log.post));
     if (ucs_unlikely(status == -ENXIO)) {
         late   = uct_ha_late(flow, slot);
-        status = late != 0 ? -ENXIO :
-                 post_on_lane(flow, lane, uct_ha_txlog_op(&flow->tx, flow->tx.log.post));
+        status = late != 0 ? -ENXIO : post_on_lane(flow, lane, uct_ha_txlog_op(&flow->tx, flow->tx.log.post));
     }
     if (ucs_likely(status == 0)) {
         ha_log_post(&flow->tx.log, slot, lane->log_mtu);
@@ -234,9 +231,9 @@ void uct_ha_tx_credit(struct uct_ha_flow *flow)
         return;
     }
     flow->credit_index = flow->tx.log.tail;
-    txop         = uct_ha_tx_append(flow, HA_OP_SEND, HA_SEND_IMM, 0);
-    txop->imm    = UCT_HA_IMM_CREDIT_ONLY;
-    txop->pieces = 0;
+    txop               = uct_ha_tx_append(flow, HA_OP_SEND, HA_SEND_IMM, 0);
+    txop->imm          = UCT_HA_IMM_CREDIT_ONLY;
+    txop->pieces       = 0;
     uct_ha_tx_commit(flow);
 }
 
@@ -258,13 +255,13 @@ static ucs_status_t result_status(const struct uct_ha_flow *flow, enum ha_op_res
  * needed is taken out first. */
 static void complete(struct uct_ha_flow *flow, uint32_t index, ucs_status_t status)
 {
-    struct uct_ha_txop *txop       = uct_ha_txlog_op(&flow->tx, index);
-    uct_completion_t   *comp       = txop->comp;
-    struct uct_ha_desc *desc       = txop->desc;
-    uct_unpack_callback_t unpack   = txop->unpack;
-    void               *unpack_arg = txop->unpack_arg;
-    uint32_t            length     = txop->length;
-    int                 stained    = txop->flags & UCT_HA_TXOP_STAINED;
+    struct uct_ha_txop   *txop       = uct_ha_txlog_op(&flow->tx, index);
+    uct_completion_t     *comp       = txop->comp;
+    struct uct_ha_desc   *desc       = txop->desc;
+    uct_unpack_callback_t unpack     = txop->unpack;
+    void                 *unpack_arg = txop->unpack_arg;
+    uint32_t              length     = txop->length;
+    int                   stained    = txop->flags & UCT_HA_TXOP_STAINED;
 
     flow->flows->outstanding--;
     if (unpack != NULL && status == UCS_OK) {
@@ -285,8 +282,7 @@ void uct_ha_tx_complete_flushes(struct uct_ha_flow *flow)
 
     while (!ucs_list_is_empty(&flow->flushes)) {
         flush = ucs_list_head(&flow->flushes, struct uct_ha_flush, list);
-        if ((int32_t)(flow->tx.log.head - flush->index) < 0 ||
-            (int32_t)(flow->amo_done - flush->amo) < 0 ||
+        if ((int32_t)(flow->tx.log.head - flush->index) < 0 || (int32_t)(flow->amo_done - flush->amo) < 0 ||
             uct_ha_flow_ends(flow)) {
             break;
         }
@@ -328,8 +324,9 @@ static int kills_lanes(struct uct_ha_lane *lane, uint32_t index)
 
 static enum ha_cause cause_of(const struct ha_wc *wc)
 {
-    return wc->status == HA_WC_FLUSHED   ? HA_CAUSE_FLUSH :
-           wc->status == HA_WC_NOT_READY ? HA_CAUSE_NOT_READY : HA_CAUSE_COMPLETION;
+    return wc->status == HA_WC_FLUSHED     ? HA_CAUSE_FLUSH
+           : wc->status == HA_WC_NOT_READY ? HA_CAUSE_NOT_READY
+                                           : HA_CAUSE_COMPLETION;
 }
 
 /* The first error of a lane says why; the flushes behind it say nothing. What was
@@ -339,8 +336,7 @@ static void send_failed(struct uct_ha_lane *lane, const struct ha_wc *wc)
 {
     struct uct_ha_flow *flow   = uct_ha_flow_of(lane->road);
     int                 faulty = wc->status == HA_WC_PROGRAM ||
-                                 (wc->status == HA_WC_OP_FAILED &&
-                                  kills_lanes(lane, (uint32_t)wc->wr_id));
+                 (wc->status == HA_WC_OP_FAILED && kills_lanes(lane, (uint32_t)wc->wr_id));
 
     if (faulty) {
         /* Believed only when the peer has answered the fence: the memory of a
@@ -352,8 +348,8 @@ static void send_failed(struct uct_ha_lane *lane, const struct ha_wc *wc)
         return;
     }
     ucs_debug("ha_rc: %s lane %u.%u: send completion %s (vendor 0x%x)",
-              ha_rail_name(flow->road.lanes->rail[lane->slot]), lane->slot, lane->gen,
-              ha_wc_raw_name(wc->raw), wc->vendor);
+              ha_rail_name(flow->road.lanes->rail[lane->slot]), lane->slot, lane->gen, ha_wc_raw_name(wc->raw),
+              wc->vendor);
     uct_ha_fact_lane_down(lane, faulty ? HA_CAUSE_PROGRAM : cause_of(wc));
 }
 

@@ -27,8 +27,7 @@ static inline int uct_ha_tx_has_credit(const struct uct_ha_flow *flow)
  * of a dead connection. `message`: it needs a credit. */
 static inline ucs_status_t uct_ha_tx_check(struct uct_ha_flow *flow, int message)
 {
-    if (ucs_unlikely(ha_log_room(&flow->tx.log) == 0 || flow->tx.dead ||
-                     (message && !uct_ha_tx_has_credit(flow)) ||
+    if (ucs_unlikely(ha_log_room(&flow->tx.log) == 0 || flow->tx.dead || (message && !uct_ha_tx_has_credit(flow)) ||
                      (!ucs_list_is_empty(&flow->pending) && flow->flows->dispatching != flow))) {
         flow->post_refused = 0;
         return flow->tx.dead ? uct_ha_tx_refuse(flow) : UCS_ERR_NO_RESOURCE;
@@ -37,8 +36,8 @@ static inline ucs_status_t uct_ha_tx_check(struct uct_ha_flow *flow, int message
 }
 
 /* The caller checked. The descriptor is valid until uct_ha_tx_commit(). */
-static inline struct uct_ha_txop *uct_ha_tx_append(struct uct_ha_flow *flow, enum ha_op_kind kind,
-                                                   enum ha_send_op op, size_t length)
+static inline struct uct_ha_txop *uct_ha_tx_append(struct uct_ha_flow *flow, enum ha_op_kind kind, enum ha_send_op op,
+                                                   size_t length)
 {
     struct uct_ha_flows *flows = flow->flows;
     struct uct_ha_txop  *txop;
@@ -79,8 +78,8 @@ void uct_ha_tx_backlog(struct uct_ha_flow *flow);
 /* The newest operation is filled in: send it, now or when its turn comes. */
 static inline void uct_ha_tx_commit(struct uct_ha_flow *flow)
 {
-    if (ucs_unlikely(flow->tx_slot == HA_NO_SLOT ||
-                     flow->tx.log.post != flow->tx.log.tail - 1 || uct_ha_tx_post(flow) != UCS_OK)) {
+    if (ucs_unlikely(flow->tx_slot == HA_NO_SLOT || flow->tx.log.post != flow->tx.log.tail - 1 ||
+                     uct_ha_tx_post(flow) != UCS_OK)) {
         uct_ha_tx_backlog(flow);
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef _GNU_SOURCE
-#  define _GNU_SOURCE /* dladdr */
+#define _GNU_SOURCE /* dladdr */
 #endif
 #include "front/attach.h"
 #include "front/say.h"
@@ -42,7 +42,7 @@ void front_attach_from(const void *address)
         folder[0] = '\0';
         return;
     }
-    slash = strrchr(folder, '/');
+    slash    = strrchr(folder, '/');
     slash[1] = '\0';
 }
 
@@ -87,8 +87,8 @@ static void glue_load(const struct minor *minor, int is_needed)
     struct front_glue found;
 
     if (handle == NULL) {
-        front_say(is_needed, "install ucx-ha again, completely: that library belongs beside libuct_ha.so.0",
-                  "%s", dlerror());
+        front_say(is_needed, "install ucx-ha again, completely: that library belongs beside libuct_ha.so.0", "%s",
+                  dlerror());
         return;
     }
     if (!front_function_find(handle, "uct_ha_stats_get", &found.stats_get) ||
@@ -136,8 +136,8 @@ void front_attach(int is_needed)
     if (found > 0) {
         attach_to(&ucx, is_needed);
     } else if (found < 0) {
-        front_say(is_needed, "install UCX completely, with libucp",
-                  "%s has no libucp.so.0 that tells its version", ucx.path);
+        front_say(is_needed, "install UCX completely, with libucp", "%s has no libucp.so.0 that tells its version",
+                  ucx.path);
     }
     front_ucx_close(&ucx);
     (void)dlerror(); /* none of ours is left for the program to find */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef _GNU_SOURCE
-#  define _GNU_SOURCE /* dladdr, RTLD_NEXT */
+#define _GNU_SOURCE /* dladdr, RTLD_NEXT */
 #endif
 
 /*

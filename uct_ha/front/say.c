@@ -25,7 +25,7 @@ static int is_silenced(void)
 static int is_first_of_host(void)
 {
     static const char *const variables[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"};
-    const char *rank;
+    const char              *rank;
 
     for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
         rank = getenv(variables[i]);

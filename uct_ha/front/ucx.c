@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef _GNU_SOURCE
-#  define _GNU_SOURCE /* dlinfo, dl_iterate_phdr */
+#define _GNU_SOURCE /* dlinfo, dl_iterate_phdr */
 #endif
 #include "front/ucx.h"
 
@@ -57,8 +57,7 @@ int front_ucx_find(struct front_ucx *ucx)
         return 0;
     }
     ucx->handle = libucp_open(libuct);
-    if ((ucx->handle == NULL) ||
-        !front_function_find(ucx->handle, "ucp_get_version", &get_version) ||
+    if ((ucx->handle == NULL) || !front_function_find(ucx->handle, "ucp_get_version", &get_version) ||
         !front_function_find(ucx->handle, "ucp_get_version_string", &get_version_string)) {
         ucx->path = path_of(libuct);
         (void)dlclose(libuct);

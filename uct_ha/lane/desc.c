@@ -45,8 +45,7 @@ static struct uct_ha_chunk *chunk_create(struct uct_ha_desc_pool *pool)
 void uct_ha_desc_return(struct uct_ha_desc_pool *pool, struct uct_ha_desc *desc)
 {
     desc->next = __atomic_load_n(&pool->returned, __ATOMIC_RELAXED);
-    while (!__atomic_compare_exchange_n(&pool->returned, &desc->next, desc, 1, __ATOMIC_RELEASE,
-                                        __ATOMIC_RELAXED)) {
+    while (!__atomic_compare_exchange_n(&pool->returned, &desc->next, desc, 1, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
     }
 }
 

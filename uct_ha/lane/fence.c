@@ -12,15 +12,14 @@ static void take_refusal(struct uct_ha_lane *lane, int status)
 {
     if (++lane->fence_fails == UCT_HA_FENCE_TRIES && lane->road != NULL) {
         ucs_warn("ha_rc: %s does not stop queue pair 0x%x: %s; what it has executed cannot be proved",
-                  ha_rail_name(lane->lanes->rail[lane->slot]), ha_rc_qpn(lane->rc),
-                  strerror(-status));
+                 ha_rail_name(lane->lanes->rail[lane->slot]), ha_rc_qpn(lane->rc), strerror(-status));
     }
 }
 
 static void fence_run(struct uct_ha_job *job)
 {
-    struct uct_ha_lane  *lane  = ucs_container_of(job, struct uct_ha_lane, job);
-    struct uct_ha_lanes *lanes = lane->lanes;
+    struct uct_ha_lane  *lane   = ucs_container_of(job, struct uct_ha_lane, job);
+    struct uct_ha_lanes *lanes  = lane->lanes;
     int                  status = ha_rc_fence(lane->rc);
 
     pthread_mutex_lock(&lanes->wake.lock);

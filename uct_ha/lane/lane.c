@@ -39,7 +39,7 @@ static int add_to_table(struct uct_ha_lanes *lanes, struct uct_ha_lane *lane)
         i = lanes->next_id++ & 0x0fffffffu;
         if (lanes->table[i % lanes->table_len] == NULL) {
             lanes->table[i % lanes->table_len] = lane;
-            lane->id = i;
+            lane->id                           = i;
             return 0;
         }
     }
@@ -71,26 +71,28 @@ static void take_from_table(struct uct_ha_lane *lane)
 static void tell_limit(struct uct_ha_lanes *lanes, int slot, int status)
 {
     const struct ha_rail_limits *limits = ha_rail_limits(lanes->rail[slot]);
-    ucs_log_level_t              level  = lanes->limit_told ? UCS_LOG_LEVEL_DEBUG :
-                                                              UCS_LOG_LEVEL_ERROR;
+    ucs_log_level_t              level  = lanes->limit_told ? UCS_LOG_LEVEL_DEBUG : UCS_LOG_LEVEL_ERROR;
 
     lanes->limit_told = 1;
     if (status == -E2BIG) {
-        ucs_log(level, "ha_rc: %s has no room for %u sends of one lane, each with a mark for a peer "
+        ucs_log(level,
+                "ha_rc: %s has no room for %u sends of one lane, each with a mark for a peer "
                 "that proves by ledger; lower UCX_HA_RC_TX_QUEUE_LEN, or set "
-                "UCX_HA_RC_PROOF=count there", ha_rail_name(lanes->rail[slot]), lanes->log_len);
+                "UCX_HA_RC_PROOF=count there",
+                ha_rail_name(lanes->rail[slot]), lanes->log_len);
     } else if (status == -ENOSPC) {
-        ucs_log(level, "ha_rc: %s: no room in the completion queue for connection number %u "
+        ucs_log(level,
+                "ha_rc: %s: no room in the completion queue for connection number %u "
                 "(%u entries, device limit %u); lower UCX_HA_RC_RX_QUEUE_INIT, "
-                "UCX_HA_RC_RX_MEM or UCX_HA_RC_TX_QUEUE_LEN", ha_rail_name(lanes->rail[slot]),
-                lanes->room[slot].lanes + 1, lanes->room[slot].depth, limits->max_cqe);
+                "UCX_HA_RC_RX_MEM or UCX_HA_RC_TX_QUEUE_LEN",
+                ha_rail_name(lanes->rail[slot]), lanes->room[slot].lanes + 1, lanes->room[slot].depth, limits->max_cqe);
     } else {
-        ucs_log(level, "ha_rc: %s: no queue pair and %u receive buffers of %zu bytes for "
+        ucs_log(level,
+                "ha_rc: %s: no queue pair and %u receive buffers of %zu bytes for "
                 "connection number %u: %s (device limit %u queue pairs); raise ulimit -l, or "
                 "lower UCX_HA_RC_RX_QUEUE_INIT, UCX_HA_RC_SEG_SIZE or UCX_HA_RC_TX_QUEUE_LEN",
-                ha_rail_name(lanes->rail[slot]), lanes->credits + UCT_HA_RX_RESERVE,
-                lanes->config->seg_size, lanes->room[slot].lanes + 1, strerror(-status),
-                limits->max_qp);
+                ha_rail_name(lanes->rail[slot]), lanes->credits + UCT_HA_RX_RESERVE, lanes->config->seg_size,
+                lanes->room[slot].lanes + 1, strerror(-status), limits->max_qp);
     }
 }
 
@@ -99,9 +101,10 @@ static int open_queue_pair(struct uct_ha_lane *lane)
     struct uct_ha_lanes *lanes = lane->lanes;
     int                  marks = lane->road->marks;
     struct ha_rc_caps    caps  = {
-        .send_depth = sends_of(lane->road), .recv_depth = lanes->rx_depth,
-        .max_sge = lanes->max_sge,
-        .max_inline = ucs_max(lanes->max_inline, marks ? UCT_HA_LEDGER_MARK : 0),
+            .send_depth = sends_of(lane->road),
+            .recv_depth = lanes->rx_depth,
+            .max_sge    = lanes->max_sge,
+            .max_inline = ucs_max(lanes->max_inline, marks ? UCT_HA_LEDGER_MARK : 0),
     };
     int status = ha_rc_create(lanes->rail[lane->slot], lane->room->cq, &caps, &lane->rc);
 
@@ -116,10 +119,10 @@ static int open_queue_pair(struct uct_ha_lane *lane)
 
 static int open_lane(struct uct_ha_lane *lane)
 {
-    struct uct_ha_road *road   = lane->road;
-    int                 slot   = lane->slot;
-    int                 status = sends_of(road) <= ha_rail_limits(lane->lanes->rail[slot])->max_qp_wr ?
-                                 uct_ha_ring_fill(road, slot) : -E2BIG;
+    struct uct_ha_road *road = lane->road;
+    int                 slot = lane->slot;
+    int status = sends_of(road) <= ha_rail_limits(lane->lanes->rail[slot])->max_qp_wr ? uct_ha_ring_fill(road, slot)
+                                                                                      : -E2BIG;
 
     if (status == 0 && lane->proof == HA_PROOF_LEDGER) {
         status = uct_ha_ledger_init(road, slot);
@@ -165,8 +168,7 @@ int uct_ha_lane_create(struct uct_ha_road *road, int slot, uint32_t gen)
         }
     }
     if (status != 0) {
-        ucs_debug("ha_rc: cannot build a queue pair on %s: %s", ha_rail_name(lanes->rail[slot]),
-                  strerror(-status));
+        ucs_debug("ha_rc: cannot build a queue pair on %s: %s", ha_rail_name(lanes->rail[slot]), strerror(-status));
         free(lane->held);
         free(lane);
         return status;

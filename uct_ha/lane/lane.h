@@ -8,7 +8,7 @@
 #include "lane/road.h"
 
 /* Build the lane of a slot. 0 or a negative errno value. */
-int  uct_ha_lane_create(struct uct_ha_road *road, int slot, uint32_t gen);
+int uct_ha_lane_create(struct uct_ha_road *road, int slot, uint32_t gen);
 
 /* The queue pair rests in ERR before it is destroyed, so that its number does
  * not come back while old packets may be on the wire. */

@@ -23,22 +23,22 @@ struct uct_ha_lanes {
     unsigned                          rail_no[HA_SLOTS]; /* their numbers, see mem/reg.h */
     uint8_t                           proof[HA_SLOTS];   /* kind that this side gives, enum ha_proof */
     unsigned                          max_inline, max_sge;
-    uint32_t                          max_zcopy; /* of a PUT or GET, on whatever rail it ends */
+    uint32_t                          max_zcopy;                        /* of a PUT or GET, on whatever rail it ends */
     unsigned                          credits, rx_window_max, rx_depth; /* first window, largest, with reserve */
     uint32_t                          log_len;
 
-    struct uct_ha_room                room[HA_SLOTS];
-    struct uct_ha_desc_pool           pool;
-    struct uct_ha_lane              **table; /* by id modulo table_len */
-    uint32_t                          table_len, next_id;
-    size_t                            rx_grown;   /* bytes of all windows beyond their first size */
-    uint8_t                           limit_told; /* a limit of the device was reached */
+    struct uct_ha_room      room[HA_SLOTS];
+    struct uct_ha_desc_pool pool;
+    struct uct_ha_lane    **table; /* by id modulo table_len */
+    uint32_t                table_len, next_id;
+    size_t                  rx_grown;   /* bytes of all windows beyond their first size */
+    uint8_t                 limit_told; /* a limit of the device was reached */
 
-    struct uct_ha_wake                wake;
-    struct uct_ha_lane               *parked;
-    uint8_t                           gone[HA_SLOTS]; /* own card: not believed, and never back */
-    uint64_t                          silence; /* a card that was told to stop may say nothing for so long */
-    uint8_t                           leaving; /* the interface closes: nothing new is begun */
+    struct uct_ha_wake  wake;
+    struct uct_ha_lane *parked;
+    uint8_t             gone[HA_SLOTS];        /* own card: not believed, and never back */
+    uint64_t            silence;               /* a card that was told to stop may say nothing for so long */
+    uint8_t             leaving;               /* the interface closes: nothing new is begun */
     void (*stopped)(struct uct_ha_lane *lane); /* handed down: the device has stopped this lane, or refuses to */
 };
 

@@ -61,10 +61,14 @@ int uct_ha_ledger_read(const struct uct_ha_lane *lane, uint32_t *number)
 int uct_ha_ledger_mark(struct uct_ha_lane *lane, uint64_t wr_id, uint32_t number)
 {
     uint64_t       word = mark(lane, number);
-    struct ha_sge  sge  = { .addr = (uintptr_t)&word, .length = UCT_HA_LEDGER_MARK };
-    struct ha_send send = { .wr_id = wr_id, .sge = &sge, .num_sge = 1, .op = HA_WRITE,
-                            .flags = HA_SEND_INLINE, .remote_addr = lane->mark_addr,
-                            .rkey = lane->mark_key };
+    struct ha_sge  sge  = {.addr = (uintptr_t)&word, .length = UCT_HA_LEDGER_MARK};
+    struct ha_send send = {.wr_id       = wr_id,
+                           .sge         = &sge,
+                           .num_sge     = 1,
+                           .op          = HA_WRITE,
+                           .flags       = HA_SEND_INLINE,
+                           .remote_addr = lane->mark_addr,
+                           .rkey        = lane->mark_key};
 
     return ha_rc_post_send(lane->rc, &send);
 }

@@ -23,10 +23,10 @@ void uct_ha_ledger_begin(struct uct_ha_lane *lane, uint32_t number);
 
 /* The lane is fenced: the number behind the last mark. 0, or -EPROTO when the
  * word is not one of this lane. */
-int  uct_ha_ledger_read(const struct uct_ha_lane *lane, uint32_t *number);
+int uct_ha_ledger_read(const struct uct_ha_lane *lane, uint32_t *number);
 
 /* Post the mark of the operation just posted; its completion stands for both.
  * `number`: the one behind the operation. 0 or a negative errno value. */
-int  uct_ha_ledger_mark(struct uct_ha_lane *lane, uint64_t wr_id, uint32_t number);
+int uct_ha_ledger_mark(struct uct_ha_lane *lane, uint64_t wr_id, uint32_t number);
 
 #endif

@@ -103,8 +103,8 @@ static unsigned larger_window(struct uct_ha_road *road)
         }
     }
     lanes->rx_grown += cost;
-    road->rx_grown  += cost;
-    road->rx_window  = (uint16_t)window;
+    road->rx_grown += cost;
+    road->rx_window = (uint16_t)window;
     return more;
 }
 

@@ -19,10 +19,10 @@
 #include "lane/road.h"
 
 /* Buffers for the present window; before the first lane of a slot. 0 or -ENOMEM. */
-int  uct_ha_ring_fill(struct uct_ha_road *road, int slot);
+int uct_ha_ring_fill(struct uct_ha_road *road, int slot);
 
 /* Post what a lane does not have yet of its ring. 0 or what the device answered. */
-int  uct_ha_ring_post(struct uct_ha_lane *lane);
+int uct_ha_ring_post(struct uct_ha_lane *lane);
 
 /* One buffer has been consumed: post it again. */
 static inline int uct_ha_ring_post_one(struct uct_ha_lane *lane, uint32_t index)

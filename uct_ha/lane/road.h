@@ -46,25 +46,25 @@ struct uct_ha_road {
     struct uct_ha_lane  *lane[HA_SLOTS]; /* written under the lock, read by progress */
     struct uct_ha_ring   ring[HA_SLOTS];
     struct uct_ha_ledger ledger[HA_SLOTS];
-    uint32_t             id;    /* of the connection, to be named by */
-    uint8_t              slots; /* that both sides have */
-    uint8_t              marks; /* 1: the peer proves by ledger */
+    uint32_t             id;                   /* of the connection, to be named by */
+    uint8_t              slots;                /* that both sides have */
+    uint8_t              marks;                /* 1: the peer proves by ledger */
     uint16_t             rx_window, rx_grants; /* the peer may be so far ahead; half windows since it grew */
-    size_t               rx_grown; /* bytes beyond the first window */
+    size_t               rx_grown;             /* bytes beyond the first window */
 };
 
 struct uct_ha_lane {
-    struct uct_ha_job    job;     /* its fence, then its end */
+    struct uct_ha_job    job; /* its fence, then its end */
     struct uct_ha_lanes *lanes;
-    struct uct_ha_road  *road;    /* NULL once parked */
+    struct uct_ha_road  *road; /* NULL once parked */
     struct uct_ha_room  *room;
     struct ha_rc        *rc;
-    uint32_t             id;      /* in lanes->table; never names two lanes at once */
+    uint32_t             id; /* in lanes->table; never names two lanes at once */
     uint32_t             gen;
-    uint32_t             psn;     /* our first */
-    uint32_t             mtu;     /* path MTU once connected */
-    uint32_t             log_mtu; /* ... as the log counts; 0: the peer proves by ledger, marks count */
-    uint32_t             mark_key;/* where our marks go, with that */
+    uint32_t             psn;      /* our first */
+    uint32_t             mtu;      /* path MTU once connected */
+    uint32_t             log_mtu;  /* ... as the log counts; 0: the peer proves by ledger, marks count */
+    uint32_t             mark_key; /* where our marks go, with that */
     uint64_t             mark_addr;
     uint8_t              slot;
 
@@ -77,24 +77,24 @@ struct uct_ha_lane {
     uint32_t            received; /* receives that succeeded */
     uint32_t            rx_done;  /* ... and of these, delivered */
     uint32_t            held_head, held_tail;
-    struct uct_ha_held *held;     /* ring of rx_depth */
-    uint8_t             closing;  /* close_k is known: tell when rx_done reaches it */
-    uint8_t             final;    /* what it received was declared: no more is taken from it */
-    uint8_t             marker;   /* drain marker posted */
-    uint8_t             drained;  /* ... and come back, or not needed */
-    uint8_t             flushed;  /* a flushed receive was polled: no more messages come */
+    struct uct_ha_held *held;    /* ring of rx_depth */
+    uint8_t             closing; /* close_k is known: tell when rx_done reaches it */
+    uint8_t             final;   /* what it received was declared: no more is taken from it */
+    uint8_t             marker;  /* drain marker posted */
+    uint8_t             drained; /* ... and come back, or not needed */
+    uint8_t             flushed; /* a flushed receive was polled: no more messages come */
     uint32_t            close_k;
-    uint8_t             rejects;  /* `rejected` says which operation, and why */
+    uint8_t             rejects; /* `rejected` says which operation, and why */
     struct ha_wc        rejected;
 
     /* control part: under the lock */
-    uint8_t             fenced;   /* nothing is posted any more; atomic, progress reads it */
-    uint8_t             fencing;  /* a job stops it: must not be destroyed */
+    uint8_t             fenced;      /* nothing is posted any more; atomic, progress reads it */
+    uint8_t             fencing;     /* a job stops it: must not be destroyed */
     uint8_t             fence_fails; /* modify(ERR) was refused so often; 0 = the device has stopped it */
-    uint8_t             settled;  /* atomic, too */
-    uint8_t             connected;/* was READY: the peer may have posted on it */
-    uint8_t             busy;     /* a job works on it: must not be destroyed */
-    uint8_t             reads;    /* the latest PSN read since the fence succeeded */
+    uint8_t             settled;     /* atomic, too */
+    uint8_t             connected;   /* was READY: the peer may have posted on it */
+    uint8_t             busy;        /* a job works on it: must not be destroyed */
+    uint8_t             reads;       /* the latest PSN read since the fence succeeded */
     uint8_t             read_fails;
     uint32_t            last_read;
     uint32_t            sign;     /* of life: what the data part had done at the last heartbeat */
@@ -102,7 +102,7 @@ struct uct_ha_lane {
     uint64_t            look_at;
     uint64_t            born, fence_at, read_at, park_until;
     uint64_t            fenced_at, lost_look; /* it was told to stop; progress was sent to look */
-    struct uct_ha_lane *parked;   /* next in lanes->parked */
+    struct uct_ha_lane *parked;               /* next in lanes->parked */
 };
 
 static inline int uct_ha_lane_is_fenced(const struct uct_ha_lane *lane)

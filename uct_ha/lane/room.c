@@ -44,8 +44,8 @@ static void grow(struct uct_ha_room *room, unsigned want)
     if (status == 0) {
         room->depth = depth;
     } else {
-        ucs_debug("ha_rc: %s: completion queue stays at %u entries: %s",
-                  ha_rail_name(room->rail), room->depth, strerror(-status));
+        ucs_debug("ha_rc: %s: completion queue stays at %u entries: %s", ha_rail_name(room->rail), room->depth,
+                  strerror(-status));
     }
 }
 
@@ -62,7 +62,7 @@ static int add(struct uct_ha_room *room, unsigned places, unsigned logs)
         return reserved + room->log_len > room->depth + room->parked ? -ENOSPC : -EAGAIN;
     }
     room->reserved = reserved;
-    room->logs    += logs;
+    room->logs += logs;
     set_sends_max(room);
     return 0;
 }
@@ -101,10 +101,10 @@ unsigned uct_ha_room_park(struct uct_ha_room *room, unsigned receives, unsigned 
     unsigned places = receives + sends + LANE_EXTRA;
 
     /* No completion of it will be counted any more. */
-    room->sends    -= sends;
+    room->sends -= sends;
     room->reserved += sends;
     room->lanes--;
-    room->logs   -= logs;
+    room->logs -= logs;
     room->parked += places;
     set_sends_max(room);
     return places;

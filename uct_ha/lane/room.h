@@ -28,12 +28,12 @@ struct uct_ha_room {
     struct ha_rail     *rail;
     struct ha_cq       *cq;
     struct uct_ha_wake *wake;
-    unsigned            log_len;  /* sends that a lane may have under way */
+    unsigned            log_len; /* sends that a lane may have under way */
     unsigned            depth, reserved, lanes;
-    unsigned            logs;     /* of log_len, that all lanes together may fill */
+    unsigned            logs; /* of log_len, that all lanes together may fill */
     unsigned            sends, sends_max;
-    unsigned            parked;   /* places of lanes that are gone */
-    unsigned            freed;    /* atomic: of these, destroyed */
+    unsigned            parked; /* places of lanes that are gone */
+    unsigned            freed;  /* atomic: of these, destroyed */
 };
 
 /* A queue for one lane, to begin with; rail, log_len and wake are filled in. 0 or a
@@ -44,8 +44,8 @@ void uct_ha_room_close(struct uct_ha_room *room);
 /* Places for a new lane with all of its ring (`receives`), whose sends may fill `logs`, or for
  * more receives: the latter at most in half of what the device allows. 0, -ENOSPC, or -EAGAIN:
  * when lanes that are gone will have been destroyed. */
-int  uct_ha_room_add_lane(struct uct_ha_room *room, unsigned receives, unsigned logs);
-int  uct_ha_room_add_receives(struct uct_ha_room *room, unsigned receives);
+int uct_ha_room_add_lane(struct uct_ha_room *room, unsigned receives, unsigned logs);
+int uct_ha_room_add_receives(struct uct_ha_room *room, unsigned receives);
 
 /* A lane that never came to life gives back what uct_ha_room_add_lane() took. */
 void uct_ha_room_undo_lane(struct uct_ha_room *room, unsigned receives, unsigned logs);

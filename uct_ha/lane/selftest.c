@@ -33,7 +33,7 @@ struct selftest {
     struct ha_mr   *mr;
     uint8_t        *memory; /* what is sent, then what is written */
     unsigned        sent, send_errors, received, flushed;
-    uint32_t        psn;    /* what the responder must expect next */
+    uint32_t        psn; /* what the responder must expect next */
 };
 
 static uint64_t now_ns(void)
@@ -53,8 +53,7 @@ static uint8_t *target(const struct selftest *t)
 
 static int create_rc(struct selftest *t, struct ha_rc **rc)
 {
-    struct ha_rc_caps caps = { .send_depth = WRITES + 8, .recv_depth = RECEIVES, .max_sge = 1,
-                               .max_inline = 0 };
+    struct ha_rc_caps caps = {.send_depth = WRITES + 8, .recv_depth = RECEIVES, .max_sge = 1, .max_inline = 0};
 
     return ha_rc_create(t->rail, t->cq, &caps, rc);
 }
@@ -71,10 +70,19 @@ static int connect_to(struct selftest *t, struct ha_rc *rc, const struct ha_rc *
     const struct ha_rail_opts *opts  = ha_rail_opts(t->rail);
     unsigned                   reads = most_reads(t->rail) < 4 ? most_reads(t->rail) : 4;
     struct ha_rc_path          path  = {
-        .remote = ha_rail_addr(t->rail), .qpn = ha_rc_qpn(other), .recv_psn = START,
-        .send_psn = START, .mtu = MTU, .timeout = 14, .retry_count = 3, .rnr_retry = 3,
-        .min_rnr_timer = 12, .rd_init = reads, .rd_resp = reads,
-        .sl = opts->sl, .traffic_class = opts->traffic_class,
+                  .remote        = ha_rail_addr(t->rail),
+                  .qpn           = ha_rc_qpn(other),
+                  .recv_psn      = START,
+                  .send_psn      = START,
+                  .mtu           = MTU,
+                  .timeout       = 14,
+                  .retry_count   = 3,
+                  .rnr_retry     = 3,
+                  .min_rnr_timer = 12,
+                  .rd_init       = reads,
+                  .rd_resp       = reads,
+                  .sl            = opts->sl,
+                  .traffic_class = opts->traffic_class,
     };
 
     return ha_rc_connect(rc, &path);
@@ -112,8 +120,8 @@ static int open_pair(struct selftest *t, struct ha_rail *rail)
     memset(t->memory, 0x5a, SOURCE_LEN + TARGET_LEN);
     status = ha_cq_create(rail, 2 * (WRITES + 8 + RECEIVES), 0, &t->cq);
     if (status == 0) {
-        status = ha_mr_reg(rail, t->memory, SOURCE_LEN + TARGET_LEN,
-                           HA_ACCESS_REMOTE_PUT | HA_ACCESS_REMOTE_GET, &t->mr);
+        status = ha_mr_reg(rail, t->memory, SOURCE_LEN + TARGET_LEN, HA_ACCESS_REMOTE_PUT | HA_ACCESS_REMOTE_GET,
+                           &t->mr);
     }
     if (status == 0) {
         status = create_rc(t, &t->from);
@@ -131,8 +139,7 @@ static int open_pair(struct selftest *t, struct ha_rail *rail)
 
 static int post_receives(struct selftest *t)
 {
-    struct ha_sge sge    = { .addr = (uintptr_t)target(t), .length = WRITE_LEN,
-                             .lkey = ha_mr_lkey(t->mr) };
+    struct ha_sge sge    = {.addr = (uintptr_t)target(t), .length = WRITE_LEN, .lkey = ha_mr_lkey(t->mr)};
     int           status = 0;
 
     for (unsigned i = 0; i < RECEIVES && status == 0; i++) {
@@ -143,11 +150,13 @@ static int post_receives(struct selftest *t)
 
 static int post(struct selftest *t, enum ha_send_op op, uint32_t length, uint8_t *remote)
 {
-    struct ha_sge  sge  = { .addr = (uintptr_t)t->memory, .length = length,
-                            .lkey = ha_mr_lkey(t->mr) };
-    struct ha_send send = { .wr_id = TAG_SEND, .sge = &sge, .num_sge = length > 0,
-                            .remote_addr = (uintptr_t)remote, .rkey = ha_mr_rkey(t->mr),
-                            .op = (uint8_t)op };
+    struct ha_sge  sge  = {.addr = (uintptr_t)t->memory, .length = length, .lkey = ha_mr_lkey(t->mr)};
+    struct ha_send send = {.wr_id       = TAG_SEND,
+                           .sge         = &sge,
+                           .num_sge     = length > 0,
+                           .remote_addr = (uintptr_t)remote,
+                           .rkey        = ha_mr_rkey(t->mr),
+                           .op          = (uint8_t)op};
 
     t->psn = ha_psn_add(t->psn, ha_psn_count(length, MTU));
     return ha_rc_post_send(t->from, &send);
@@ -161,9 +170,9 @@ static void poll_once(struct selftest *t)
     for (int i = 0; i < count; i++) {
         if (wc[i].wr_id == TAG_RECV) {
             t->received += wc[i].status == HA_WC_OK;
-            t->flushed  += wc[i].status != HA_WC_OK;
+            t->flushed += wc[i].status != HA_WC_OK;
         } else {
-            t->sent        += wc[i].status == HA_WC_OK;
+            t->sent += wc[i].status == HA_WC_OK;
             t->send_errors += wc[i].status != HA_WC_OK;
         }
     }
@@ -186,8 +195,8 @@ static int wait_for(struct selftest *t, const unsigned *counter, unsigned value)
 
 /* ---- what is tried ------------------------------------------------------------------- */
 
-static enum uct_ha_selftest_verdict say(struct uct_ha_selftest_result *result,
-                                        enum uct_ha_selftest_verdict verdict, const char *why)
+static enum uct_ha_selftest_verdict say(struct uct_ha_selftest_result *result, enum uct_ha_selftest_verdict verdict,
+                                        const char *why)
 {
     result->verdict = verdict;
     snprintf(result->why, sizeof(result->why), "%s", why);
@@ -195,8 +204,7 @@ static enum uct_ha_selftest_verdict say(struct uct_ha_selftest_result *result,
 }
 
 /* Operations of every kind, all acknowledged: the number moved by just that. */
-static enum uct_ha_selftest_verdict try_running(struct selftest *t,
-                                                struct uct_ha_selftest_result *result)
+static enum uct_ha_selftest_verdict try_running(struct selftest *t, struct uct_ha_selftest_result *result)
 {
     unsigned reads = most_reads(t->rail) > 0;
     uint32_t psn;
@@ -219,8 +227,7 @@ static enum uct_ha_selftest_verdict try_running(struct selftest *t,
         return say(result, UCT_HA_SELFTEST_FAILED, "the device does not tell the packet number");
     }
     if (psn != t->psn) {
-        return say(result, UCT_HA_SELFTEST_FAILED,
-                   "the packet number did not move by what was sent");
+        return say(result, UCT_HA_SELFTEST_FAILED, "the packet number did not move by what was sent");
     }
     return UCT_HA_SELFTEST_PASSED;
 }
@@ -229,8 +236,7 @@ static uint32_t packets_in_memory(const struct selftest *t)
 {
     uint32_t n = 0;
 
-    while (n < TARGET_LEN / MTU && target(t)[n * MTU] == 0x5a &&
-           target(t)[n * MTU + MTU - 1] == 0x5a) {
+    while (n < TARGET_LEN / MTU && target(t)[n * MTU] == 0x5a && target(t)[n * MTU + MTU - 1] == 0x5a) {
         n++;
     }
     return n;
@@ -238,7 +244,7 @@ static uint32_t packets_in_memory(const struct selftest *t)
 
 static int read_when_still(struct selftest *t, uint32_t *psn)
 {
-    struct timespec still = { 0, (long)STILL_NS };
+    struct timespec still = {0, (long)STILL_NS};
     uint32_t        before;
     int             status = ha_rc_final_psn(t->to, &before);
 
@@ -258,8 +264,8 @@ static int read_when_still(struct selftest *t, uint32_t *psn)
 static enum uct_ha_selftest_verdict try_stopped(struct selftest *t, unsigned first,
                                                 struct uct_ha_selftest_result *result)
 {
-    uint32_t from = t->psn, psn;
-    unsigned sent = t->sent;
+    uint32_t from   = t->psn, psn;
+    unsigned sent   = t->sent;
     int      status = 0;
 
     memset(t->memory, 0x5a, SOURCE_LEN);
@@ -286,8 +292,7 @@ static enum uct_ha_selftest_verdict try_stopped(struct selftest *t, unsigned fir
     return UCT_HA_SELFTEST_PASSED;
 }
 
-static enum uct_ha_selftest_verdict try_round(struct ha_rail *rail, int round,
-                                              struct uct_ha_selftest_result *result)
+static enum uct_ha_selftest_verdict try_round(struct ha_rail *rail, int round, struct uct_ha_selftest_result *result)
 {
     enum uct_ha_selftest_verdict verdict;
     struct selftest              t;
@@ -331,7 +336,7 @@ static struct {
     pthread_mutex_t lock;
     unsigned        count;
     struct model    model[MODELS_MAX];
-} known = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} known = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static struct model *model_of(const char *name)
 {

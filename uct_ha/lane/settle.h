@@ -18,10 +18,9 @@
 static inline int uct_ha_settle_is_ready(const struct uct_ha_lane *lane)
 {
     return !lane->fencing &&
-           (!lane->connected ||
-            (!lane->lanes->gone[lane->slot] && lane->read_fails < UCT_HA_PROOF_TRIES &&
-             ((lane->proof == HA_PROOF_PSN && lane->fence_fails == 0) ||
-              __atomic_load_n(&lane->flushed, __ATOMIC_ACQUIRE))));
+           (!lane->connected || (!lane->lanes->gone[lane->slot] && lane->read_fails < UCT_HA_PROOF_TRIES &&
+                                 ((lane->proof == HA_PROOF_PSN && lane->fence_fails == 0) ||
+                                  __atomic_load_n(&lane->flushed, __ATOMIC_ACQUIRE))));
 }
 
 /* Fills kind, word and count of a fact about a fenced lane: NONE when the

@@ -20,20 +20,19 @@ unsigned uct_ha_duo_access(unsigned flags)
     return access;
 }
 
-static void log_reg_error(ucs_log_level_t level, const char *consequence,
-                          const struct ha_rail *rail, const struct uct_ha_mem *mem, int ret)
+static void log_reg_error(ucs_log_level_t level, const char *consequence, const struct ha_rail *rail,
+                          const struct uct_ha_mem *mem, int ret)
 {
     const char *hint = (ret == -ENOMEM) ? " (check the locked-memory limit, ulimit -l)" : "";
 
-    ucs_log(level, "ha: cannot register %zu bytes at %p on %s: %s%s", mem->length,
-            mem->address, ha_rail_name(rail), strerror(-ret), hint);
+    ucs_log(level, "ha: cannot register %zu bytes at %p on %s: %s%s", mem->length, mem->address, ha_rail_name(rail),
+            strerror(-ret), hint);
     if (consequence != NULL) {
         ucs_log(level, "%s", consequence);
     }
 }
 
-ucs_status_t uct_ha_duo_reg_own(const struct uct_ha_duo *duo, struct uct_ha_mem *mem,
-                                unsigned flags)
+ucs_status_t uct_ha_duo_reg_own(const struct uct_ha_duo *duo, struct uct_ha_mem *mem, unsigned flags)
 {
     int ret = uct_ha_reg_on(mem, duo->rail_no[0]);
 
@@ -41,9 +40,8 @@ ucs_status_t uct_ha_duo_reg_own(const struct uct_ha_duo *duo, struct uct_ha_mem 
         ret = uct_ha_reg_on(mem, duo->rail_no[1]); /* nothing goes over the other one any more */
     }
     if (ret < 0) {
-        log_reg_error((flags & UCT_MD_MEM_FLAG_HIDE_ERRORS) ? UCS_LOG_LEVEL_DEBUG :
-                                                              UCS_LOG_LEVEL_ERROR,
-                      NULL, duo->rail[0], mem, ret);
+        log_reg_error((flags & UCT_MD_MEM_FLAG_HIDE_ERRORS) ? UCS_LOG_LEVEL_DEBUG : UCS_LOG_LEVEL_ERROR, NULL,
+                      duo->rail[0], mem, ret);
         return (ret == -ENOMEM) ? UCS_ERR_NO_MEMORY : UCS_ERR_IO_ERROR;
     }
     return UCS_OK;
@@ -52,16 +50,16 @@ ucs_status_t uct_ha_duo_reg_own(const struct uct_ha_duo *duo, struct uct_ha_mem 
 void uct_ha_duo_reg_standby(const struct uct_ha_duo *duo, struct uct_ha_mem *mem)
 {
     static int told;
-    int ret;
+    int        ret;
 
     if (duo->rail[1] == NULL) {
         return;
     }
     ret = uct_ha_reg_on(mem, duo->rail_no[1]);
     if (ret < 0) {
-        log_reg_error(__atomic_exchange_n(&told, 1, __ATOMIC_RELAXED) ?
-                      UCS_LOG_LEVEL_DEBUG : UCS_LOG_LEVEL_WARN,
+        log_reg_error(__atomic_exchange_n(&told, 1, __ATOMIC_RELAXED) ? UCS_LOG_LEVEL_DEBUG : UCS_LOG_LEVEL_WARN,
                       "ha: what uses this memory cannot go on when its rail is lost; this is said "
-                      "once", duo->rail[1], mem, ret);
+                      "once",
+                      duo->rail[1], mem, ret);
     }
 }

@@ -15,15 +15,14 @@ struct uct_ha_duo {
 };
 
 /* HA_ACCESS_* of UCT_MD_MEM_ACCESS_*. */
-unsigned     uct_ha_duo_access(unsigned flags);
+unsigned uct_ha_duo_access(unsigned flags);
 
 /* Register the region on the domain's own rail; says what went wrong, unless
  * `flags` has UCT_MD_MEM_FLAG_HIDE_ERRORS. */
-ucs_status_t uct_ha_duo_reg_own(const struct uct_ha_duo *duo, struct uct_ha_mem *mem,
-                                unsigned flags);
+ucs_status_t uct_ha_duo_reg_own(const struct uct_ha_duo *duo, struct uct_ha_mem *mem, unsigned flags);
 
 /* ... on its standby, if there is one. Without it the memory works until the
  * rail is lost: a warning, once per process. */
-void         uct_ha_duo_reg_standby(const struct uct_ha_duo *duo, struct uct_ha_mem *mem);
+void uct_ha_duo_reg_standby(const struct uct_ha_duo *duo, struct uct_ha_mem *mem);
 
 #endif

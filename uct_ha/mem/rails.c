@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* What was learnt last, when every rail could be opened. */
-static pthread_mutex_t learnt_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t     learnt_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct uct_ha_rails learnt;
 
 int uct_ha_rails_list(struct uct_ha_rails *rails)
@@ -69,12 +69,10 @@ void uct_ha_rails_learn(struct uct_ha_rails *rails, const struct ha_rail_opts *o
     pthread_mutex_unlock(&learnt_lock);
 }
 
-int uct_ha_rails_pair(struct uct_ha_rails *rails, const char *groups, char *error,
-                      size_t error_size)
+int uct_ha_rails_pair(struct uct_ha_rails *rails, const char *groups, char *error, size_t error_size)
 {
     if (ha_topo_groups_given(groups)) {
-        return ha_topo_pair_groups(rails->rail, rails->num, groups, rails->choice, error,
-                                   error_size);
+        return ha_topo_pair_groups(rails->rail, rails->num, groups, rails->choice, error, error_size);
     }
     ha_topo_pair(rails->rail, rails->num, rails->choice);
     return 0;

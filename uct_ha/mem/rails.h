@@ -27,7 +27,6 @@ void uct_ha_rails_learn(struct uct_ha_rails *rails, const struct ha_rail_opts *o
 /* Fill in the choices: by `groups` (UCX_HA_RC_RAILS) if the user gave some, which
  * needs names only, else by topology, which needs uct_ha_rails_learn(). Returns
  * 0, or -EINVAL with a sentence that names the bad value. */
-int uct_ha_rails_pair(struct uct_ha_rails *rails, const char *groups, char *error,
-                      size_t error_size);
+int uct_ha_rails_pair(struct uct_ha_rails *rails, const char *groups, char *error, size_t error_size);
 
 #endif

@@ -28,15 +28,14 @@ static ucs_rcache_t   *cache;
  * is too weak is replaced by a stronger one. */
 static int prot_of_flags(unsigned flags)
 {
-    return (flags & (UCT_MD_MEM_ACCESS_REMOTE_PUT | UCT_MD_MEM_ACCESS_REMOTE_GET |
-                     UCT_MD_MEM_ACCESS_REMOTE_ATOMIC)) ? PROT_READ | PROT_WRITE :
-                                                         PROT_READ;
+    return (flags & (UCT_MD_MEM_ACCESS_REMOTE_PUT | UCT_MD_MEM_ACCESS_REMOTE_GET | UCT_MD_MEM_ACCESS_REMOTE_ATOMIC))
+               ? PROT_READ | PROT_WRITE
+               : PROT_READ;
 }
 
 static unsigned flags_of_prot(int prot)
 {
-    return (prot & PROT_WRITE) ? UCT_MD_MEM_ACCESS_ALL :
-                                 UCT_MD_MEM_ACCESS_LOCAL_READ | UCT_MD_MEM_ACCESS_LOCAL_WRITE;
+    return (prot & PROT_WRITE) ? UCT_MD_MEM_ACCESS_ALL : UCT_MD_MEM_ACCESS_LOCAL_READ | UCT_MD_MEM_ACCESS_LOCAL_WRITE;
 }
 
 static struct uct_ha_region *region_of_super(ucs_rcache_region_t *super)
@@ -44,18 +43,17 @@ static struct uct_ha_region *region_of_super(ucs_rcache_region_t *super)
     return ucs_container_of(super, struct uct_ha_region, super);
 }
 
-static ucs_status_t region_reg(void *context, ucs_rcache_t *rcache, void *arg,
-                               ucs_rcache_region_t *super, uint16_t rcache_flags)
+static ucs_status_t region_reg(void *context, ucs_rcache_t *rcache, void *arg, ucs_rcache_region_t *super,
+                               uint16_t rcache_flags)
 {
-    struct uct_ha_mem *mem             = &region_of_super(super)->mem;
+    struct uct_ha_mem          *mem    = &region_of_super(super)->mem;
     const struct uct_ha_wanted *wanted = arg;
-    unsigned hide = (rcache_flags & UCS_RCACHE_MEM_REG_HIDE_ERRORS) ?
-                    UCT_MD_MEM_FLAG_HIDE_ERRORS : 0;
+    unsigned     hide = (rcache_flags & UCS_RCACHE_MEM_REG_HIDE_ERRORS) ? UCT_MD_MEM_FLAG_HIDE_ERRORS : 0;
     ucs_status_t status;
 
     (void)context;
     (void)rcache;
-    uct_ha_reg_init(mem, (void*)super->super.start, super->super.end - super->super.start,
+    uct_ha_reg_init(mem, (void *)super->super.start, super->super.end - super->super.start,
                     uct_ha_duo_access(flags_of_prot(super->prot)));
     status = uct_ha_duo_reg_own(wanted->duo, mem, wanted->flags | hide);
     if (status != UCS_OK) {
@@ -71,8 +69,7 @@ static void region_dereg(void *context, ucs_rcache_t *rcache, ucs_rcache_region_
     uct_ha_reg_cleanup(&region_of_super(super)->mem);
 }
 
-static void region_dump(void *context, ucs_rcache_t *rcache, ucs_rcache_region_t *super,
-                        char *buf, size_t max)
+static void region_dump(void *context, ucs_rcache_t *rcache, ucs_rcache_region_t *super, char *buf, size_t max)
 {
     (void)context;
     (void)rcache;
@@ -80,19 +77,14 @@ static void region_dump(void *context, ucs_rcache_t *rcache, ucs_rcache_region_t
 }
 
 static const ucs_rcache_ops_t region_ops = {
-    .mem_reg     = region_reg,
-    .mem_dereg   = region_dereg,
-    .dump_region = region_dump
-};
+    .mem_reg = region_reg, .mem_dereg = region_dereg, .dump_region = region_dump};
 
 static ucs_status_t create(const struct uct_ha_md_config *config)
 {
-    ucs_rcache_params_t params = {
-        .region_struct_size = sizeof(struct uct_ha_region),
-        .max_alignment      = (size_t)sysconf(_SC_PAGESIZE),
-        .ucm_events         = UCM_EVENT_VM_UNMAPPED,
-        .ops                = &region_ops
-    };
+    ucs_rcache_params_t params = {.region_struct_size = sizeof(struct uct_ha_region),
+                                  .max_alignment      = (size_t)sysconf(_SC_PAGESIZE),
+                                  .ucm_events         = UCM_EVENT_VM_UNMAPPED,
+                                  .ops                = &region_ops};
 
     uct_md_set_rcache_params(&params, &config->rcache);
     return ucs_rcache_create(&params, "ha", NULL, &cache);
@@ -116,13 +108,11 @@ ucs_status_t uct_ha_rcache_open(const struct uct_ha_md_config *config, const cha
     }
 
     if (config->rcache_mode == UCS_YES) {
-        ucs_error("ha: no registration cache for %s: %s. UCX_" UCT_HA_CONFIG_PREFIX
-                  "RCACHE=try goes on without it", rail,
-                  ucs_status_string(status));
+        ucs_error("ha: no registration cache for %s: %s. UCX_" UCT_HA_CONFIG_PREFIX "RCACHE=try goes on without it",
+                  rail, ucs_status_string(status));
         return status;
     }
-    ucs_debug("ha: no registration cache for %s: %s", rail,
-              ucs_status_string(status));
+    ucs_debug("ha: no registration cache for %s: %s", rail, ucs_status_string(status));
     return UCS_OK;
 }
 
@@ -135,12 +125,12 @@ void uct_ha_rcache_close(void)
     pthread_mutex_unlock(&lock);
 }
 
-ucs_status_t uct_ha_rcache_get(const struct uct_ha_duo *duo, void *address, size_t length,
-                               unsigned flags, struct uct_ha_mem **mem_p)
+ucs_status_t uct_ha_rcache_get(const struct uct_ha_duo *duo, void *address, size_t length, unsigned flags,
+                               struct uct_ha_mem **mem_p)
 {
-    struct uct_ha_wanted wanted = { .duo = duo, .flags = flags };
+    struct uct_ha_wanted wanted = {.duo = duo, .flags = flags};
     ucs_rcache_region_t *super;
-    ucs_status_t status;
+    ucs_status_t         status;
 
     status = ucs_rcache_get(cache, address, length, prot_of_flags(flags), &wanted, &super);
     if (status != UCS_OK) {

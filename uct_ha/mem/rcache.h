@@ -26,8 +26,8 @@ void         uct_ha_rcache_close(void);
 
 /* A region that holds the memory, registered on the domain's own rail. It has
  * to go back. */
-ucs_status_t uct_ha_rcache_get(const struct uct_ha_duo *duo, void *address, size_t length,
-                               unsigned flags, struct uct_ha_mem **mem_p);
+ucs_status_t uct_ha_rcache_get(const struct uct_ha_duo *duo, void *address, size_t length, unsigned flags,
+                               struct uct_ha_mem **mem_p);
 void         uct_ha_rcache_put(struct uct_ha_mem *mem);
 
 #endif

@@ -10,8 +10,8 @@
 /* The rails that memory is, or may be, registered on. A cached region may
  * outlive the domain that asked for it, so registrations keep their rail open. */
 static struct place {
-    struct ha_rail *rail; /* open by `users`, and once more while mrs_now > 0 */
-    unsigned        users;
+    struct ha_rail          *rail; /* open by `users`, and once more while mrs_now > 0 */
+    unsigned                 users;
     struct uct_ha_rail_stats stats;
 } places[HA_RAILS_MAX];
 static pthread_mutex_t places_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -44,8 +44,7 @@ int uct_ha_reg_join(struct ha_rail *rail)
     if (i >= 0) {
         if (strcmp(places[i].stats.name, ha_rail_name(rail)) != 0) {
             memset(&places[i].stats, 0, sizeof(places[i].stats));
-            snprintf(places[i].stats.name, sizeof(places[i].stats.name), "%s",
-                     ha_rail_name(rail));
+            snprintf(places[i].stats.name, sizeof(places[i].stats.name), "%s", ha_rail_name(rail));
         }
         places[i].rail = rail;
         places[i].users++;
@@ -61,8 +60,8 @@ void uct_ha_reg_leave(unsigned rail_no)
     pthread_mutex_unlock(&places_lock);
 }
 
-__attribute__((visibility("default")))
-int uct_ha_rail_stats_get(unsigned index, struct uct_ha_rail_stats *stats, size_t size)
+__attribute__((visibility("default"))) int uct_ha_rail_stats_get(unsigned index, struct uct_ha_rail_stats *stats,
+                                                                 size_t size)
 {
     struct uct_ha_rail_stats now;
     int                      known;
@@ -159,8 +158,7 @@ static int reg(struct uct_ha_mem *mem, unsigned rail_no)
     }
     count_made(rail_no, mem->length);
     if ((mem->access & HA_ACCESS_REMOTE_ATOMIC) &&
-        uct_ha_exposed_add(rail_no, ha_mr_rkey(mem->mr[rail_no]), mem->address,
-                           mem->length) != 0) {
+        uct_ha_exposed_add(rail_no, ha_mr_rkey(mem->mr[rail_no]), mem->address, mem->length) != 0) {
         undo(mem, rail_no);
         return -ENOMEM;
     }

@@ -31,9 +31,9 @@
 struct uct_ha_mem {
     void           *address;
     size_t          length;
-    unsigned        access; /* HA_ACCESS_*: constant */
-    uint32_t        rails;  /* atomic: bit per rail number where it is registered */
-    pthread_mutex_t lock;   /* one registration at a time */
+    unsigned        access;             /* HA_ACCESS_*: constant */
+    uint32_t        rails;              /* atomic: bit per rail number where it is registered */
+    pthread_mutex_t lock;               /* one registration at a time */
     uint32_t        lkey[HA_RAILS_MAX]; /* valid once the bit was seen */
     struct ha_mr   *mr[HA_RAILS_MAX];
 };
@@ -53,7 +53,7 @@ void uct_ha_reg_cleanup(struct uct_ha_mem *mem);
 
 /* Register on a rail too, if it is not yet: 0, or what the device answered
  * (negative errno value). A system call and a walk over the pages. */
-int  uct_ha_reg_on(struct uct_ha_mem *mem, unsigned rail_no);
+int uct_ha_reg_on(struct uct_ha_mem *mem, unsigned rail_no);
 
 static inline int uct_ha_reg_is_on(const struct uct_ha_mem *mem, unsigned rail_no)
 {

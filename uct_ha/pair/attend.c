@@ -13,8 +13,8 @@
  * come back in time is given up: pair/lost.h. */
 static void drain_lane(struct uct_ha_conn *conn, struct uct_ha_lane *lane)
 {
-    struct ha_send  marker = { .op = HA_SEND_IMM };
-    struct ha_event event  = { .kind = HA_EV_DRAINED, .slot = lane->slot, .gen = lane->gen };
+    struct ha_send  marker = {.op = HA_SEND_IMM};
+    struct ha_event event  = {.kind = HA_EV_DRAINED, .slot = lane->slot, .gen = lane->gen};
 
     if (!lane->fenced || lane->drained || lane->marker) {
         return;
@@ -39,9 +39,8 @@ static void drain_lane(struct uct_ha_conn *conn, struct uct_ha_lane *lane)
  * is done. The own proof is read once more; it must not have moved. */
 static void close_lane(struct uct_ha_conn *conn, struct uct_ha_lane *lane)
 {
-    struct ha_event event = { .kind = HA_EV_DELIVERED, .slot = lane->slot, .gen = lane->gen,
-                              .value = lane->rx_done };
-    int lost = (lane->flushed || lane->final) && lane->held_head == lane->held_tail;
+    struct ha_event event = {.kind = HA_EV_DELIVERED, .slot = lane->slot, .gen = lane->gen, .value = lane->rx_done};
+    int             lost  = (lane->flushed || lane->final) && lane->held_head == lane->held_tail;
 
     if (!lane->closing || (lane->rx_done != lane->close_k && !lost)) {
         return;
@@ -55,7 +54,7 @@ static void close_lane(struct uct_ha_conn *conn, struct uct_ha_lane *lane)
  * may be bound yet, unless that has failed meanwhile. */
 static void close_unused(struct uct_ha_conn *conn, int idle)
 {
-    struct ha_event event = { .kind = HA_EV_CLOSE };
+    struct ha_event event = {.kind = HA_EV_CLOSE};
 
     if (!conn->bound && !conn->close_told && idle && ha_log_used(&conn->tx->log) == 0 &&
         (conn->was_bound || conn->tx->dead || ha_pair_peer_closing(&conn->pair))) {

@@ -6,11 +6,11 @@
  * what a connection is. */
 
 enum { /* what progress does after it has left the lock */
-    UCT_HA_TODO_FAIL = 1 << 0,
-    UCT_HA_TODO_GONE = 1 << 1,
-    UCT_HA_TODO_REPORT = 1 << 2,
-    UCT_HA_TODO_REJECT = 1 << 3,
-    UCT_HA_TODO_DECLARE = 1 << 4,
+       UCT_HA_TODO_FAIL    = 1 << 0,
+       UCT_HA_TODO_GONE    = 1 << 1,
+       UCT_HA_TODO_REPORT  = 1 << 2,
+       UCT_HA_TODO_REJECT  = 1 << 3,
+       UCT_HA_TODO_DECLARE = 1 << 4,
 };
 
 struct uct_ha_conn;

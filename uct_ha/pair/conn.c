@@ -100,7 +100,7 @@ struct uct_ha_conn *uct_ha_conn_find(struct uct_ha_peer *peer, const struct ha_p
         conn = record->dst_ep < pairs->table_len ? pairs->table[record->dst_ep] : NULL;
         return conn != NULL && conn->peer == peer && conn->tag == record->tag ? conn : NULL;
     }
-    ucs_list_for_each(conn, &peer->conns, peer_link) {
+    ucs_list_for_each (conn, &peer->conns, peer_link) {
         if (conn->sn == record->sn && conn->tag == record->tag) {
             return conn;
         }

@@ -27,10 +27,9 @@ void uct_ha_fact(struct uct_ha_conn *conn, const struct ha_event *event)
 
 void uct_ha_fact_lane_down(struct uct_ha_lane *lane, enum ha_cause cause)
 {
-    struct uct_ha_conn *conn  = lane->road->conn;
-    pthread_mutex_t    *lock  = &lane->lanes->wake.lock;
-    struct ha_event     event = { .kind = HA_EV_LANE_DOWN, .slot = lane->slot, .gen = lane->gen,
-                                  .cause = (uint8_t)cause };
+    struct uct_ha_conn *conn = lane->road->conn;
+    pthread_mutex_t    *lock = &lane->lanes->wake.lock;
+    struct ha_event event    = {.kind = HA_EV_LANE_DOWN, .slot = lane->slot, .gen = lane->gen, .cause = (uint8_t)cause};
 
     pthread_mutex_lock(lock);
     uct_ha_failover_event_locked(conn, &event, HA_CTX_PROGRESS);
@@ -57,10 +56,15 @@ void uct_ha_fact_flushed(struct uct_ha_lane *lane)
 
 void uct_ha_fact_drained(struct uct_ha_lane *lane)
 {
-    struct ha_event event = { .kind = HA_EV_DRAINED, .slot = lane->slot, .gen = lane->gen };
+    struct uct_ha_conn *conn  = lane->road->conn;
+    pthread_mutex_t    *lock  = &lane->lanes->wake.lock;
+    struct ha_event     event = {.kind = HA_EV_DRAINED, .slot = lane->slot, .gen = lane->gen};
 
-    lane->drained = 1;
-    uct_ha_fact(lane->road->conn, &event);
+    pthread_mutex_lock(lock);
+    lane->drained = 1; /* under the lock: the timer asks for it */
+    uct_ha_failover_event_locked(conn, &event, HA_CTX_PROGRESS);
+    end_locked(conn);
+    pthread_mutex_unlock(lock);
 }
 
 int uct_ha_fact_rail_is_well(struct uct_ha_lane *lane)
@@ -81,7 +85,7 @@ int uct_ha_fact_has_left(const struct uct_ha_conn *conn)
 
 void uct_ha_fact_start_locked(struct uct_ha_conn *conn)
 {
-    struct ha_event event = { .kind = HA_EV_RAIL };
+    struct ha_event event = {.kind = HA_EV_RAIL};
 
     for (int s = 0; s < conn->pair.slots; s++) {
         event.slot  = s;
@@ -101,7 +105,7 @@ void uct_ha_fact_start_locked(struct uct_ha_conn *conn)
 
 void uct_ha_fact_settle_locked(struct uct_ha_lane *lane, enum ha_context ctx)
 {
-    struct ha_event event = { .kind = HA_EV_SETTLED, .slot = lane->slot, .gen = lane->gen };
+    struct ha_event event = {.kind = HA_EV_SETTLED, .slot = lane->slot, .gen = lane->gen};
 
     if (lane->settled || !lane->fenced || !uct_ha_settle_is_ready(lane)) {
         return;
@@ -130,12 +134,12 @@ void uct_ha_fact_stopped_locked(struct uct_ha_lane *lane)
 void uct_ha_fact_usable_locked(struct uct_ha_peer *peer)
 {
     struct uct_ha_conn *conn;
-    struct ha_event     event = { .kind = HA_EV_RAIL };
+    struct ha_event     event = {.kind = HA_EV_RAIL};
 
     for (int s = 0; s < HA_SLOTS; s++) {
         event.slot  = s;
         event.value = (uint32_t)uct_ha_peer_rail_usable(peer, s);
-        ucs_list_for_each(conn, &peer->conns, peer_link) {
+        ucs_list_for_each (conn, &peer->conns, peer_link) {
             if (s < conn->pair.slots && conn->pair.lane[s].usable != event.value) {
                 uct_ha_failover_event_locked(conn, &event, HA_CTX_ASYNC);
             }
@@ -146,9 +150,9 @@ void uct_ha_fact_usable_locked(struct uct_ha_peer *peer)
 void uct_ha_fact_peer_lost_locked(struct uct_ha_peer *peer, unsigned why)
 {
     struct uct_ha_conn *conn;
-    struct ha_event     event = { .kind = HA_EV_PEER_LOST, .value = why };
+    struct ha_event     event = {.kind = HA_EV_PEER_LOST, .value = why};
 
-    ucs_list_for_each(conn, &peer->conns, peer_link) {
+    ucs_list_for_each (conn, &peer->conns, peer_link) {
         uct_ha_failover_event_locked(conn, &event, HA_CTX_ASYNC);
     }
 }

@@ -15,12 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PARK_NS      2000000000ull
-#define EVENTS_MAX   64 /* seen: 3 */
-#define FIRST_NS     1000000000ull /* the first standby waits so long for others' first lanes */
-#define PACE_BURST   16
-#define PACE_NS      5000000ull /* 200 lanes per second and rail */
-#define CONNECT_TRIES 5 /* each may wait a second for the neighbour */
+#define PARK_NS       2000000000ull
+#define EVENTS_MAX    64            /* seen: 3 */
+#define FIRST_NS      1000000000ull /* the first standby waits so long for others' first lanes */
+#define PACE_BURST    16
+#define PACE_NS       5000000ull /* 200 lanes per second and rail */
+#define CONNECT_TRIES 5          /* each may wait a second for the neighbour */
 
 /* One call of the core and all that follows from it. */
 struct step {
@@ -56,7 +56,7 @@ static void connect_run(struct uct_ha_job *super)
     struct connect_job  *job   = ucs_container_of(super, struct connect_job, super);
     struct uct_ha_pairs *pairs = job->pairs;
     struct uct_ha_lane  *lane  = job->lane;
-    struct ha_event      event = { .slot = lane->slot, .gen = lane->gen };
+    struct ha_event      event = {.slot = lane->slot, .gen = lane->gen};
     int                  status;
 
     status = ha_rc_connect(lane->rc, &job->path);
@@ -75,9 +75,8 @@ static void connect_run(struct uct_ha_job *super)
             lane->connected = 1;
         } else {
             lane->road->conn->connect_error = (int16_t)-status;
-            ucs_debug("ha_rc: %s: cannot connect lane %u.%u: %s",
-                      ha_rail_name(pairs->lanes->rail[lane->slot]), lane->slot, lane->gen,
-                      strerror(-status));
+            ucs_debug("ha_rc: %s: cannot connect lane %u.%u: %s", ha_rail_name(pairs->lanes->rail[lane->slot]),
+                      lane->slot, lane->gen, strerror(-status));
         }
         uct_ha_failover_event_locked(lane->road->conn, &event, HA_CTX_ASYNC);
         pairs->flush(pairs);
@@ -101,41 +100,46 @@ void uct_ha_failover_cancel_jobs(struct uct_ha_pairs *pairs)
 
 static void connect_lane(struct step *step, int slot)
 {
-    struct uct_ha_conn               *conn   = step->conn;
-    struct uct_ha_pairs              *pairs  = conn->pairs;
-    struct uct_ha_lane               *lane   = conn->road->lane[slot];
-    const struct ha_view             *view   = &conn->pair.view[slot];
-    struct connect_job               *job    = calloc(1, sizeof(*job));
-    struct ha_lane_opts               opts;
-    char                              text[192];
+    struct uct_ha_conn   *conn  = step->conn;
+    struct uct_ha_pairs  *pairs = conn->pairs;
+    struct uct_ha_lane   *lane  = conn->road->lane[slot];
+    const struct ha_view *view  = &conn->pair.view[slot];
+    struct connect_job   *job   = calloc(1, sizeof(*job));
+    struct ha_lane_opts   opts;
+    char                  text[192];
 
     if (job == NULL || lane == NULL || !conn->peer->opts_known) {
         free(job);
-        push(step, (struct ha_event) { .kind = HA_EV_QP_FAILED, .slot = slot,
-                                       .gen = conn->pair.lane[slot].gen });
+        push(step, (struct ha_event){.kind = HA_EV_QP_FAILED, .slot = slot, .gen = conn->pair.lane[slot].gen});
         return;
     }
-    lane->mtu = ucs_min(conn->pair.lane[slot].mtu, view->mtu);
-    lane->log_mtu = ha_pair_ledger(&conn->pair, slot, &lane->mark_addr, &lane->mark_key) ?
-                    0 : lane->mtu;
+    lane->mtu     = ucs_min(conn->pair.lane[slot].mtu, view->mtu);
+    lane->log_mtu = ha_pair_ledger(&conn->pair, slot, &lane->mark_addr, &lane->mark_key) ? 0 : lane->mtu;
     if (lane->proof == HA_PROOF_LEDGER) {
         uct_ha_ledger_begin(lane, view->psn);
     }
     ha_opts_agree(&pairs->opts, &conn->peer->opts, slot, &opts);
     ucs_debug("ha_rc: endpoint %u, lane %d.%u on %s: %s", conn->id, slot, lane->gen,
               ha_rail_name(pairs->lanes->rail[slot]), ha_lane_opts_text(&opts, text, sizeof(text)));
-    lane->busy = 1;
+    lane->busy       = 1;
     job->super.owner = pairs->lanes;
     job->super.run   = connect_run;
     job->pairs       = pairs;
     job->lane        = lane;
-    job->path        = (struct ha_rc_path) {
-        .remote = conn->peer->rail[slot].where.addr, .qpn = view->qpn,
-        .recv_psn = view->psn, .send_psn = lane->psn, .mtu = lane->mtu,
-        .timeout = opts.timeout, .retry_count = opts.retry_count,
-        .rnr_retry = opts.rnr_retry, .min_rnr_timer = opts.min_rnr_timer,
-        .rd_init = opts.rd_init, .rd_resp = opts.rd_resp,
-        .sl = opts.sl, .traffic_class = opts.traffic_class,
+    job->path        = (struct ha_rc_path){
+               .remote        = conn->peer->rail[slot].where.addr,
+               .qpn           = view->qpn,
+               .recv_psn      = view->psn,
+               .send_psn      = lane->psn,
+               .mtu           = lane->mtu,
+               .timeout       = opts.timeout,
+               .retry_count   = opts.retry_count,
+               .rnr_retry     = opts.rnr_retry,
+               .min_rnr_timer = opts.min_rnr_timer,
+               .rd_init       = opts.rd_init,
+               .rd_resp       = opts.rd_resp,
+               .sl            = opts.sl,
+               .traffic_class = opts.traffic_class,
     };
     uct_ha_job_post(UCT_HA_JOB_CONNECT, pairs->lanes->rail_no[slot], &job->super);
 }
@@ -172,20 +176,20 @@ static int is_too_soon(struct step *step, int slot, uint32_t gen)
 static void create_lane(struct step *step, int slot, uint32_t gen)
 {
     struct uct_ha_conn *conn  = step->conn;
-    struct ha_event     event = { .kind = HA_EV_QP_FAILED, .slot = slot, .gen = gen };
+    struct ha_event     event = {.kind = HA_EV_QP_FAILED, .slot = slot, .gen = gen};
 
     if (!is_too_soon(step, slot, gen) && uct_ha_lane_create(conn->road, slot, gen) == 0) {
         conn->pairs->find_way(conn->peer, step->now); /* the rail is needed from here on */
         ha_log_lane_start(&conn->tx->log, slot, gen, conn->road->lane[slot]->psn);
-        event.kind = HA_EV_QP_CREATED;
-        event.qpn  = ha_rc_qpn(conn->road->lane[slot]->rc);
-        event.psn  = conn->road->lane[slot]->psn;
+        event.kind  = HA_EV_QP_CREATED;
+        event.qpn   = ha_rc_qpn(conn->road->lane[slot]->rc);
+        event.psn   = conn->road->lane[slot]->psn;
         event.proof = conn->road->lane[slot]->proof;
         if (event.proof == HA_PROOF_LEDGER) {
             event.ledger_addr = (uintptr_t)conn->road->ledger[slot].word;
             event.ledger_key  = ha_mr_rkey(conn->road->ledger[slot].mr);
         }
-        event.mtu  = ha_rail_addr(conn->pairs->lanes->rail[slot]).mtu;
+        event.mtu = ha_rail_addr(conn->pairs->lanes->rail[slot]).mtu;
     }
     push(step, event);
 }
@@ -206,38 +210,38 @@ static void fence_lane(struct step *step, int slot)
     cause = ctl->cause == HA_CAUSE_PEER ? conn->pair.view[slot].cause : ctl->cause;
     hold  = uct_ha_peer_rail_failed(conn->peer, slot, cause, lane->born, step->now);
     if (hold > 0) {
-        push(step, (struct ha_event) { .kind = HA_EV_HOLD, .slot = slot, .wait = hold });
+        push(step, (struct ha_event){.kind = HA_EV_HOLD, .slot = slot, .wait = hold});
     }
     uct_ha_attention_locked(conn);
 }
 
 static void resolve(struct step *step, int slot, uint32_t gen)
 {
-    struct uct_ha_conn   *conn  = step->conn;
-    struct ha_evidence    peer  = ha_pair_evidence(&conn->pair, slot);
-    struct ha_event       event = { .kind = HA_EV_RESOLVED, .slot = slot, .gen = gen };
-    struct uct_ha_lane   *lane  = conn->road->lane[slot];
-    struct ha_resolution  res;
-    int                   status;
+    struct uct_ha_conn  *conn  = step->conn;
+    struct ha_evidence   peer  = ha_pair_evidence(&conn->pair, slot);
+    struct ha_event      event = {.kind = HA_EV_RESOLVED, .slot = slot, .gen = gen};
+    struct uct_ha_lane  *lane  = conn->road->lane[slot];
+    struct ha_resolution res;
+    int                  status;
 
     if (lane != NULL && lane->rejects) {
         lane->rejects      = 0;
         conn->tx->rejected = lane->rejected;
-        conn->todo        |= UCT_HA_TODO_REJECT;
+        conn->todo |= UCT_HA_TODO_REJECT;
         uct_ha_txlog_reject(conn->tx, (uint32_t)lane->rejected.wr_id);
     }
     status = ha_log_resolve(&conn->tx->log, slot, gen, &peer, &res);
     if (status == 0) {
-        event.value             = res.k;
-        conn->outage_replayed  += res.replayed;
-        conn->outage_retired   += res.retired;
+        event.value = res.k;
+        conn->outage_replayed += res.replayed;
+        conn->outage_retired += res.retired;
         UCT_HA_STATS_ADD(replayed, res.replayed);
         UCT_HA_STATS_ADD(retired, res.retired);
         UCT_HA_STATS_ADD(in_doubt, res.unknown);
         if (res.unknown > 0) {
             ucs_warn("ha_rc: endpoint %u: %u operations end with an error: proof by %s cannot tell "
-                     "what became of them, or their result is lost", conn->id, res.unknown,
-                     ha_proof_name(peer.kind));
+                     "what became of them, or their result is lost",
+                     conn->id, res.unknown, ha_proof_name(peer.kind));
             if (uct_ha_txlog_doubt(conn->tx, conn->bound, conn->id)) {
                 conn->todo |= UCT_HA_TODO_REJECT;
             }
@@ -274,10 +278,9 @@ static ucs_status_t fail_status(unsigned fail)
 static void fail(struct uct_ha_conn *conn, unsigned why)
 {
     conn->status = fail_status(why);
-    conn->todo  |= UCT_HA_TODO_FAIL;
+    conn->todo |= UCT_HA_TODO_FAIL;
     uct_ha_attention_locked(conn);
-    if (conn->bound && why != HA_FAIL_CANCELED &&
-        (ha_log_used(&conn->tx->log) > 0 || !conn->peer->bye_rx)) {
+    if (conn->bound && why != HA_FAIL_CANCELED && (ha_log_used(&conn->tx->log) > 0 || !conn->peer->bye_rx)) {
         uct_ha_tell_failure(conn, why);
     }
 }
@@ -305,8 +308,8 @@ static void apply(struct step *step, const struct ha_action *action)
             lane->closing = 1;
             lane->close_k = action->value;
         } else { /* never built here: nothing was received on it */
-            push(step, (struct ha_event) { .kind = HA_EV_DELIVERED, .slot = action->slot,
-                                           .gen = action->gen, .value = 0 });
+            push(step,
+                 (struct ha_event){.kind = HA_EV_DELIVERED, .slot = action->slot, .gen = action->gen, .value = 0});
         }
         uct_ha_attention_locked(conn);
         break;
@@ -345,12 +348,11 @@ static void trace_event(const struct uct_ha_conn *conn, const struct ha_event *e
     if (ucs_unlikely(conn->pairs->config->trace)) {
         ucs_warn("ha_rc trace: conn %u ev %d slot %d gen %u cause %s | epoch %u flags %x/%x "
                  "lane0 %u %s q%u act %u usable %u view %u %s | lane1 %u %s q%u act %u usable %u view %u %s",
-                 conn->id, event->kind, event->slot, event->gen, ha_cause_name(event->cause),
-                 p->epoch, p->flags, p->view_flags,
-                 p->lane[0].gen, ha_lane_status_name(p->lane[0].st), p->lane[0].q, p->lane[0].act,
-                 p->lane[0].usable, p->view[0].gen, ha_lane_status_name(p->view[0].st),
-                 p->lane[1].gen, ha_lane_status_name(p->lane[1].st), p->lane[1].q, p->lane[1].act,
-                 p->lane[1].usable, p->view[1].gen, ha_lane_status_name(p->view[1].st));
+                 conn->id, event->kind, event->slot, event->gen, ha_cause_name(event->cause), p->epoch, p->flags,
+                 p->view_flags, p->lane[0].gen, ha_lane_status_name(p->lane[0].st), p->lane[0].q, p->lane[0].act,
+                 p->lane[0].usable, p->view[0].gen, ha_lane_status_name(p->view[0].st), p->lane[1].gen,
+                 ha_lane_status_name(p->lane[1].st), p->lane[1].q, p->lane[1].act, p->lane[1].usable, p->view[1].gen,
+                 ha_lane_status_name(p->view[1].st));
     }
 }
 
@@ -374,19 +376,16 @@ static void settle(struct step *step)
         }
     } while (count >= 0 || step->head != step->tail);
     uct_ha_conn_count(step->conn, ha_pair_tx_slot(&step->conn->pair) != HA_NO_SLOT,
-                 ha_pair_standby(&step->conn->pair) != HA_NO_SLOT &&
-                 !ha_pair_failed(&step->conn->pair));
-    uct_ha_setup_follow(&step->conn->setup, step->conn->counted_works,
-                        ha_pair_failed(&step->conn->pair), step->now);
+                      ha_pair_standby(&step->conn->pair) != HA_NO_SLOT && !ha_pair_failed(&step->conn->pair));
+    uct_ha_setup_follow(&step->conn->setup, step->conn->counted_works, ha_pair_failed(&step->conn->pair), step->now);
     if (step->ctx == HA_CTX_ASYNC && ha_pair_wants_progress(&step->conn->pair, step->now)) {
         uct_ha_attention_locked(step->conn);
     }
 }
 
-void uct_ha_failover_event_locked(struct uct_ha_conn *conn, const struct ha_event *event,
-                             enum ha_context ctx)
+void uct_ha_failover_event_locked(struct uct_ha_conn *conn, const struct ha_event *event, enum ha_context ctx)
 {
-    struct step step = { .conn = conn, .ctx = ctx, .now = uct_ha_now() };
+    struct step step = {.conn = conn, .ctx = ctx, .now = uct_ha_now()};
 
     push(&step, *event);
     settle(&step);
@@ -394,7 +393,7 @@ void uct_ha_failover_event_locked(struct uct_ha_conn *conn, const struct ha_even
 
 void uct_ha_failover_run_locked(struct uct_ha_conn *conn, enum ha_context ctx)
 {
-    struct step step = { .conn = conn, .ctx = ctx, .now = uct_ha_now() };
+    struct step step = {.conn = conn, .ctx = ctx, .now = uct_ha_now()};
 
     settle(&step);
 }

@@ -85,7 +85,7 @@ int uct_ha_lost_is_over(const struct uct_ha_conn *conn, uint64_t now)
 
 static void end_drain(struct uct_ha_lane *lane)
 {
-    struct ha_event event = { .kind = HA_EV_DRAINED, .slot = lane->slot, .gen = lane->gen };
+    struct ha_event event = {.kind = HA_EV_DRAINED, .slot = lane->slot, .gen = lane->gen};
 
     if (lane->sends > 0) {
         ucs_debug("ha_rc: %s: %u send completions of queue pair 0x%x did not come back",
@@ -98,8 +98,11 @@ static void end_drain(struct uct_ha_lane *lane)
 
 static void declare(struct uct_ha_lane *lane)
 {
-    struct ha_event event = { .kind = HA_EV_SETTLED, .slot = lane->slot, .gen = lane->gen,
-                              .proof = HA_PROOF_NONE, .received = lane->received };
+    struct ha_event event = {.kind     = HA_EV_SETTLED,
+                             .slot     = lane->slot,
+                             .gen      = lane->gen,
+                             .proof    = HA_PROOF_NONE,
+                             .received = lane->received};
 
     ucs_debug("ha_rc: %s proves nothing of queue pair 0x%x: %u receives were taken from it, and no more will be",
               ha_rail_name(lane->lanes->rail[lane->slot]), ha_rc_qpn(lane->rc), lane->received);

@@ -18,13 +18,13 @@
 uint64_t uct_ha_lost_due(const struct uct_ha_lane *lane);
 
 /* By the timer, with the lock: should progress come. */
-void     uct_ha_lost_check(struct uct_ha_lane *lane, uint64_t now);
+void uct_ha_lost_check(struct uct_ha_lane *lane, uint64_t now);
 
 /* May something be declared now? The lock is held. */
-int      uct_ha_lost_is_over(const struct uct_ha_conn *conn, uint64_t now);
+int uct_ha_lost_is_over(const struct uct_ha_conn *conn, uint64_t now);
 
 /* Progress, without the lock: declares what is still to be declared. `empty`: the completion queues
  * of which rails were just found so. */
-void     uct_ha_lost_declare(struct uct_ha_conn *conn, const int *empty);
+void uct_ha_lost_declare(struct uct_ha_conn *conn, const int *empty);
 
 #endif

@@ -73,8 +73,8 @@ void uct_ha_outage_end(struct uct_ha_conn *conn, int tx_slot)
     UCT_HA_STATS_ADD(outage_ns_total, outage);
     UCT_HA_STATS_SET(outage_ns_last, outage);
     ucs_warn("ha_rc: failover: endpoint %u left %s (%s%s%s), goes on over %s: epoch %u, "
-             "replayed %u, retired %u, %.1f ms", conn->id, ha_rail_name(lanes->rail[from]),
-             ha_cause_name(cause), peer_cause != HA_CAUSE_NONE ? ": " : "",
-             peer_cause != HA_CAUSE_NONE ? ha_cause_name(peer_cause) : "",
-             ha_rail_name(lanes->rail[to]), epoch, replayed, retired, (double)outage / 1e6);
+             "replayed %u, retired %u, %.1f ms",
+             conn->id, ha_rail_name(lanes->rail[from]), ha_cause_name(cause), peer_cause != HA_CAUSE_NONE ? ": " : "",
+             peer_cause != HA_CAUSE_NONE ? ha_cause_name(peer_cause) : "", ha_rail_name(lanes->rail[to]), epoch,
+             replayed, retired, (double)outage / 1e6);
 }

@@ -20,7 +20,7 @@ void uct_ha_pairs_open(struct uct_ha_pairs *pairs)
     ucs_list_head_init(&pairs->peers);
     ucs_list_head_init(&pairs->conns);
     ucs_list_head_init(&pairs->attention);
-    pairs->pair_config = (struct ha_pair_config) {
+    pairs->pair_config = (struct ha_pair_config){
         .connect_timeout = nsec(config->connect_timeout),
         .deadline        = nsec(config->dead_peer),
         .linger          = nsec(config->dead_peer),
@@ -29,13 +29,12 @@ void uct_ha_pairs_open(struct uct_ha_pairs *pairs)
         .drain_timeout   = SEC,
         .rtx_min         = 2 * MSEC,
         .rtx_max         = 64 * MSEC,
-        .failback        = config->failback == UCT_HA_FAILBACK_AUTO ? HA_FAILBACK_AUTO :
-                                                                      nsec(config->failback),
+        .failback        = config->failback == UCT_HA_FAILBACK_AUTO ? HA_FAILBACK_AUTO : nsec(config->failback),
     };
-    pairs->cooldown     = nsec(config->cooldown);
-    pairs->cooldown_max = config->cooldown > 0 ? nsec(config->cooldown_max) : 0;
-    pairs->heartbeat    = nsec(config->heartbeat);
-    pairs->dead_peer    = nsec(config->dead_peer);
+    pairs->cooldown       = nsec(config->cooldown);
+    pairs->cooldown_max   = config->cooldown > 0 ? nsec(config->cooldown_max) : 0;
+    pairs->heartbeat      = nsec(config->heartbeat);
+    pairs->dead_peer      = nsec(config->dead_peer);
     pairs->lanes->silence = pairs->dead_peer / 2;
     ha_rto_init(&pairs->rto, nsec(config->rto), nsec(config->rto_max), uct_ha_now());
 }

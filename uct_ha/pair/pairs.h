@@ -45,14 +45,14 @@ struct uct_ha_pairs {
     void (*flush)(struct uct_ha_pairs *pairs);
     void (*find_way)(struct uct_ha_peer *peer, uint64_t now);
 
-    uint8_t                           down[HA_SLOTS]; /* own port is not usable */
-    ucs_list_link_t                   peers, conns, attention;
-    struct uct_ha_conn              **table; /* by connection id */
-    uint32_t                          table_len;
-    struct uct_ha_forgotten           forgotten[UCT_HA_FORGOTTEN_MAX]; /* a ring */
-    uint32_t                          num_forgotten;
-    struct ha_rto                     rto;
-    struct ha_pace                    pace[HA_SLOTS]; /* of lanes that are built while the other rail works */
+    uint8_t                 down[HA_SLOTS]; /* own port is not usable */
+    ucs_list_link_t         peers, conns, attention;
+    struct uct_ha_conn    **table; /* by connection id */
+    uint32_t                table_len;
+    struct uct_ha_forgotten forgotten[UCT_HA_FORGOTTEN_MAX]; /* a ring */
+    uint32_t                num_forgotten;
+    struct ha_rto           rto;
+    struct ha_pace          pace[HA_SLOTS]; /* of lanes that are built while the other rail works */
 };
 
 /* Who we are, lanes and the callbacks are filled in. */

@@ -9,7 +9,7 @@ struct uct_ha_peer *uct_ha_peer_find(struct uct_ha_pairs *pairs, uint64_t cookie
 {
     struct uct_ha_peer *peer;
 
-    ucs_list_for_each(peer, &pairs->peers, list) {
+    ucs_list_for_each (peer, &pairs->peers, list) {
         if (peer->cookie == cookie) {
             return peer;
         }
@@ -21,12 +21,10 @@ struct uct_ha_peer *uct_ha_peer_find(struct uct_ha_pairs *pairs, uint64_t cookie
 
 static uint32_t first_number(const struct uct_ha_pairs *pairs, uint64_t cookie)
 {
-    uint32_t kept = pairs->num_forgotten < UCT_HA_FORGOTTEN_MAX ? pairs->num_forgotten :
-                                                                UCT_HA_FORGOTTEN_MAX;
+    uint32_t kept = pairs->num_forgotten < UCT_HA_FORGOTTEN_MAX ? pairs->num_forgotten : UCT_HA_FORGOTTEN_MAX;
 
     for (uint32_t i = 1; i <= kept; i++) { /* the latest first */
-        const struct uct_ha_forgotten *old =
-            &pairs->forgotten[(pairs->num_forgotten - i) % UCT_HA_FORGOTTEN_MAX];
+        const struct uct_ha_forgotten *old = &pairs->forgotten[(pairs->num_forgotten - i) % UCT_HA_FORGOTTEN_MAX];
 
         if (old->cookie == cookie) {
             return old->next_sn;
@@ -35,8 +33,7 @@ static uint32_t first_number(const struct uct_ha_pairs *pairs, uint64_t cookie)
     return 0;
 }
 
-struct uct_ha_peer *uct_ha_peer_create(struct uct_ha_pairs *pairs, uint64_t cookie,
-                                       unsigned slots, unsigned credits)
+struct uct_ha_peer *uct_ha_peer_create(struct uct_ha_pairs *pairs, uint64_t cookie, unsigned slots, unsigned credits)
 {
     struct uct_ha_peer *peer = calloc(1, sizeof(*peer));
 
@@ -79,8 +76,8 @@ void uct_ha_peer_forget(struct uct_ha_peer *peer)
     struct uct_ha_pairs *pairs = peer->pairs;
 
     if (peer->next_sn != 0 && !peer->bye_rx) {
-        pairs->forgotten[pairs->num_forgotten++ % UCT_HA_FORGOTTEN_MAX] =
-            (struct uct_ha_forgotten) { peer->cookie, peer->next_sn };
+        pairs->forgotten[pairs->num_forgotten++ % UCT_HA_FORGOTTEN_MAX] = (struct uct_ha_forgotten){peer->cookie,
+                                                                                                    peer->next_sn};
     }
     uct_ha_peer_destroy(peer);
 }
@@ -118,8 +115,7 @@ static int blames_rail(unsigned cause)
            cause != HA_CAUSE_CLOSE && cause != HA_CAUSE_PEER && cause != HA_CAUSE_NOT_READY;
 }
 
-uint64_t uct_ha_peer_rail_failed(struct uct_ha_peer *peer, int slot, unsigned cause,
-                                 uint64_t born, uint64_t now)
+uint64_t uct_ha_peer_rail_failed(struct uct_ha_peer *peer, int slot, unsigned cause, uint64_t born, uint64_t now)
 {
     struct ha_damp *damp = &peer->rail[slot].damp;
 
@@ -128,8 +124,8 @@ uint64_t uct_ha_peer_rail_failed(struct uct_ha_peer *peer, int slot, unsigned ca
     }
     if (ha_damp_flap(damp, born, now)) {
         ucs_debug("ha_rc: %s towards %016lx failed (%s), left alone for %.3f s",
-                  ha_rail_name(peer->pairs->lanes->rail[slot]), (unsigned long)peer->cookie,
-                  ha_cause_name(cause), (double)ha_damp_hold(damp) / 1e9);
+                  ha_rail_name(peer->pairs->lanes->rail[slot]), (unsigned long)peer->cookie, ha_cause_name(cause),
+                  (double)ha_damp_hold(damp) / 1e9);
     }
     return ha_damp_left(damp, now);
 }

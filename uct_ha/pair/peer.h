@@ -18,30 +18,30 @@ struct uct_ha_tcp_link; /* of a carrier above */
 
 struct uct_ha_peer_rail {
     struct uct_ha_rail_where where;
-    uint32_t          ud_qpn;
-    struct ha_ud_ah  *ah;
-    uint8_t           known;    /* an address is known and can match ours */
-    uint8_t           ah_busy;  /* a job resolves it */
-    unsigned          ah_fails; /* so many in vain, in a row */
-    uint8_t           used;     /* a packet of the peer has come by it */
-    uint8_t           peer_up;  /* the peer says that its port is up */
-    uint8_t           bad;      /* silent: not used for new lanes until it answers */
-    uint8_t           looking;  /* a job asks whether packets arrive */
-    uint8_t           flows;    /* ... they did, at the last look */
-    uint8_t           waiting;  /* a ping is out */
-    unsigned          missed;   /* pings in a row without an answer */
-    unsigned          answered; /* ... and with one */
-    uint64_t          bad_at;   /* suspected then */
-    uint32_t          nonce;    /* of the newest ping */
-    uint32_t          heard;    /* of the newest ping that was answered */
-    uint32_t          addr_seq; /* raised when the address changes */
-    uint64_t          retry_at; /* next try to resolve it */
-    uint64_t          fresh_at; /* with no answer until then the path is resolved anew */
-    uint64_t          last_rx;
-    struct ha_damp    damp;     /* cool-down, grows when it flaps */
-    struct ha_slow    slow;     /* round trips of its pings */
-    struct ha_beat    beat;     /* the silences between them */
-    uint64_t          ping_at;
+    uint32_t                 ud_qpn;
+    struct ha_ud_ah         *ah;
+    uint8_t                  known;    /* an address is known and can match ours */
+    uint8_t                  ah_busy;  /* a job resolves it */
+    unsigned                 ah_fails; /* so many in vain, in a row */
+    uint8_t                  used;     /* a packet of the peer has come by it */
+    uint8_t                  peer_up;  /* the peer says that its port is up */
+    uint8_t                  bad;      /* silent: not used for new lanes until it answers */
+    uint8_t                  looking;  /* a job asks whether packets arrive */
+    uint8_t                  flows;    /* ... they did, at the last look */
+    uint8_t                  waiting;  /* a ping is out */
+    unsigned                 missed;   /* pings in a row without an answer */
+    unsigned                 answered; /* ... and with one */
+    uint64_t                 bad_at;   /* suspected then */
+    uint32_t                 nonce;    /* of the newest ping */
+    uint32_t                 heard;    /* of the newest ping that was answered */
+    uint32_t                 addr_seq; /* raised when the address changes */
+    uint64_t                 retry_at; /* next try to resolve it */
+    uint64_t                 fresh_at; /* with no answer until then the path is resolved anew */
+    uint64_t                 last_rx;
+    struct ha_damp           damp; /* cool-down, grows when it flaps */
+    struct ha_slow           slow; /* round trips of its pings */
+    struct ha_beat           beat; /* the silences between them */
+    uint64_t                 ping_at;
 };
 
 struct uct_ha_peer {
@@ -51,33 +51,32 @@ struct uct_ha_peer {
     uint64_t                cookie;
     unsigned                slots;
     unsigned                credits;
-    unsigned                caps;       /* HA_CAP_*, constant while it has connections */
-    struct ha_opts          opts;       /* connect options, with its first packet; then constant */
+    unsigned                caps; /* HA_CAP_*, constant while it has connections */
+    struct ha_opts          opts; /* connect options, with its first packet; then constant */
     uint8_t                 opts_known;
-    uint8_t                 refused;    /* they are impossible: no connection to it */
+    uint8_t                 refused; /* they are impossible: no connection to it */
     uint32_t                next_sn;
-    uint32_t                nonce;      /* of the last STATE sent */
+    uint32_t                nonce; /* of the last STATE sent */
     uint64_t                born;
     uint64_t                last_rx;
-    uint64_t                bye_at;     /* it said so last then */
-    uint8_t                 bye_rx;     /* it leaves and owes us nothing */
-    uint8_t                 lost;       /* every connection to it has failed: silent for too long, or */
-    uint8_t                 replaced;   /* ... another instance has its place */
-    unsigned                asked;      /* without heartbeats: questions since it was heard, */
-    uint64_t                asked_at;   /* the first one then */
-    uint8_t                 stranger;   /* looks for somebody else; forgotten soon */
-    uint64_t                told_at;    /* an error line about it was written then, 0 = never */
-    uint8_t                 all_dead;   /* while leaving: no connection to it works */
-    struct uct_ha_tcp_addr  tcp_addr;   /* port 0 = it has no TCP carrier */
-    struct uct_ha_tcp_link *tcp_link;   /* NULL before it is needed */
+    uint64_t                bye_at;   /* it said so last then */
+    uint8_t                 bye_rx;   /* it leaves and owes us nothing */
+    uint8_t                 lost;     /* every connection to it has failed: silent for too long, or */
+    uint8_t                 replaced; /* ... another instance has its place */
+    unsigned                asked;    /* without heartbeats: questions since it was heard, */
+    uint64_t                asked_at; /* the first one then */
+    uint8_t                 stranger; /* looks for somebody else; forgotten soon */
+    uint64_t                told_at;  /* an error line about it was written then, 0 = never */
+    uint8_t                 all_dead; /* while leaving: no connection to it works */
+    struct uct_ha_tcp_addr  tcp_addr; /* port 0 = it has no TCP carrier */
+    struct uct_ha_tcp_link *tcp_link; /* NULL before it is needed */
     struct uct_ha_peer_rail rail[HA_SLOTS];
 };
 
 struct uct_ha_peer *uct_ha_peer_find(struct uct_ha_pairs *pairs, uint64_t cookie);
 
 /* From the address that UCX brought, or from the header of a first packet. */
-struct uct_ha_peer *uct_ha_peer_create(struct uct_ha_pairs *pairs, uint64_t cookie,
-                                       unsigned slots, unsigned credits);
+struct uct_ha_peer *uct_ha_peer_create(struct uct_ha_pairs *pairs, uint64_t cookie, unsigned slots, unsigned credits);
 
 /* No way leads to it any more. To forget it: it may live all the same, and numbers of pairs
  * are not used twice. */
@@ -104,8 +103,7 @@ int uct_ha_peer_rail_answers(const struct uct_ha_peer *peer, int slot, uint64_t 
 
 /* A lane of this rail failed for this reason. Returns how long the rail is to be left
  * alone (ns), 0 when the rail is not to blame. */
-uint64_t uct_ha_peer_rail_failed(struct uct_ha_peer *peer, int slot, unsigned cause,
-                                 uint64_t born, uint64_t now);
+uint64_t uct_ha_peer_rail_failed(struct uct_ha_peer *peer, int slot, unsigned cause, uint64_t born, uint64_t now);
 
 /* Is it there at present, and reachable by a rail? Then what it owes us may still come. */
 int uct_ha_peer_is_alive(const struct uct_ha_peer *peer, uint64_t now);

@@ -20,8 +20,7 @@ static void raise_to(uint64_t *most, uint64_t value)
 {
     uint64_t old = __atomic_load_n(most, __ATOMIC_RELAXED);
 
-    while (value > old && !__atomic_compare_exchange_n(most, &old, value, 0, __ATOMIC_RELAXED,
-                                                       __ATOMIC_RELAXED)) {
+    while (value > old && !__atomic_compare_exchange_n(most, &old, value, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
     }
 }
 

@@ -20,10 +20,12 @@ static const char *connect_hint(const struct uct_ha_conn *conn)
     case ETIMEDOUT:
     case EHOSTUNREACH:
     case ENETUNREACH:
-        return "; the peer's address on that rail does not answer: ping it, and compare GIDs (UCX_HA_RC_GID_INDEX) and VLANs "
+        return "; the peer's address on that rail does not answer: ping it, and compare GIDs (UCX_HA_RC_GID_INDEX) and "
+               "VLANs "
                "of both hosts";
     case EINVAL:
-        return "; the device refuses the peer's parameters: compare GID type (RoCE v1 or v2, UCX_HA_RC_GID_INDEX), LID and MTU "
+        return "; the device refuses the peer's parameters: compare GID type (RoCE v1 or v2, UCX_HA_RC_GID_INDEX), LID "
+               "and MTU "
                "(UCX_HA_RC_PATH_MTU) of both hosts";
     default:
         return "";
@@ -47,13 +49,14 @@ void uct_ha_tell_failure(const struct uct_ha_conn *conn, unsigned why)
     ucs_log_level_t            level = level_now(conn->peer, uct_ha_now());
     int                        error = why == HA_FAIL_CONNECT ? conn->connect_error : 0;
 
-    ucs_log(level, "ha_rc: endpoint %u to peer %016lx failed: %s%s%s (own rails: %s %s%s%s%s%s)%s",
-            conn->id, (unsigned long)conn->peer->cookie, ha_fail_name(why),
-            error != 0 ? ", last error: " : "", error != 0 ? strerror(error) : "",
-            ha_rail_name(pairs->lanes->rail[0]), pairs->down[0] ? "down" : "up",
+    ucs_log(level, "ha_rc: endpoint %u to peer %016lx failed: %s%s%s (own rails: %s %s%s%s%s%s)%s", conn->id,
+            (unsigned long)conn->peer->cookie, ha_fail_name(why), error != 0 ? ", last error: " : "",
+            error != 0 ? strerror(error) : "", ha_rail_name(pairs->lanes->rail[0]), pairs->down[0] ? "down" : "up",
             pairs->lanes->slots == HA_SLOTS ? ", " : "",
             pairs->lanes->slots == HA_SLOTS ? ha_rail_name(pairs->lanes->rail[1]) : "",
             pairs->lanes->slots == HA_SLOTS ? " " : "",
-            pairs->lanes->slots < HA_SLOTS ? "" : pairs->down[1] ? "down" : "up",
+            pairs->lanes->slots < HA_SLOTS ? ""
+            : pairs->down[1]               ? "down"
+                                           : "up",
             why == HA_FAIL_CONNECT ? connect_hint(conn) : "");
 }

@@ -31,8 +31,8 @@ struct uct_ha_piece {
 };
 
 /* `rail_no`: the rails of the slots. */
-static inline void uct_ha_piece_set(struct uct_ha_piece *piece, const void *addr, size_t length,
-                                    struct uct_ha_mem *mem, const unsigned *rail_no)
+static inline void uct_ha_piece_set(struct uct_ha_piece *piece, const void *addr, size_t length, struct uct_ha_mem *mem,
+                                    const unsigned *rail_no)
 {
     uint32_t rails = __atomic_load_n(&mem->rails, __ATOMIC_ACQUIRE);
 
@@ -87,13 +87,13 @@ static inline void uct_ha_txop_use(struct uct_ha_txop *txop, struct uct_ha_desc 
 struct uct_ha_txlog {
     struct ha_log       log; /* head and tail are atomic */
     struct uct_ha_txop *ops;
-    uint16_t            sent;     /* messages appended so far */
-    uint8_t             dead;     /* atomic: no more work, the connection has ended */
-    uint8_t             fatal;    /* enum ha_fail: an operation has gone wrong that had no
-                                   * completion to report by */
-    uint32_t            longest;  /* atomic: bytes of the longest operation since the log was empty, when that
-                                   * is more than UCT_HA_LONG_OP: progress writes, a check resets */
-    struct ha_wc        rejected; /* for UCT_HA_TODO_REJECT */
+    uint16_t            sent;  /* messages appended so far */
+    uint8_t             dead;  /* atomic: no more work, the connection has ended */
+    uint8_t             fatal; /* enum ha_fail: an operation has gone wrong that had no
+                                * completion to report by */
+    uint32_t longest;          /* atomic: bytes of the longest operation since the log was empty, when that
+                                * is more than UCT_HA_LONG_OP: progress writes, a check resets */
+    struct ha_wc rejected;     /* for UCT_HA_TODO_REJECT */
 };
 
 static inline struct uct_ha_txop *uct_ha_txlog_op(const struct uct_ha_txlog *tx, uint32_t index)

@@ -6,8 +6,8 @@
 enum ha_match uct_ha_where_verdict(const struct uct_ha_rail_where *a, const struct uct_ha_rail_where *b,
                                    const struct ha_match_opts *opts)
 {
-    struct ha_match_rail own  = { .addr = a->addr, .zone = a->zone, .place = a->place };
-    struct ha_match_rail peer = { .addr = b->addr, .zone = b->zone, .place = b->place };
+    struct ha_match_rail own  = {.addr = a->addr, .zone = a->zone, .place = a->place};
+    struct ha_match_rail peer = {.addr = b->addr, .zone = b->zone, .place = b->place};
 
     return ha_match_rails(&own, &peer, opts);
 }
@@ -20,6 +20,5 @@ int uct_ha_where_match(const struct uct_ha_rail_where *a, const struct uct_ha_ra
 
 int uct_ha_where_is_same(const struct ha_rail_addr *a, const struct ha_rail_addr *b)
 {
-    return memcmp(a->gid, b->gid, sizeof(a->gid)) == 0 && a->lid == b->lid &&
-           a->link_layer == b->link_layer;
+    return memcmp(a->gid, b->gid, sizeof(a->gid)) == 0 && a->lid == b->lid && a->link_layer == b->link_layer;
 }

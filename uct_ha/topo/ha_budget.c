@@ -41,10 +41,10 @@ static uint64_t round_up_pow2(uint64_t n)
     return p < n ? n : p;
 }
 
-struct ha_budget_need ha_budget_need(uint64_t tx_queue_len, uint64_t rx_queue_len,
-                                     uint64_t rx_queue_init, uint64_t seg_size, unsigned rails)
+struct ha_budget_need ha_budget_need(uint64_t tx_queue_len, uint64_t rx_queue_len, uint64_t rx_queue_init,
+                                     uint64_t seg_size, unsigned rails)
 {
-    struct ha_budget_need need     = { .qp = 2, .mr = 1, .rails = rails };
+    struct ha_budget_need need     = {.qp = 2, .mr = 1, .rails = rails};
     uint64_t              receives = add(least(rx_queue_init, rx_queue_len), HA_DEPTHS_RESERVE);
 
     need.cqe_shared = round_up_pow2(tx_queue_len);
@@ -58,14 +58,13 @@ struct ha_budget_need ha_budget_need(uint64_t tx_queue_len, uint64_t rx_queue_le
 struct ha_budget ha_budget(const struct ha_budget_device *device, const struct ha_budget_need *need)
 {
     struct ha_budget budget;
-    uint64_t         shared = least(need->cqe_shared, device->max_qp_wr);
+    uint64_t         shared  = least(need->cqe_shared, device->max_qp_wr);
     uint64_t         max_cqe = device->max_cqe;
 
     if (max_cqe != HA_BUDGET_UNLIMITED) {
         max_cqe -= least(shared, max_cqe);
     }
-    budget.queues_fit            = need->send_wr <= device->max_qp_wr &&
-                                   need->recv_wr <= device->max_qp_wr;
+    budget.queues_fit            = need->send_wr <= device->max_qp_wr && need->recv_wr <= device->max_qp_wr;
     budget.by[HA_BUDGET_QP]      = fits(device->max_qp, need->qp);
     budget.by[HA_BUDGET_CQE]     = fits(max_cqe, need->cqe);
     budget.by[HA_BUDGET_MR]      = fits(device->max_mr, need->mr);
@@ -82,13 +81,13 @@ struct ha_budget ha_budget(const struct ha_budget_device *device, const struct h
 
 const char *ha_budget_limit_name(enum ha_budget_limit limit)
 {
-    static const char *const names[HA_BUDGET_LIMITS] = { "max_qp", "max_cqe", "max_mr", "memlock" };
+    static const char *const names[HA_BUDGET_LIMITS] = {"max_qp", "max_cqe", "max_mr", "memlock"};
 
     return limit < HA_BUDGET_LIMITS ? names[limit] : "?";
 }
 
-uint64_t ha_budget_seed(uint64_t max_qp, uint64_t max_cqe, uint64_t wr_per_connection,
-                        uint64_t channels, uint64_t recvs)
+uint64_t ha_budget_seed(uint64_t max_qp, uint64_t max_cqe, uint64_t wr_per_connection, uint64_t channels,
+                        uint64_t recvs)
 {
     uint64_t per_qp  = multiply(2, channels);
     uint64_t per_cqe = multiply(add(multiply(wr_per_connection, recvs), wr_per_connection), per_qp);
@@ -113,20 +112,24 @@ struct ha_socket_sizes ha_socket_sizes(const struct ha_socket_options *options)
     return sizes;
 }
 
-int ha_socket_sizes_check(const struct ha_socket_sizes *sizes,
-                          const struct ha_budget_device *device, char *error, size_t size)
+int ha_socket_sizes_check(const struct ha_socket_sizes *sizes, const struct ha_budget_device *device, char *error,
+                          size_t size)
 {
-    const struct { const char *name; uint64_t value; const char *limit; uint64_t most; } checks[] = {
-        { "send_wr", sizes->send_wr, "max_qp_wr", device->max_qp_wr },
-        { "recv_wr", sizes->recv_wr, "max_qp_wr", device->max_qp_wr },
-        { "cqe", sizes->cqe, "max_cqe", device->max_cqe },
+    const struct {
+        const char *name;
+        uint64_t    value;
+        const char *limit;
+        uint64_t    most;
+    } checks[] = {
+        {"send_wr", sizes->send_wr, "max_qp_wr", device->max_qp_wr},
+        {"recv_wr", sizes->recv_wr, "max_qp_wr", device->max_qp_wr},
+        {"cqe", sizes->cqe, "max_cqe", device->max_cqe},
     };
 
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
         if (checks[i].value > checks[i].most) {
             snprintf(error, size, "%s=%llu exceeds the device's %s=%llu", checks[i].name,
-                     (unsigned long long)checks[i].value, checks[i].limit,
-                     (unsigned long long)checks[i].most);
+                     (unsigned long long)checks[i].value, checks[i].limit, (unsigned long long)checks[i].most);
             return -EINVAL;
         }
     }
@@ -144,8 +147,7 @@ static uint64_t ack_timeout(unsigned timeout)
 
 uint64_t ha_window_nominal(unsigned timeout, unsigned retry_count)
 {
-    return timeout == 0 ? HA_WINDOW_FOREVER :
-                          multiply(ack_timeout(timeout), (uint64_t)retry_count + 1);
+    return timeout == 0 ? HA_WINDOW_FOREVER : multiply(ack_timeout(timeout), (uint64_t)retry_count + 1);
 }
 
 uint64_t ha_window_mlx5(unsigned timeout, unsigned retry_count)

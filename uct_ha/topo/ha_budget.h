@@ -21,18 +21,18 @@ struct ha_budget_device {
     uint64_t max_qp_wr; /* of one queue of one queue pair */
     uint64_t max_cqe;   /* of one completion queue, not of the device */
     uint64_t max_mr;
-    uint64_t memlock;   /* bytes the process may lock, HA_BUDGET_UNLIMITED */
+    uint64_t memlock; /* bytes the process may lock, HA_BUDGET_UNLIMITED */
 };
 
 /* What ha_rc needs on one rail for one connection. */
 struct ha_budget_need {
-    uint64_t qp;          /* 2: the new one is made before the old one is gone */
+    uint64_t qp;               /* 2: the new one is made before the old one is gone */
     uint64_t send_wr, recv_wr; /* depth of a queue pair */
-    uint64_t cqe;         /* reserved: the receives of a new connection, and 2 */
-    uint64_t cqe_shared;  /* once for all: sends are counted and may wait, one log is enough */
+    uint64_t cqe;              /* reserved: the receives of a new connection, and 2 */
+    uint64_t cqe_shared;       /* once for all: sends are counted and may wait, one log is enough */
     uint64_t mr;
-    uint64_t bytes;       /* receive buffers of all lanes of a new connection */
-    unsigned rails;       /* how often memory is locked: once per rail */
+    uint64_t bytes; /* receive buffers of all lanes of a new connection */
+    unsigned rails; /* how often memory is locked: once per rail */
 };
 
 enum ha_budget_limit { HA_BUDGET_QP, HA_BUDGET_CQE, HA_BUDGET_MR, HA_BUDGET_MEMLOCK, HA_BUDGET_LIMITS };
@@ -41,13 +41,13 @@ struct ha_budget {
     uint64_t             by[HA_BUDGET_LIMITS]; /* connections that each allows */
     uint64_t             connections;          /* the least of them; 0: not even one */
     enum ha_budget_limit limited_by;
-    int                  queues_fit;           /* a queue pair may be as deep as wanted */
+    int                  queues_fit; /* a queue pair may be as deep as wanted */
 };
 
 /* Of TX_QUEUE_LEN, RX_QUEUE_LEN, RX_QUEUE_INIT and SEG_SIZE; `rails` is 1 or 2. Receive
  * queues of busy connections grow, but not at the price of new ones. */
-struct ha_budget_need ha_budget_need(uint64_t tx_queue_len, uint64_t rx_queue_len,
-                                     uint64_t rx_queue_init, uint64_t seg_size, unsigned rails);
+struct ha_budget_need ha_budget_need(uint64_t tx_queue_len, uint64_t rx_queue_len, uint64_t rx_queue_init,
+                                     uint64_t seg_size, unsigned rails);
 
 /* Connections of one interface on one device. Each budget by itself: completion
  * queues are per interface and grow up to max_cqe; queue pairs, regions and locked
@@ -63,8 +63,8 @@ const char *ha_budget_limit_name(enum ha_budget_limit limit); /* "max_qp"... con
  * It takes max_cqe for the whole device's, though it is one queue's, and counts
  * channels twice. 0 where it would divide by zero.
  */
-uint64_t ha_budget_seed(uint64_t max_qp, uint64_t max_cqe, uint64_t wr_per_connection,
-                        uint64_t channels, uint64_t recvs);
+uint64_t ha_budget_seed(uint64_t max_qp, uint64_t max_cqe, uint64_t wr_per_connection, uint64_t channels,
+                        uint64_t recvs);
 
 /* ---- queue sizes of a buffer-and-ack socket ------------------------------------------- */
 
@@ -85,8 +85,8 @@ struct ha_socket_sizes ha_socket_sizes(const struct ha_socket_options *options);
 
 /* Does the device allow them? 0, or -EINVAL with a sentence that names the size, its
  * value and the limit. */
-int ha_socket_sizes_check(const struct ha_socket_sizes *sizes,
-                          const struct ha_budget_device *device, char *error, size_t size);
+int ha_socket_sizes_check(const struct ha_socket_sizes *sizes, const struct ha_budget_device *device, char *error,
+                          size_t size);
 
 /* ---- how long the hardware retries ---------------------------------------------------- */
 

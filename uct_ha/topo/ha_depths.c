@@ -19,8 +19,8 @@ static uint32_t power_of_two(uint32_t enough, uint32_t limit)
     return p;
 }
 
-int ha_depths(uint32_t tx_queue_len, uint32_t rx_queue_len, uint32_t rx_queue_init,
-              uint32_t max_qp_wr, struct ha_depths *depths)
+int ha_depths(uint32_t tx_queue_len, uint32_t rx_queue_len, uint32_t rx_queue_init, uint32_t max_qp_wr,
+              struct ha_depths *depths)
 {
     if (max_qp_wr < HA_DEPTHS_WR_MIN) {
         return -ENOSPC;

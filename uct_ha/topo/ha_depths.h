@@ -9,7 +9,7 @@
 
 #define HA_DEPTHS_SENDS_MIN 16u /* as TX_QUEUE_LEN, RX_QUEUE_INIT allow */
 #define HA_DEPTHS_RECVS_MIN 4u
-#define HA_DEPTHS_RESERVE   4u  /* receives for messages that carry only credits */
+#define HA_DEPTHS_RESERVE   4u                         /* receives for messages that carry only credits */
 #define HA_DEPTHS_WR_MIN    (HA_DEPTHS_SENDS_MIN + 1u) /* no queue pair may be shallower */
 
 struct ha_depths {
@@ -21,7 +21,7 @@ struct ha_depths {
 
 /* `max_qp_wr`: of the least of the devices. 0, or -ENOSPC when that is below
  * HA_DEPTHS_WR_MIN. */
-int ha_depths(uint32_t tx_queue_len, uint32_t rx_queue_len, uint32_t rx_queue_init,
-              uint32_t max_qp_wr, struct ha_depths *depths);
+int ha_depths(uint32_t tx_queue_len, uint32_t rx_queue_len, uint32_t rx_queue_init, uint32_t max_qp_wr,
+              struct ha_depths *depths);
 
 #endif

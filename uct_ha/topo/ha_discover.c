@@ -25,8 +25,7 @@ static int read_word(const char *path, char *word, size_t size)
 }
 
 /* First word of a file of the rail's port, or 0. */
-static int read_port(const char *sysfs, const struct ha_topo_rail *rail, const char *file,
-                     char *word, size_t size)
+static int read_port(const char *sysfs, const struct ha_topo_rail *rail, const char *file, char *word, size_t size)
 {
     char path[PATH_MAX];
     int  device = (int)strcspn(rail->name, ":");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef _GNU_SOURCE
-#  define _GNU_SOURCE /* strverscmp */
+#define _GNU_SOURCE /* strverscmp */
 #endif
 
 #include "ha_discover_hwloc.h"
@@ -22,11 +22,10 @@ static hwloc_topology_t here;
  * GPU runtime or connect to an X server inside the user's program. */
 static int configure(hwloc_topology_t topology)
 {
-    static const char *const plugins[] = { "cuda", "nvml", "rsmi", "levelzero", "opencl", "gl" };
+    static const char *const plugins[] = {"cuda", "nvml", "rsmi", "levelzero", "opencl", "gl"};
 
     for (size_t i = 0; i < sizeof(plugins) / sizeof(plugins[0]); i++) {
-        (void)hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST,
-                                            plugins[i]);
+        (void)hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, plugins[i]);
     }
     if (hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE) != 0 ||
         hwloc_topology_set_type_filter(topology, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL) != 0 ||
@@ -53,8 +52,7 @@ static void load_here(void)
 
 static uint64_t pci_address(const struct hwloc_pcidev_attr_s *pci)
 {
-    return (uint64_t)pci->domain << 16 | (uint64_t)pci->bus << 8 | (uint64_t)pci->dev << 3 |
-           pci->func;
+    return (uint64_t)pci->domain << 16 | (uint64_t)pci->bus << 8 | (uint64_t)pci->dev << 3 | pci->func;
 }
 
 /* hwloc goes upwards, the description downwards. */
@@ -131,8 +129,7 @@ int ha_discover_hwloc(struct ha_topo_rail *rails, int num)
     while ((device = hwloc_get_next_osdev(here, device)) != NULL) {
         for (int i = 0; is_rdma(device) && i < num; i++) {
             length = strcspn(rails[i].name, ":");
-            if (strlen(device->name) == length &&
-                memcmp(device->name, rails[i].name, length) == 0) {
+            if (strlen(device->name) == length && memcmp(device->name, rails[i].name, length) == 0) {
                 take(here, device, &rails[i]);
             }
         }
@@ -148,8 +145,7 @@ static uint64_t guid_info(hwloc_obj_t device, const char *name)
     const char *text = hwloc_obj_get_info_by_name(device, name);
     unsigned    part[4];
 
-    if (text == NULL ||
-        sscanf(text, "%4x:%4x:%4x:%4x", &part[0], &part[1], &part[2], &part[3]) != 4) {
+    if (text == NULL || sscanf(text, "%4x:%4x:%4x:%4x", &part[0], &part[1], &part[2], &part[3]) != 4) {
         return 0;
     }
     return (uint64_t)part[0] << 48 | (uint64_t)part[1] << 32 | (uint64_t)part[2] << 16 | part[3];
@@ -167,8 +163,7 @@ static long port_info(hwloc_obj_t device, int port, const char *what)
 
 /* hwloc tells state and LID of each port; only InfiniBand has LIDs. A port that was down
  * has none either: then it is taken for Ethernet, as RoCE is by far the more frequent. */
-static int take_ports(hwloc_topology_t topology, hwloc_obj_t device, struct ha_topo_rail *rails,
-                      int max)
+static int take_ports(hwloc_topology_t topology, hwloc_obj_t device, struct ha_topo_rail *rails, int max)
 {
     char name[HA_RAIL_NAME_MAX];
     int  count = 0;
@@ -192,8 +187,7 @@ static int take_ports(hwloc_topology_t topology, hwloc_obj_t device, struct ha_t
 /* The device list of verbs is in this order too: mlx5_2 before mlx5_10. */
 static int by_name(const void *a, const void *b)
 {
-    return strverscmp(((const struct ha_topo_rail *)a)->name,
-                      ((const struct ha_topo_rail *)b)->name);
+    return strverscmp(((const struct ha_topo_rail *)a)->name, ((const struct ha_topo_rail *)b)->name);
 }
 
 int ha_discover_xml(const char *path, struct ha_topo_rail *rails, int max)
@@ -208,8 +202,7 @@ int ha_discover_xml(const char *path, struct ha_topo_rail *rails, int max)
     if (hwloc_topology_init(&topology) != 0) {
         return -ENOMEM;
     }
-    if (configure(topology) != 0 || hwloc_topology_set_xml(topology, path) != 0 ||
-        hwloc_topology_load(topology) != 0) {
+    if (configure(topology) != 0 || hwloc_topology_set_xml(topology, path) != 0 || hwloc_topology_load(topology) != 0) {
         hwloc_topology_destroy(topology);
         return -EINVAL;
     }

@@ -15,13 +15,12 @@ int ha_same_network(const struct ha_rail_addr *a, const struct ha_rail_addr *b)
 
 static int same_place(const struct ha_match_rail *a, const struct ha_match_rail *b)
 {
-    return a->place == b->place || a->place == HA_MATCH_PLACE_ALONE ||
-           b->place == HA_MATCH_PLACE_ALONE;
+    return a->place == b->place || a->place == HA_MATCH_PLACE_ALONE || b->place == HA_MATCH_PLACE_ALONE;
 }
 
 static int is_ipv4(const struct ha_rail_addr *addr)
 {
-    static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 
     return memcmp(addr->gid, mapped, sizeof(mapped)) == 0;
 }
@@ -96,13 +95,20 @@ uint8_t ha_match_priority(const struct ha_match_opts *opts, uint8_t link_layer, 
 const char *ha_match_text(enum ha_match match)
 {
     switch (match) {
-    case HA_MATCH_ZONE:          return "the same zone";
-    case HA_MATCH_NETWORK:       return "the same network";
-    case HA_MATCH_OTHER_LINK:    return "another link layer";
-    case HA_MATCH_OTHER_ZONE:    return "another zone";
-    case HA_MATCH_UNKNOWN_ZONE:  return "no zone on one side";
-    case HA_MATCH_OTHER_NETWORK: return "another network";
-    case HA_MATCH_OTHER_PARTITION: return "another partition, or no full member of it";
+    case HA_MATCH_ZONE:
+        return "the same zone";
+    case HA_MATCH_NETWORK:
+        return "the same network";
+    case HA_MATCH_OTHER_LINK:
+        return "another link layer";
+    case HA_MATCH_OTHER_ZONE:
+        return "another zone";
+    case HA_MATCH_UNKNOWN_ZONE:
+        return "no zone on one side";
+    case HA_MATCH_OTHER_NETWORK:
+        return "another network";
+    case HA_MATCH_OTHER_PARTITION:
+        return "another partition, or no full member of it";
     }
     return "?";
 }

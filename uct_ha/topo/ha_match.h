@@ -28,10 +28,10 @@ struct ha_match_opts {
 };
 
 enum ha_match {
-    HA_MATCH_ZONE,         /* they can: in the same zone, whatever their networks (InfiniBand: no router is
-                            * asked for, so two subnets should not be in one zone) */
-    HA_MATCH_NETWORK,      /* they can: nothing is known of zones, but the network is the same */
-    HA_MATCH_NO,           /* what follows means: they cannot, and why */
+    HA_MATCH_ZONE,    /* they can: in the same zone, whatever their networks (InfiniBand: no router is
+                       * asked for, so two subnets should not be in one zone) */
+    HA_MATCH_NETWORK, /* they can: nothing is known of zones, but the network is the same */
+    HA_MATCH_NO,      /* what follows means: they cannot, and why */
     HA_MATCH_OTHER_LINK = HA_MATCH_NO,
     HA_MATCH_OTHER_ZONE,
     HA_MATCH_UNKNOWN_ZONE, /* one has no zone, and that is not allowed */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef _GNU_SOURCE
-#  define _GNU_SOURCE /* sched_getaffinity */
+#define _GNU_SOURCE /* sched_getaffinity */
 #endif
 #include "ha_near.h"
 
@@ -40,7 +40,7 @@ int ha_near_of_node(const char *sysfs, int node, struct ha_near_cpus *cpus)
     }
     while (sscanf(list, "%d%n", &first, &used) == 1) {
         list += used;
-        last  = first;
+        last = first;
         if (sscanf(list, "-%d%n", &last, &used) == 1) {
             list += used;
         }

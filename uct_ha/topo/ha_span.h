@@ -22,7 +22,7 @@ static inline struct ha_span ha_span_trim(const char *start, const char *end)
     while (end > start && isspace((unsigned char)end[-1])) {
         end--;
     }
-    return (struct ha_span){ start, (size_t)(end - start) };
+    return (struct ha_span){start, (size_t)(end - start)};
 }
 
 /* Take the text up to `separator` (or `limit`) off *rest; NULL rest = no more. */

@@ -28,8 +28,8 @@ static int parse_function(const char *text, size_t length, uint64_t *address)
     }
     memcpy(copy, text, length);
     copy[length] = '\0';
-    if (sscanf(copy, "%8x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &used) != 4 ||
-        (size_t)used != length || device > 31 || function > 7) {
+    if (sscanf(copy, "%8x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &used) != 4 || (size_t)used != length ||
+        device > 31 || function > 7) {
         return 0;
     }
     *address = (uint64_t)domain << 16 | bus << 8 | device << 3 | function;
@@ -57,8 +57,7 @@ int ha_topo_pci_parse(const char *path, struct ha_topo_pci *pci)
         length = strcspn(path, "/");
         if (parse_function(path, length, &address)) {
             descend(pci, address);
-        } else if (pci->address == HA_TOPO_PCI_NONE &&
-                   sscanf(path, "pci%8x:%2x", &domain, &bus) == 2) {
+        } else if (pci->address == HA_TOPO_PCI_NONE && sscanf(path, "pci%8x:%2x", &domain, &bus) == 2) {
             pci->host_bridge = (uint64_t)domain << 8 | bus;
         }
     }
@@ -118,8 +117,7 @@ enum ha_topo_near ha_topo_near(const struct ha_topo_rail *a, const struct ha_top
     return a->package >= 0 && a->package == b->package ? HA_TOPO_SAME_PACKAGE : HA_TOPO_FAR;
 }
 
-const char *ha_topo_near_text(const struct ha_topo_rail *a, const struct ha_topo_rail *b,
-                              char *buf, size_t size)
+const char *ha_topo_near_text(const struct ha_topo_rail *a, const struct ha_topo_rail *b, char *buf, size_t size)
 {
     switch (ha_topo_near(a, b)) {
     case HA_TOPO_SAME_CARD:
@@ -139,8 +137,7 @@ const char *ha_topo_near_text(const struct ha_topo_rail *a, const struct ha_topo
         }
         break;
     case HA_TOPO_SAME_PACKAGE:
-        snprintf(buf, size, "same socket %d, NUMA nodes %d and %d", a->package, a->numa_node,
-                 b->numa_node);
+        snprintf(buf, size, "same socket %d, NUMA nodes %d and %d", a->package, a->numa_node, b->numa_node);
         break;
     case HA_TOPO_FAR:
         snprintf(buf, size, "NUMA nodes %d and %d", a->numa_node, b->numa_node);

@@ -28,23 +28,23 @@ struct ha_topo_pci {
 
 struct ha_topo_rail {
     char               name[HA_RAIL_NAME_MAX]; /* "device:port" */
-    enum ha_link_layer link_layer; /* HA_LINK_NONE: cannot be used, nor be a standby */
-    int                active;     /* the port was ACTIVE when looked at */
-    int                was_active; /* it is known to have had a link since the host booted */
-    uint64_t           node_guid;  /* of the device, 0 = unknown */
-    uint64_t           image_guid; /* of the card (system image), 0 = unknown */
-    int                numa_node;  /* -1 = unknown */
-    int                package;    /* processor socket, -1 = unknown */
+    enum ha_link_layer link_layer;             /* HA_LINK_NONE: cannot be used, nor be a standby */
+    int                active;                 /* the port was ACTIVE when looked at */
+    int                was_active;             /* it is known to have had a link since the host booted */
+    uint64_t           node_guid;              /* of the device, 0 = unknown */
+    uint64_t           image_guid;             /* of the card (system image), 0 = unknown */
+    int                numa_node;              /* -1 = unknown */
+    int                package;                /* processor socket, -1 = unknown */
     struct ha_topo_pci pci;
 };
 
 /* How near two rails are; a lower value is nearer. */
 enum ha_topo_near {
     HA_TOPO_SAME_CARD,
-    HA_TOPO_SAME_SWITCH,      /* a PCI bridge above both */
+    HA_TOPO_SAME_SWITCH, /* a PCI bridge above both */
     HA_TOPO_SAME_HOST_BRIDGE,
-    HA_TOPO_SAME_NODE,        /* NUMA; an unknown node counts as the same */
-    HA_TOPO_SAME_PACKAGE,     /* other NUMA node of one socket */
+    HA_TOPO_SAME_NODE,    /* NUMA; an unknown node counts as the same */
+    HA_TOPO_SAME_PACKAGE, /* other NUMA node of one socket */
     HA_TOPO_FAR,
 };
 
@@ -70,7 +70,6 @@ enum ha_topo_near ha_topo_near(const struct ha_topo_rail *a, const struct ha_top
 
 /* "same NUMA node 0"; what is not known is said so. Writes at most size bytes,
  * the end of a string included, and returns buf. */
-const char *ha_topo_near_text(const struct ha_topo_rail *a, const struct ha_topo_rail *b,
-                              char *buf, size_t size);
+const char *ha_topo_near_text(const struct ha_topo_rail *a, const struct ha_topo_rail *b, char *buf, size_t size);
 
 #endif

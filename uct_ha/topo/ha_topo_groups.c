@@ -24,11 +24,9 @@ static int find_rail(const struct ha_topo_rail *rails, int num, struct ha_span s
     return -1;
 }
 
-static int unknown_rail(const struct ha_topo_rail *rails, int num, struct ha_span span,
-                        char *error, size_t error_size)
+static int unknown_rail(const struct ha_topo_rail *rails, int num, struct ha_span span, char *error, size_t error_size)
 {
-    int length = snprintf(error, error_size, "'%.*s' is no rail of this host, which has",
-                          (int)span.length, span.start);
+    int length = snprintf(error, error_size, "'%.*s' is no rail of this host, which has", (int)span.length, span.start);
 
     for (int i = 0; i < num && length > 0 && (size_t)length < error_size; i++) {
         length += snprintf(error + length, error_size - (size_t)length, " %s", rails[i].name);
@@ -54,8 +52,8 @@ static void link_group(const struct ha_topo_rail *rails, const int *members, int
     }
 }
 
-static int choose_group(const struct ha_topo_rail *rails, int num, struct ha_span group,
-                        struct ha_topo_choice *choices, char *error, size_t error_size)
+static int choose_group(const struct ha_topo_rail *rails, int num, struct ha_span group, struct ha_topo_choice *choices,
+                        char *error, size_t error_size)
 {
     const char    *rest = group.start;
     int            members[HA_RAILS_MAX], num_members = 0, rail;
@@ -64,8 +62,7 @@ static int choose_group(const struct ha_topo_rail *rails, int num, struct ha_spa
     while (rest != NULL) {
         name = ha_span_next(&rest, group.start + group.length, '+');
         if (name.length == 0) {
-            snprintf(error, error_size, "group '%.*s' has an empty member", (int)group.length,
-                     group.start);
+            snprintf(error, error_size, "group '%.*s' has an empty member", (int)group.length, group.start);
             return -EINVAL;
         }
         rail = find_rail(rails, num, name);
@@ -83,8 +80,8 @@ static int choose_group(const struct ha_topo_rail *rails, int num, struct ha_spa
     return 0;
 }
 
-int ha_topo_pair_groups(const struct ha_topo_rail *rails, int num, const char *groups,
-                        struct ha_topo_choice *choices, char *error, size_t error_size)
+int ha_topo_pair_groups(const struct ha_topo_rail *rails, int num, const char *groups, struct ha_topo_choice *choices,
+                        char *error, size_t error_size)
 {
     const char    *rest = groups, *limit = groups + strlen(groups);
     struct ha_span group;

@@ -16,14 +16,12 @@ static int score(const struct ha_topo_rail *rail, const struct ha_topo_rail *sta
     }
     return 1 + (standby->active || standby->was_active ? WEIGHT_AWAKE : 0) +
            (ha_topo_same_card(rail, standby) ? 0 : WEIGHT_CARD) +
-           WEIGHT_NEAR * (HA_TOPO_FAR - (int)ha_topo_near(rail, standby)) +
-           (int)ha_topo_common_bridges(rail, standby);
+           WEIGHT_NEAR * (HA_TOPO_FAR - (int)ha_topo_near(rail, standby)) + (int)ha_topo_common_bridges(rail, standby);
 }
 
 /* Of two that score the same: of the ports of one card the ACTIVE one. A card that is
  * down at the moment keeps its place, so that this host pairs its rails as its peers do. */
-static int goes_before(const struct ha_topo_rail *a, const struct ha_topo_rail *b, int a_backs,
-                       int b_backs)
+static int goes_before(const struct ha_topo_rail *a, const struct ha_topo_rail *b, int a_backs, int b_backs)
 {
     if (ha_topo_same_card(a, b) && !a->active != !b->active) {
         return a->active;
@@ -33,8 +31,7 @@ static int goes_before(const struct ha_topo_rail *a, const struct ha_topo_rail *
 
 /* Starting behind the rail itself spreads equals over all. `backs` counts how
  * many rails each one backs already. */
-static void choose(const struct ha_topo_rail *rails, int num, int rail, const int *backs,
-                   struct ha_topo_choice *choice)
+static void choose(const struct ha_topo_rail *rails, int num, int rail, const int *backs, struct ha_topo_choice *choice)
 {
     int best = HA_TOPO_NONE, best_score = 0;
 
@@ -76,8 +73,8 @@ void ha_topo_pair(const struct ha_topo_rail *rails, int num, struct ha_topo_choi
     }
 }
 
-const char *ha_topo_reason(const struct ha_topo_rail *rails,
-                           const struct ha_topo_choice *choices, int i, char *buf, size_t size)
+const char *ha_topo_reason(const struct ha_topo_rail *rails, const struct ha_topo_choice *choices, int i, char *buf,
+                           size_t size)
 {
     const struct ha_topo_choice *choice = &choices[i];
     char                         near[64], turn[48] = "";
@@ -88,9 +85,10 @@ const char *ha_topo_reason(const struct ha_topo_rail *rails,
         return buf;
     }
     if (choice->standby == HA_TOPO_NONE) {
-        snprintf(buf, size, "%s", choice->by_user ? "alone in its group of UCX_HA_RC_RAILS" :
-                 rails[i].link_layer == HA_LINK_NONE ? "cannot be opened" :
-                 "no other rail has its link layer");
+        snprintf(buf, size, "%s",
+                 choice->by_user                       ? "alone in its group of UCX_HA_RC_RAILS"
+                 : rails[i].link_layer == HA_LINK_NONE ? "cannot be opened"
+                                                       : "no other rail has its link layer");
         return buf;
     }
     if (choice->equals > 1) {
@@ -99,11 +97,10 @@ const char *ha_topo_reason(const struct ha_topo_rail *rails,
     asleep = rails[choice->standby].active ? "" : ", its port is NOT ACTIVE";
     ha_topo_near_text(&rails[i], &rails[choice->standby], near, sizeof(near));
     if (choice->shared_fate) {
-        snprintf(buf, size, "%sSHARED FATE: both on one card%s%s",
-                 choice->by_user ? "UCX_HA_RC_RAILS; " : "", asleep, turn);
+        snprintf(buf, size, "%sSHARED FATE: both on one card%s%s", choice->by_user ? "UCX_HA_RC_RAILS; " : "", asleep,
+                 turn);
     } else {
-        snprintf(buf, size, "%sother card, %s%s%s", choice->by_user ? "UCX_HA_RC_RAILS; " : "",
-                 near, asleep, turn);
+        snprintf(buf, size, "%sother card, %s%s%s", choice->by_user ? "UCX_HA_RC_RAILS; " : "", near, asleep, turn);
     }
     return buf;
 }

@@ -36,15 +36,15 @@ void ha_topo_pair(const struct ha_topo_rail *rails, int num, struct ha_topo_choi
  * HA_TOPO_UNUSED. Returns 0, or -EINVAL with a sentence in `error` that names
  * the bad value; choices are undefined then.
  */
-int ha_topo_pair_groups(const struct ha_topo_rail *rails, int num, const char *groups,
-                        struct ha_topo_choice *choices, char *error, size_t error_size);
+int ha_topo_pair_groups(const struct ha_topo_rail *rails, int num, const char *groups, struct ha_topo_choice *choices,
+                        char *error, size_t error_size);
 
 /* Whether the user gave groups: not NULL and not blank. */
 int ha_topo_groups_given(const char *groups);
 
 /* The reason for rail i's standby as a phrase: "other card, same NUMA node 0, 3
  * equals taken in turn". Returns buf. */
-const char *ha_topo_reason(const struct ha_topo_rail *rails,
-                           const struct ha_topo_choice *choices, int i, char *buf, size_t size);
+const char *ha_topo_reason(const struct ha_topo_rail *rails, const struct ha_topo_choice *choices, int i, char *buf,
+                           size_t size);
 
 #endif

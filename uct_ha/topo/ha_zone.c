@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef _GNU_SOURCE
-#  define _GNU_SOURCE /* memrchr */
+#define _GNU_SOURCE /* memrchr */
 #endif
 
 #include "ha_zone.h"
@@ -32,7 +32,7 @@ static int copy(struct ha_span span, char to[HA_ZONE_NAME_MAX])
 /* "10.1.0.0/16", "fd00::/8" */
 static int parse_subnet(struct ha_span span, struct ha_zone_entry *entry)
 {
-    static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
     char                 text[INET6_ADDRSTRLEN + 4], *slash, *end;
     unsigned long        bits;
 
@@ -41,9 +41,9 @@ static int parse_subnet(struct ha_span span, struct ha_zone_entry *entry)
     }
     memcpy(text, span.start, span.length);
     text[span.length] = '\0';
-    slash  = strchr(text, '/');
-    *slash = '\0';
-    bits   = strtoul(slash + 1, &end, 10);
+    slash             = strchr(text, '/');
+    *slash            = '\0';
+    bits              = strtoul(slash + 1, &end, 10);
     if (end == slash + 1 || *end != '\0' || slash[1] == '-' || slash[1] == '+') {
         return 0;
     }
@@ -77,8 +77,7 @@ static int parse_entry(struct ha_span span, struct ha_zone_entry *entry, char *e
     if (memchr(key.start, '/', key.length) != NULL) {
         return parse_subnet(key, entry) ? 0 : refuse(error, size, span, "has no valid subnet");
     }
-    return copy(key, entry->key) ? 0 :
-           refuse(error, size, span, "names no device, or one of more than 31 characters");
+    return copy(key, entry->key) ? 0 : refuse(error, size, span, "names no device, or one of more than 31 characters");
 }
 
 int ha_zones_parse(const char *text, struct ha_zones *zones, char *error, size_t error_size)
@@ -120,8 +119,7 @@ static int in_subnet(const struct ha_zone_entry *entry, const uint8_t gid[16])
     return bits == 0 || ((gid[bytes] ^ entry->subnet[bytes]) >> (8 - bits)) == 0;
 }
 
-static int entry_fits(const struct ha_zone_entry *entry, const char *rail, const char *netdev,
-                      const uint8_t gid[16])
+static int entry_fits(const struct ha_zone_entry *entry, const char *rail, const char *netdev, const uint8_t gid[16])
 {
     size_t device = strcspn(rail, ":");
 
@@ -132,8 +130,7 @@ static int entry_fits(const struct ha_zone_entry *entry, const char *rail, const
            (strlen(entry->key) == device && memcmp(entry->key, rail, device) == 0);
 }
 
-const char *ha_zone_name(const struct ha_zones *zones, const char *rail, const char *netdev,
-                         const uint8_t gid[16])
+const char *ha_zone_name(const struct ha_zones *zones, const char *rail, const char *netdev, const uint8_t gid[16])
 {
     for (unsigned i = 0; i < zones->num; i++) {
         if (entry_fits(&zones->entry[i], rail, netdev, gid)) {

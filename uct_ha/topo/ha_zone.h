@@ -18,10 +18,10 @@
 typedef uint32_t ha_zone_t;
 
 struct ha_zone_entry {
-    char      key[HA_ZONE_NAME_MAX]; /* device, device:port or net device; "" = subnet */
-    uint8_t   subnet[16];            /* IPv4 as ::ffff:a.b.c.d */
-    unsigned  prefix_len;            /* of 128 bits */
-    char      name[HA_ZONE_NAME_MAX];
+    char     key[HA_ZONE_NAME_MAX]; /* device, device:port or net device; "" = subnet */
+    uint8_t  subnet[16];            /* IPv4 as ::ffff:a.b.c.d */
+    unsigned prefix_len;            /* of 128 bits */
+    char     name[HA_ZONE_NAME_MAX];
 };
 
 /* Parsed once, then constant. Zeroed = no zones. */
@@ -39,8 +39,7 @@ int ha_zones_parse(const char *text, struct ha_zones *zones, char *error, size_t
 /* The name of a rail's zone, by the first entry that fits, or NULL. `rail` is
  * "device:port", `netdev` may be "", `gid` is matched against subnets unless zero.
  * Valid as long as *zones. */
-const char *ha_zone_name(const struct ha_zones *zones, const char *rail, const char *netdev,
-                         const uint8_t gid[16]);
+const char *ha_zone_name(const struct ha_zones *zones, const char *rail, const char *netdev, const uint8_t gid[16]);
 
 /* FNV-1a of the name, never 0; 0 for NULL. */
 ha_zone_t ha_zone_hash(const char *name);

@@ -35,7 +35,7 @@ static struct uct_ha_peer *meet(struct uct_ha_iface *iface, const struct uct_ha_
 
 void uct_ha_accept_locked(struct uct_ha_iface *iface, const struct uct_ha_accept *accept)
 {
-    struct ha_event     event = { .kind = HA_EV_RECORD, .record = &accept->record.state };
+    struct ha_event     event = {.kind = HA_EV_RECORD, .record = &accept->record.state};
     struct uct_ha_peer *peer  = meet(iface, accept);
     struct uct_ha_flow *flow;
     struct uct_ha_conn *conn;

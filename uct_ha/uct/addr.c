@@ -57,9 +57,8 @@ static int mtu_is_valid(unsigned mtu)
 
 int uct_ha_addr_unpack_rail(const struct uct_ha_packed_rail *packed, struct uct_ha_rail_where *where)
 {
-    if (packed->version != UCT_HA_ADDR_VERSION || packed->prefix_len > 128 ||
-        packed->link_layer > HA_LINK_ETHERNET || !mtu_is_valid(get16(packed->mtu)) ||
-        (packed->place > 1 && packed->place != UCT_HA_PLACE_ALONE)) {
+    if (packed->version != UCT_HA_ADDR_VERSION || packed->prefix_len > 128 || packed->link_layer > HA_LINK_ETHERNET ||
+        !mtu_is_valid(get16(packed->mtu)) || (packed->place > 1 && packed->place != UCT_HA_PLACE_ALONE)) {
         return -EPROTO;
     }
     memset(where, 0, sizeof(*where));
@@ -93,8 +92,8 @@ void uct_ha_addr_pack_iface(const struct uct_ha_iface_where *where, struct uct_h
 
 int uct_ha_addr_unpack_iface(const struct uct_ha_packed_iface *packed, struct uct_ha_iface_where *where)
 {
-    if (packed->version != UCT_HA_ADDR_VERSION || packed->slots < 1 ||
-        packed->slots > HA_SLOTS || get16(packed->credits) == 0) {
+    if (packed->version != UCT_HA_ADDR_VERSION || packed->slots < 1 || packed->slots > HA_SLOTS ||
+        get16(packed->credits) == 0) {
         return -EPROTO;
     }
     where->slots  = packed->slots;

@@ -28,14 +28,14 @@ struct uct_ha_packed_rail { /* 30 bytes */
 };
 
 struct uct_ha_packed_iface { /* 55 bytes */
-    uint8_t version;
-    uint8_t slots;
-    uint8_t cookie[8];
-    uint8_t ud_qpn[HA_SLOTS][3];
-    uint8_t credits[2]; /* messages it can take before it must grant more */
-    uint8_t caps;       /* HA_CAP_* (core/ha_packet.h); unknown bits are ignored */
-    uint8_t tcp_ip[4];  /* of the TCP carrier */
-    uint8_t tcp_port[2]; /* 0 = none */
+    uint8_t                   version;
+    uint8_t                   slots;
+    uint8_t                   cookie[8];
+    uint8_t                   ud_qpn[HA_SLOTS][3];
+    uint8_t                   credits[2];  /* messages it can take before it must grant more */
+    uint8_t                   caps;        /* HA_CAP_* (core/ha_packet.h); unknown bits are ignored */
+    uint8_t                   tcp_ip[4];   /* of the TCP carrier */
+    uint8_t                   tcp_port[2]; /* 0 = none */
     struct uct_ha_packed_rail standby;
 };
 

@@ -5,11 +5,12 @@
 
 static ucs_status_t choose_proof(struct uct_ha_iface *iface, int slot)
 {
-    unsigned                         mode = iface->config.proof;
-    struct uct_ha_selftest_result    test;
+    unsigned                      mode = iface->config.proof;
+    struct uct_ha_selftest_result test;
 
-    iface->lanes.proof[slot] = mode == UCT_HA_PROOF_COUNT  ? HA_PROOF_COUNT :
-                         mode == UCT_HA_PROOF_LEDGER ? HA_PROOF_LEDGER : HA_PROOF_PSN;
+    iface->lanes.proof[slot] = mode == UCT_HA_PROOF_COUNT    ? HA_PROOF_COUNT
+                               : mode == UCT_HA_PROOF_LEDGER ? HA_PROOF_LEDGER
+                                                             : HA_PROOF_PSN;
     if (mode == UCT_HA_PROOF_COUNT || mode == UCT_HA_PROOF_LEDGER) {
         ucs_debug("ha_rc: %s: proof %s, as configured", ha_rail_name(iface->lanes.rail[slot]),
                   ha_proof_name(iface->lanes.proof[slot]));
@@ -18,7 +19,8 @@ static ucs_status_t choose_proof(struct uct_ha_iface *iface, int slot)
     test = uct_ha_selftest(iface->lanes.rail[slot]);
     if (mode == UCT_HA_PROOF_PSN && test.verdict == UCT_HA_SELFTEST_FAILED) {
         ucs_error("ha_rc: UCX_HA_RC_PROOF=psn, but %s does not prove by packet numbers: %s; use "
-                  "auto or count", ha_rail_name(iface->lanes.rail[slot]), test.why);
+                  "auto or count",
+                  ha_rail_name(iface->lanes.rail[slot]), test.why);
         return UCS_ERR_UNSUPPORTED;
     }
     if (mode == UCT_HA_PROOF_AUTO && test.verdict != UCT_HA_SELFTEST_PASSED) {
@@ -56,15 +58,15 @@ static void choose_atomics(struct uct_ha_iface *iface)
     for (int s = 0; s < iface->lanes.slots; s++) {
         const struct ha_rail_limits *limits = ha_rail_limits(iface->lanes.rail[s]);
 
-        if (limits->atomics == HA_ATOMICS_NONE || limits->max_rd_init == 0 ||
-            limits->max_rd_resp == 0) {
+        if (limits->atomics == HA_ATOMICS_NONE || limits->max_rd_init == 0 || limits->max_rd_resp == 0) {
             ucs_warn("ha_rc: UCX_HA_RC_ATOMICS=hw, but %s executes no atomics; using sw",
                      ha_rail_name(iface->lanes.rail[s]));
             return;
         }
         if (iface->lanes.proof[s] == HA_PROOF_COUNT) {
             ucs_warn("ha_rc: UCX_HA_RC_ATOMICS=hw needs a proof that covers them, and %s proves by "
-                     "count; using sw", ha_rail_name(iface->lanes.rail[s]));
+                     "count; using sw",
+                     ha_rail_name(iface->lanes.rail[s]));
             return;
         }
         if (limits->atomics == HA_ATOMICS_CARD && limits->node_guid != first->node_guid) {

@@ -13,8 +13,8 @@
 #include "uct/md_mem.h"
 #include "uct_ha.h"
 
-static ucs_status_t cm_open(uct_component_t *component, uct_worker_h worker,
-                            const uct_cm_config_t *config, uct_cm_h *cm_p)
+static ucs_status_t cm_open(uct_component_t *component, uct_worker_h worker, const uct_cm_config_t *config,
+                            uct_cm_h *cm_p)
 {
     (void)component;
     (void)worker;
@@ -23,8 +23,8 @@ static ucs_status_t cm_open(uct_component_t *component, uct_worker_h worker,
     return UCS_ERR_UNSUPPORTED;
 }
 
-static ucs_status_t rkey_ptr(uct_component_t *component, uct_rkey_t rkey, void *handle,
-                             uint64_t remote_addr, void **local_addr_p)
+static ucs_status_t rkey_ptr(uct_component_t *component, uct_rkey_t rkey, void *handle, uint64_t remote_addr,
+                             void **local_addr_p)
 {
     (void)component;
     (void)rkey;
@@ -47,34 +47,25 @@ static uct_component_t uct_ha_component = {
     .rkey_unpack        = uct_ha_rkey_unpack,
     .rkey_ptr           = rkey_ptr,
     .rkey_release       = uct_ha_rkey_release,
-    .md_config          = {
-        .name   = "HA memory domain",
-        .prefix = UCT_HA_CONFIG_PREFIX,
-        .table  = uct_ha_md_config_table,
-        .size   = sizeof(struct uct_ha_md_config)
-    },
+    .md_config          = {.name   = "HA memory domain",
+                           .prefix = UCT_HA_CONFIG_PREFIX,
+                           .table  = uct_ha_md_config_table,
+                           .size   = sizeof(struct uct_ha_md_config)},
     .cm_config          = UCS_CONFIG_EMPTY_GLOBAL_LIST_ENTRY,
-    .tl_list            = UCS_LIST_INITIALIZER(&uct_ha_component.tl_list,
-                                               &uct_ha_component.tl_list),
-    .md_vfs_init        = md_vfs_init
-};
+    .tl_list            = UCS_LIST_INITIALIZER(&uct_ha_component.tl_list, &uct_ha_component.tl_list),
+    .md_vfs_init        = md_vfs_init};
 
-static uct_tl_t uct_ha_rc_tl = {
-    .name          = "ha_rc",
-    .query_devices = uct_ha_query_devices,
-    .iface_open    = uct_ha_iface_open,
-    .config        = {
-        .name   = "ha_rc transport",
-        .prefix = UCT_HA_CONFIG_PREFIX,
-        .table  = uct_ha_iface_config_table,
-        .size   = sizeof(struct uct_ha_iface_config)
-    }
-};
+static uct_tl_t uct_ha_rc_tl = {.name          = "ha_rc",
+                                .query_devices = uct_ha_query_devices,
+                                .iface_open    = uct_ha_iface_open,
+                                .config        = {.name   = "ha_rc transport",
+                                                  .prefix = UCT_HA_CONFIG_PREFIX,
+                                                  .table  = uct_ha_iface_config_table,
+                                                  .size   = sizeof(struct uct_ha_iface_config)}};
 
 static int uct_ha_registered;
 
-__attribute__((visibility("default")))
-const char *uct_ha_refusal(void)
+__attribute__((visibility("default"))) const char *uct_ha_refusal(void)
 {
     return uct_ha_guard_refusal();
 }

@@ -56,7 +56,7 @@ static void destroy(struct uct_ha_iface *iface, struct uct_ha_flow *flow)
 /* What a card does not say is declared behind a look into its queue that found it empty. */
 static void declare(struct uct_ha_iface *iface, struct uct_ha_conn *conn)
 {
-    int empty[HA_SLOTS] = { 0 };
+    int empty[HA_SLOTS] = {0};
 
     for (int s = 0; s < iface->lanes.slots; s++) {
         for (int i = 0; i < DECLARE_POLLS && !empty[s]; i++) {

@@ -33,21 +33,20 @@ static void tell_single(const struct uct_ha_iface *iface, const struct uct_ha_pe
         return;
     }
     ucs_warn("ha_rc: no failover with peer %016lx: %s", (unsigned long)where->cookie,
-             where->slots < HA_SLOTS ? "it has a single rail" :
-             "its second rail and ours are in different networks, zones, partitions or link layers; "
-             "see UCX_HA_RC_RAILS and UCX_HA_RC_ZONES");
+             where->slots < HA_SLOTS
+                 ? "it has a single rail"
+                 : "its second rail and ours are in different networks, zones, partitions or link layers; "
+                   "see UCX_HA_RC_RAILS and UCX_HA_RC_ZONES");
 }
 
-static struct uct_ha_peer *peer_of_address(struct uct_ha_iface *iface,
-                                           const struct uct_ha_packed_rail *dev,
+static struct uct_ha_peer *peer_of_address(struct uct_ha_iface *iface, const struct uct_ha_packed_rail *dev,
                                            const struct uct_ha_packed_iface *addr)
 {
     struct uct_ha_rail_where  primary;
     struct uct_ha_iface_where where;
     struct uct_ha_peer       *peer;
 
-    if (uct_ha_addr_unpack_rail(dev, &primary) != 0 ||
-        uct_ha_addr_unpack_iface(addr, &where) != 0) {
+    if (uct_ha_addr_unpack_rail(dev, &primary) != 0 || uct_ha_addr_unpack_iface(addr, &where) != 0) {
         return NULL;
     }
     peer = uct_ha_peer_find(&iface->pairs, where.cookie);
@@ -77,7 +76,7 @@ static struct uct_ha_conn *adopt(struct uct_ha_peer *peer)
 {
     struct uct_ha_conn *conn, *best = NULL;
 
-    ucs_list_for_each(conn, &peer->conns, peer_link) {
+    ucs_list_for_each (conn, &peer->conns, peer_link) {
         if (!conn->bound && !conn->was_bound && !conn->tx->dead && !conn->close_told &&
             !ha_pair_peer_closing(&conn->pair) && !ha_pair_failed(&conn->pair) &&
             (best == NULL || conn->sn < best->sn)) {
@@ -90,8 +89,7 @@ static struct uct_ha_conn *adopt(struct uct_ha_peer *peer)
 /* Whoever tries again at once, as libhte does nine times, is not to wait DEAD_PEER each time. */
 #define SECOND_CHANCE_NS 2000000000ull
 
-static ucs_status_t connect_ep(struct uct_ha_ep *ep, struct uct_ha_iface *iface,
-                               const uct_ep_params_t *params)
+static ucs_status_t connect_ep(struct uct_ha_ep *ep, struct uct_ha_iface *iface, const uct_ep_params_t *params)
 {
     struct uct_ha_peer *peer;
     struct uct_ha_conn *conn;
@@ -108,8 +106,8 @@ static ucs_status_t connect_ep(struct uct_ha_ep *ep, struct uct_ha_iface *iface,
         return UCS_ERR_UNREACHABLE;
     }
     if (peer->lost) { /* it was silent for too long, and may answer now, but soon */
-        uct_ha_path_revive(peer, uct_ha_now() - (iface->pairs.dead_peer -
-                                                 ucs_min(iface->pairs.dead_peer, SECOND_CHANCE_NS)));
+        uct_ha_path_revive(peer,
+                           uct_ha_now() - (iface->pairs.dead_peer - ucs_min(iface->pairs.dead_peer, SECOND_CHANCE_NS)));
     }
     conn = adopt(peer);
     if (conn == NULL) {
@@ -121,8 +119,8 @@ static ucs_status_t connect_ep(struct uct_ha_ep *ep, struct uct_ha_iface *iface,
         uct_ha_fact_start_locked(conn);
     }
     conn->bound = conn->was_bound = 1;
-    ep->flow     = uct_ha_flow_of(conn->road);
-    ep->flow->ep = &ep->super.super;
+    ep->flow                      = uct_ha_flow_of(conn->road);
+    ep->flow->ep                  = &ep->super.super;
     uct_ha_flush_locked(&iface->ctl);
     return UCS_OK;
 }
@@ -133,8 +131,8 @@ ucs_status_t uct_ha_ep_create(const uct_ep_params_t *params, uct_ep_h *ep_p)
     struct uct_ha_ep    *ep;
     ucs_status_t         status;
 
-    if (!ucs_test_all_flags(params->field_mask, UCT_EP_PARAM_FIELD_IFACE |
-                            UCT_EP_PARAM_FIELD_DEV_ADDR | UCT_EP_PARAM_FIELD_IFACE_ADDR)) {
+    if (!ucs_test_all_flags(params->field_mask,
+                            UCT_EP_PARAM_FIELD_IFACE | UCT_EP_PARAM_FIELD_DEV_ADDR | UCT_EP_PARAM_FIELD_IFACE_ADDR)) {
         return UCS_ERR_INVALID_PARAM;
     }
     iface = uct_ha_iface(params->iface);
@@ -156,10 +154,9 @@ ucs_status_t uct_ha_ep_create(const uct_ep_params_t *params, uct_ep_h *ep_p)
 
 void uct_ha_ep_destroy(uct_ep_h tl_ep)
 {
-    struct uct_ha_ep    *ep    = ucs_container_of((uct_base_ep_t *)(void *)tl_ep,
-                                                  struct uct_ha_ep, super);
-    struct uct_ha_flow  *flow  = ep->flow;
-    pthread_mutex_t     *lock  = &flow->road.lanes->wake.lock;
+    struct uct_ha_ep   *ep   = ucs_container_of((uct_base_ep_t *)(void *)tl_ep, struct uct_ha_ep, super);
+    struct uct_ha_flow *flow = ep->flow;
+    pthread_mutex_t    *lock = &flow->road.lanes->wake.lock;
 
     uct_ha_ep_pending_purge(tl_ep, NULL, NULL);
     uct_ha_late_keep(flow);
@@ -199,7 +196,7 @@ ucs_status_t uct_ha_ep_check(uct_ep_h tl_ep, unsigned flags, uct_completion_t *c
 /* End this endpoint: nothing may touch its buffers afterwards. */
 static void cancel(struct uct_ha_flow *flow)
 {
-    struct ha_event event = { .kind = HA_EV_PEER_LOST, .value = HA_FAIL_CANCELED };
+    struct ha_event event = {.kind = HA_EV_PEER_LOST, .value = HA_FAIL_CANCELED};
 
     if (!flow->canceled) {
         flow->canceled = 1;
@@ -210,7 +207,7 @@ static void cancel(struct uct_ha_flow *flow)
 ucs_status_t uct_ha_ep_invalidate(uct_ep_h tl_ep, unsigned flags)
 {
     struct uct_ha_flow *flow  = uct_ha_ep_flow(tl_ep);
-    struct ha_event     event = { .kind = HA_EV_PEER_LOST, .value = HA_FAIL_PEER_DEAD };
+    struct ha_event     event = {.kind = HA_EV_PEER_LOST, .value = HA_FAIL_PEER_DEAD};
 
     (void)flags;
     uct_ha_fact(flow->road.conn, &event);
@@ -258,8 +255,7 @@ ucs_status_t uct_ha_ep_pending_add(uct_ep_h tl_ep, uct_pending_req_t *req, unsig
     uct_ha_pending_priv_t *priv = uct_ha_pending_priv(req);
     unsigned               post = flow->post_refused; /* the check below forgets it */
 
-    if (uct_ha_tx_check(flow, 1) != UCS_ERR_NO_RESOURCE &&
-        uct_ha_flow_atomics(flow) < UCT_HA_AMO_WINDOW) {
+    if (uct_ha_tx_check(flow, 1) != UCS_ERR_NO_RESOURCE && uct_ha_flow_atomics(flow) < UCT_HA_AMO_WINDOW) {
         return UCS_ERR_BUSY; /* try again: there is room now, or an error to see */
     }
     priv->ep    = tl_ep;

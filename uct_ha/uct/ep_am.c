@@ -18,8 +18,7 @@ static inline struct uct_ha_txop *begin_short(struct uct_ha_flow *flow, uint8_t 
     return txop;
 }
 
-ucs_status_t uct_ha_ep_am_short(uct_ep_h tl_ep, uint8_t id, uint64_t header, const void *payload,
-                                unsigned length)
+ucs_status_t uct_ha_ep_am_short(uct_ep_h tl_ep, uint8_t id, uint64_t header, const void *payload, unsigned length)
 {
     struct uct_ha_flow *flow   = uct_ha_ep_flow(tl_ep);
     ucs_status_t        status = uct_ha_tx_check(flow, 1);
@@ -61,8 +60,7 @@ ucs_status_t uct_ha_ep_am_short_iov(uct_ep_h tl_ep, uint8_t id, const uct_iov_t 
     return UCS_OK;
 }
 
-ssize_t uct_ha_ep_am_bcopy(uct_ep_h tl_ep, uint8_t id, uct_pack_callback_t pack, void *arg,
-                           unsigned flags)
+ssize_t uct_ha_ep_am_bcopy(uct_ep_h tl_ep, uint8_t id, uct_pack_callback_t pack, void *arg, unsigned flags)
 {
     struct uct_ha_flow *flow   = uct_ha_ep_flow(tl_ep);
     ucs_status_t        status = uct_ha_tx_check(flow, 1);
@@ -87,9 +85,8 @@ ssize_t uct_ha_ep_am_bcopy(uct_ep_h tl_ep, uint8_t id, uct_pack_callback_t pack,
     return (ssize_t)length;
 }
 
-ucs_status_t uct_ha_ep_am_zcopy(uct_ep_h tl_ep, uint8_t id, const void *header,
-                                unsigned header_length, const uct_iov_t *iov, size_t iovcnt,
-                                unsigned flags, uct_completion_t *comp)
+ucs_status_t uct_ha_ep_am_zcopy(uct_ep_h tl_ep, uint8_t id, const void *header, unsigned header_length,
+                                const uct_iov_t *iov, size_t iovcnt, unsigned flags, uct_completion_t *comp)
 {
     struct uct_ha_flow *flow   = uct_ha_ep_flow(tl_ep);
     size_t              length = header_length + uct_ha_iov_length(iov, iovcnt);
@@ -112,8 +109,8 @@ ucs_status_t uct_ha_ep_am_zcopy(uct_ep_h tl_ep, uint8_t id, const void *header,
     memcpy(desc->data, header, header_length);
     txop = uct_ha_tx_append(flow, HA_OP_SEND, HA_SEND_IMM, length);
     flow->tx.sent++;
-    txop->imm = id;
-    txop->comp  = comp;
+    txop->imm  = id;
+    txop->comp = comp;
     uct_ha_txop_use(txop, desc, header_length, flow->road.lanes->rail_no);
     txop->pieces = (uint8_t)uct_ha_iov_fill(txop, 1, iov, iovcnt, flow->road.lanes->rail_no);
     uct_ha_tx_commit(flow);

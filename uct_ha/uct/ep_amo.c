@@ -23,8 +23,7 @@ static ucs_status_t check_hw(unsigned op, uint8_t size, uint64_t remote_addr)
         return UCS_ERR_UNSUPPORTED;
     }
     if (remote_addr % sizeof(uint64_t) != 0) {
-        ucs_error("ha_rc: address 0x%lx of an atomic is not a multiple of 8",
-                  (unsigned long)remote_addr);
+        ucs_error("ha_rc: address 0x%lx of an atomic is not a multiple of 8", (unsigned long)remote_addr);
         return UCS_ERR_INVALID_PARAM;
     }
     return UCS_OK;
@@ -32,8 +31,8 @@ static ucs_status_t check_hw(unsigned op, uint8_t size, uint64_t remote_addr)
 
 /* The old value comes to a bounce buffer: it is wanted even of an operation
  * whose user does not, and on any rail. */
-static ucs_status_t hw(struct uct_ha_flow *flow, const struct uct_ha_amo_request *request,
-                       uct_rkey_t rkey, void *result, uct_completion_t *comp)
+static ucs_status_t hw(struct uct_ha_flow *flow, const struct uct_ha_amo_request *request, uct_rkey_t rkey,
+                       void *result, uct_completion_t *comp)
 {
     ucs_status_t        status = check_hw(request->op, request->size, request->address);
     int                 add    = request->op == UCT_ATOMIC_OP_ADD;
@@ -50,8 +49,8 @@ static ucs_status_t hw(struct uct_ha_flow *flow, const struct uct_ha_amo_request
     if (ucs_unlikely(desc == NULL)) {
         return UCS_ERR_NO_MEMORY;
     }
-    txop = uct_ha_tx_append(flow, result == NULL ? HA_OP_ATOMIC : HA_OP_FETCH,
-                            add ? HA_FETCH_ADD : HA_COMPARE_SWAP, request->size);
+    txop = uct_ha_tx_append(flow, result == NULL ? HA_OP_ATOMIC : HA_OP_FETCH, add ? HA_FETCH_ADD : HA_COMPARE_SWAP,
+                            request->size);
     txop->remote_addr = request->address;
     txop->rkey        = rkey;
     txop->comp        = comp;
@@ -66,8 +65,8 @@ static ucs_status_t hw(struct uct_ha_flow *flow, const struct uct_ha_amo_request
 
 /* ---- either way: the owner of the memory decides ------------------------------------ */
 
-static ucs_status_t issue(uct_ep_h ep, struct uct_ha_amo_request *request, uct_rkey_t rkey,
-                          void *result, uct_completion_t *comp)
+static ucs_status_t issue(uct_ep_h ep, struct uct_ha_amo_request *request, uct_rkey_t rkey, void *result,
+                          uct_completion_t *comp)
 {
     struct uct_ha_flow *flow = uct_ha_ep_flow(ep);
 
@@ -77,11 +76,9 @@ static ucs_status_t issue(uct_ep_h ep, struct uct_ha_amo_request *request, uct_r
     return uct_ha_amo_send(flow, request, rkey, result, comp);
 }
 
-static ucs_status_t post(uct_ep_h ep, unsigned op, uint8_t size, uint64_t value,
-                         uint64_t remote_addr, uct_rkey_t rkey)
+static ucs_status_t post(uct_ep_h ep, unsigned op, uint8_t size, uint64_t value, uint64_t remote_addr, uct_rkey_t rkey)
 {
-    struct uct_ha_amo_request request = { .address = remote_addr, .operand = value,
-                                          .op = (uint8_t)op, .size = size };
+    struct uct_ha_amo_request request = {.address = remote_addr, .operand = value, .op = (uint8_t)op, .size = size};
     struct uct_ha_flow       *flow    = uct_ha_ep_flow(ep);
     ucs_status_t              status;
 
@@ -95,54 +92,45 @@ static ucs_status_t post(uct_ep_h ep, unsigned op, uint8_t size, uint64_t value,
     return status;
 }
 
-static ucs_status_t fetch(uct_ep_h ep, unsigned op, uint8_t size, uint64_t value, uint64_t compare,
-                          void *result, uint64_t remote_addr, uct_rkey_t rkey,
-                          uct_completion_t *comp)
+static ucs_status_t fetch(uct_ep_h ep, unsigned op, uint8_t size, uint64_t value, uint64_t compare, void *result,
+                          uint64_t remote_addr, uct_rkey_t rkey, uct_completion_t *comp)
 {
-    struct uct_ha_amo_request request = { .address = remote_addr, .operand = value,
-                                          .compare = compare, .op = (uint8_t)op, .size = size };
+    struct uct_ha_amo_request request = {
+        .address = remote_addr, .operand = value, .compare = compare, .op = (uint8_t)op, .size = size};
 
     return issue(ep, &request, rkey, result, comp);
 }
 
-ucs_status_t uct_ha_ep_atomic32_post(uct_ep_h ep, unsigned op, uint32_t value,
-                                     uint64_t remote_addr, uct_rkey_t rkey)
+ucs_status_t uct_ha_ep_atomic32_post(uct_ep_h ep, unsigned op, uint32_t value, uint64_t remote_addr, uct_rkey_t rkey)
 {
     return post(ep, op, sizeof(value), value, remote_addr, rkey);
 }
 
-ucs_status_t uct_ha_ep_atomic64_post(uct_ep_h ep, unsigned op, uint64_t value,
-                                     uint64_t remote_addr, uct_rkey_t rkey)
+ucs_status_t uct_ha_ep_atomic64_post(uct_ep_h ep, unsigned op, uint64_t value, uint64_t remote_addr, uct_rkey_t rkey)
 {
     return post(ep, op, sizeof(value), value, remote_addr, rkey);
 }
 
-ucs_status_t uct_ha_ep_atomic32_fetch(uct_ep_h ep, unsigned op, uint32_t value, uint32_t *result,
-                                      uint64_t remote_addr, uct_rkey_t rkey,
-                                      uct_completion_t *comp)
+ucs_status_t uct_ha_ep_atomic32_fetch(uct_ep_h ep, unsigned op, uint32_t value, uint32_t *result, uint64_t remote_addr,
+                                      uct_rkey_t rkey, uct_completion_t *comp)
 {
     return fetch(ep, op, sizeof(value), value, 0, result, remote_addr, rkey, comp);
 }
 
-ucs_status_t uct_ha_ep_atomic64_fetch(uct_ep_h ep, unsigned op, uint64_t value, uint64_t *result,
-                                      uint64_t remote_addr, uct_rkey_t rkey,
-                                      uct_completion_t *comp)
+ucs_status_t uct_ha_ep_atomic64_fetch(uct_ep_h ep, unsigned op, uint64_t value, uint64_t *result, uint64_t remote_addr,
+                                      uct_rkey_t rkey, uct_completion_t *comp)
 {
     return fetch(ep, op, sizeof(value), value, 0, result, remote_addr, rkey, comp);
 }
 
-ucs_status_t uct_ha_ep_atomic_cswap32(uct_ep_h ep, uint32_t compare, uint32_t swap,
-                                      uint64_t remote_addr, uct_rkey_t rkey, uint32_t *result,
-                                      uct_completion_t *comp)
+ucs_status_t uct_ha_ep_atomic_cswap32(uct_ep_h ep, uint32_t compare, uint32_t swap, uint64_t remote_addr,
+                                      uct_rkey_t rkey, uint32_t *result, uct_completion_t *comp)
 {
-    return fetch(ep, UCT_ATOMIC_OP_CSWAP, sizeof(swap), swap, compare, result, remote_addr, rkey,
-                 comp);
+    return fetch(ep, UCT_ATOMIC_OP_CSWAP, sizeof(swap), swap, compare, result, remote_addr, rkey, comp);
 }
 
-ucs_status_t uct_ha_ep_atomic_cswap64(uct_ep_h ep, uint64_t compare, uint64_t swap,
-                                      uint64_t remote_addr, uct_rkey_t rkey, uint64_t *result,
-                                      uct_completion_t *comp)
+ucs_status_t uct_ha_ep_atomic_cswap64(uct_ep_h ep, uint64_t compare, uint64_t swap, uint64_t remote_addr,
+                                      uct_rkey_t rkey, uint64_t *result, uct_completion_t *comp)
 {
-    return fetch(ep, UCT_ATOMIC_OP_CSWAP, sizeof(swap), swap, compare, result, remote_addr, rkey,
-                 comp);
+    return fetch(ep, UCT_ATOMIC_OP_CSWAP, sizeof(swap), swap, compare, result, remote_addr, rkey, comp);
 }

@@ -7,9 +7,8 @@
 
 #include <string.h>
 
-static inline struct uct_ha_txop *begin(struct uct_ha_flow *flow, enum ha_op_kind kind,
-                                        enum ha_send_op op, size_t length, uint64_t remote_addr,
-                                        uct_rkey_t rkey)
+static inline struct uct_ha_txop *begin(struct uct_ha_flow *flow, enum ha_op_kind kind, enum ha_send_op op,
+                                        size_t length, uint64_t remote_addr, uct_rkey_t rkey)
 {
     struct uct_ha_txop *txop = uct_ha_tx_append(flow, kind, op, length);
 
@@ -19,18 +18,17 @@ static inline struct uct_ha_txop *begin(struct uct_ha_flow *flow, enum ha_op_kin
 }
 
 /* A peer that proves by count has to notice each PUT. */
-static inline struct uct_ha_txop *begin_put(struct uct_ha_flow *flow, size_t length,
-                                            uint64_t remote_addr, uct_rkey_t rkey)
+static inline struct uct_ha_txop *begin_put(struct uct_ha_flow *flow, size_t length, uint64_t remote_addr,
+                                            uct_rkey_t rkey)
 {
-    struct uct_ha_txop *txop = begin(flow, HA_OP_WRITE, (enum ha_send_op)flow->put_op, length,
-                                     remote_addr, rkey);
+    struct uct_ha_txop *txop = begin(flow, HA_OP_WRITE, (enum ha_send_op)flow->put_op, length, remote_addr, rkey);
 
     txop->imm = UCT_HA_IMM_PUT;
     return txop;
 }
 
-ucs_status_t uct_ha_ep_put_short(uct_ep_h tl_ep, const void *buffer, unsigned length,
-                                 uint64_t remote_addr, uct_rkey_t rkey)
+ucs_status_t uct_ha_ep_put_short(uct_ep_h tl_ep, const void *buffer, unsigned length, uint64_t remote_addr,
+                                 uct_rkey_t rkey)
 {
     struct uct_ha_flow *flow   = uct_ha_ep_flow(tl_ep);
     ucs_status_t        status = uct_ha_tx_check(flow, flow->put_counts);
@@ -49,8 +47,7 @@ ucs_status_t uct_ha_ep_put_short(uct_ep_h tl_ep, const void *buffer, unsigned le
     return UCS_OK;
 }
 
-ssize_t uct_ha_ep_put_bcopy(uct_ep_h tl_ep, uct_pack_callback_t pack, void *arg,
-                            uint64_t remote_addr, uct_rkey_t rkey)
+ssize_t uct_ha_ep_put_bcopy(uct_ep_h tl_ep, uct_pack_callback_t pack, void *arg, uint64_t remote_addr, uct_rkey_t rkey)
 {
     struct uct_ha_flow *flow   = uct_ha_ep_flow(tl_ep);
     ucs_status_t        status = uct_ha_tx_check(flow, flow->put_counts);
@@ -73,9 +70,8 @@ ssize_t uct_ha_ep_put_bcopy(uct_ep_h tl_ep, uct_pack_callback_t pack, void *arg,
 }
 
 /* Both directions of zero copy: the user's memory is used until `comp`. */
-static inline ucs_status_t zcopy(struct uct_ha_flow *flow, enum ha_op_kind kind,
-                                 const uct_iov_t *iov, size_t iovcnt, uint64_t remote_addr,
-                                 uct_rkey_t rkey, uct_completion_t *comp)
+static inline ucs_status_t zcopy(struct uct_ha_flow *flow, enum ha_op_kind kind, const uct_iov_t *iov, size_t iovcnt,
+                                 uint64_t remote_addr, uct_rkey_t rkey, uct_completion_t *comp)
 {
     size_t              length = uct_ha_iov_length(iov, iovcnt);
     int                 put    = kind == HA_OP_WRITE;
@@ -92,33 +88,30 @@ static inline ucs_status_t zcopy(struct uct_ha_flow *flow, enum ha_op_kind kind,
     if (ucs_unlikely(length == 0)) {
         return UCS_OK;
     }
-    if (ucs_unlikely(length > UCT_HA_LONG_OP &&
-                     length > __atomic_load_n(&flow->tx.longest, __ATOMIC_RELAXED))) {
+    if (ucs_unlikely(length > UCT_HA_LONG_OP && length > __atomic_load_n(&flow->tx.longest, __ATOMIC_RELAXED))) {
         __atomic_store_n(&flow->tx.longest, (uint32_t)length, __ATOMIC_RELAXED);
     }
-    txop         = put ? begin_put(flow, length, remote_addr, rkey) :
-                         begin(flow, kind, HA_READ, length, remote_addr, rkey);
+    txop = put ? begin_put(flow, length, remote_addr, rkey) : begin(flow, kind, HA_READ, length, remote_addr, rkey);
     txop->comp   = comp;
     txop->pieces = (uint8_t)uct_ha_iov_fill(txop, 0, iov, iovcnt, flow->road.lanes->rail_no);
     uct_ha_tx_commit(flow);
     return UCS_INPROGRESS;
 }
 
-ucs_status_t uct_ha_ep_put_zcopy(uct_ep_h tl_ep, const uct_iov_t *iov, size_t iovcnt,
-                                 uint64_t remote_addr, uct_rkey_t rkey, uct_completion_t *comp)
+ucs_status_t uct_ha_ep_put_zcopy(uct_ep_h tl_ep, const uct_iov_t *iov, size_t iovcnt, uint64_t remote_addr,
+                                 uct_rkey_t rkey, uct_completion_t *comp)
 {
     return zcopy(uct_ha_ep_flow(tl_ep), HA_OP_WRITE, iov, iovcnt, remote_addr, rkey, comp);
 }
 
-ucs_status_t uct_ha_ep_get_zcopy(uct_ep_h tl_ep, const uct_iov_t *iov, size_t iovcnt,
-                                 uint64_t remote_addr, uct_rkey_t rkey, uct_completion_t *comp)
+ucs_status_t uct_ha_ep_get_zcopy(uct_ep_h tl_ep, const uct_iov_t *iov, size_t iovcnt, uint64_t remote_addr,
+                                 uct_rkey_t rkey, uct_completion_t *comp)
 {
     return zcopy(uct_ha_ep_flow(tl_ep), HA_OP_READ, iov, iovcnt, remote_addr, rkey, comp);
 }
 
-ucs_status_t uct_ha_ep_get_bcopy(uct_ep_h tl_ep, uct_unpack_callback_t unpack, void *arg,
-                                 size_t length, uint64_t remote_addr, uct_rkey_t rkey,
-                                 uct_completion_t *comp)
+ucs_status_t uct_ha_ep_get_bcopy(uct_ep_h tl_ep, uct_unpack_callback_t unpack, void *arg, size_t length,
+                                 uint64_t remote_addr, uct_rkey_t rkey, uct_completion_t *comp)
 {
     struct uct_ha_flow *flow   = uct_ha_ep_flow(tl_ep);
     ucs_status_t        status = uct_ha_tx_check(flow, 0);

@@ -20,10 +20,9 @@
 
 #include <string.h>
 
-#define ATOMIC_POST_OPS  (UCS_BIT(UCT_ATOMIC_OP_ADD) | UCS_BIT(UCT_ATOMIC_OP_AND) | \
-                          UCS_BIT(UCT_ATOMIC_OP_OR) | UCS_BIT(UCT_ATOMIC_OP_XOR))
-#define ATOMIC_FETCH_OPS (ATOMIC_POST_OPS | UCS_BIT(UCT_ATOMIC_OP_SWAP) | \
-                          UCS_BIT(UCT_ATOMIC_OP_CSWAP))
+#define ATOMIC_POST_OPS \
+    (UCS_BIT(UCT_ATOMIC_OP_ADD) | UCS_BIT(UCT_ATOMIC_OP_AND) | UCS_BIT(UCT_ATOMIC_OP_OR) | UCS_BIT(UCT_ATOMIC_OP_XOR))
+#define ATOMIC_FETCH_OPS (ATOMIC_POST_OPS | UCS_BIT(UCT_ATOMIC_OP_SWAP) | UCS_BIT(UCT_ATOMIC_OP_CSWAP))
 
 typedef struct uct_ha_iface uct_ha_iface_t; /* UCX's class macros want one word */
 
@@ -42,8 +41,10 @@ static ucs_status_t get_address(uct_iface_h tl_iface, uct_iface_addr_t *addr)
 {
     struct uct_ha_iface      *iface = uct_ha_iface(tl_iface);
     struct uct_ha_iface_where where = {
-        .cookie = iface->pairs.cookie, .slots = (unsigned)iface->lanes.slots, .credits = iface->lanes.credits,
-        .caps = iface->pairs.caps,
+        .cookie  = iface->pairs.cookie,
+        .slots   = (unsigned)iface->lanes.slots,
+        .credits = iface->lanes.credits,
+        .caps    = iface->pairs.caps,
     };
 
     for (int s = 0; s < iface->lanes.slots; s++) {
@@ -88,15 +89,17 @@ static void query_speed(struct uct_ha_iface *iface, uct_iface_attr_t *attr)
 static size_t max_eps(const struct uct_ha_iface *iface, size_t wanted)
 {
     const struct uct_ha_iface_config *config = &iface->config;
-    struct ha_budget_need             need   = ha_budget_need(config->tx_queue_len, config->rx_queue_len,
-                                                              config->rx_queue_init, config->seg_size,
-                                                              (unsigned)iface->lanes.slots);
+    struct ha_budget_need need = ha_budget_need(config->tx_queue_len, config->rx_queue_len, config->rx_queue_init,
+                                                config->seg_size, (unsigned)iface->lanes.slots);
 
     for (int s = 0; s < iface->lanes.slots; s++) {
         const struct ha_rail_limits *limits = ha_rail_limits(iface->lanes.rail[s]);
         struct ha_budget_device      device = {
-            .max_qp = limits->max_qp, .max_qp_wr = limits->max_qp_wr, .max_cqe = limits->max_cqe,
-            .max_mr = HA_BUDGET_UNLIMITED, .memlock = HA_BUDGET_UNLIMITED,
+                 .max_qp    = limits->max_qp,
+                 .max_qp_wr = limits->max_qp_wr,
+                 .max_cqe   = limits->max_cqe,
+                 .max_mr    = HA_BUDGET_UNLIMITED,
+                 .memlock   = HA_BUDGET_UNLIMITED,
         };
 
         wanted = ucs_min(wanted, ha_budget(&device, &need).connections);
@@ -114,15 +117,12 @@ static ucs_status_t query(uct_iface_h tl_iface, uct_iface_attr_t *attr)
     attr->iface_addr_len  = sizeof(struct uct_ha_packed_iface);
     attr->device_addr_len = sizeof(struct uct_ha_packed_rail);
     attr->ep_addr_len     = 0;
-    attr->cap.flags = UCT_IFACE_FLAG_AM_BCOPY | UCT_IFACE_FLAG_AM_ZCOPY |
-                      UCT_IFACE_FLAG_PUT_BCOPY | UCT_IFACE_FLAG_PUT_ZCOPY |
-                      UCT_IFACE_FLAG_GET_BCOPY | UCT_IFACE_FLAG_GET_ZCOPY |
-                      UCT_IFACE_FLAG_PENDING | UCT_IFACE_FLAG_CONNECT_TO_IFACE |
-                      UCT_IFACE_FLAG_CB_SYNC | UCT_IFACE_FLAG_EP_CHECK |
-                      UCT_IFACE_FLAG_ERRHANDLE_PEER_FAILURE |
+    attr->cap.flags       = UCT_IFACE_FLAG_AM_BCOPY | UCT_IFACE_FLAG_AM_ZCOPY | UCT_IFACE_FLAG_PUT_BCOPY |
+                      UCT_IFACE_FLAG_PUT_ZCOPY | UCT_IFACE_FLAG_GET_BCOPY | UCT_IFACE_FLAG_GET_ZCOPY |
+                      UCT_IFACE_FLAG_PENDING | UCT_IFACE_FLAG_CONNECT_TO_IFACE | UCT_IFACE_FLAG_CB_SYNC |
+                      UCT_IFACE_FLAG_EP_CHECK | UCT_IFACE_FLAG_ERRHANDLE_PEER_FAILURE |
                       UCT_IFACE_FLAG_ERRHANDLE_ZCOPY_BUF | UCT_IFACE_FLAG_ERRHANDLE_REMOTE_MEM;
-    attr->cap.event_flags = UCT_IFACE_FLAG_EVENT_SEND_COMP | UCT_IFACE_FLAG_EVENT_RECV |
-                            UCT_IFACE_FLAG_EVENT_FD;
+    attr->cap.event_flags = UCT_IFACE_FLAG_EVENT_SEND_COMP | UCT_IFACE_FLAG_EVENT_RECV | UCT_IFACE_FLAG_EVENT_FD;
 
     attr->cap.am.max_bcopy       = seg;
     attr->cap.am.max_zcopy       = seg;
@@ -144,19 +144,19 @@ static ucs_status_t query(uct_iface_h tl_iface, uct_iface_attr_t *attr)
     attr->cap.get.align_mtu       = attr->cap.put.align_mtu;
 
     if (iface->lanes.max_inline >= sizeof(uint64_t)) {
-        attr->cap.flags        |= UCT_IFACE_FLAG_AM_SHORT | UCT_IFACE_FLAG_PUT_SHORT;
+        attr->cap.flags |= UCT_IFACE_FLAG_AM_SHORT | UCT_IFACE_FLAG_PUT_SHORT;
         attr->cap.am.max_short  = iface->lanes.max_inline;
         attr->cap.put.max_short = iface->lanes.max_inline;
     }
     if (iface->pairs.caps & HA_CAP_ATOMIC_HW) {
-        attr->cap.flags             |= UCT_IFACE_FLAG_ATOMIC_DEVICE;
+        attr->cap.flags |= UCT_IFACE_FLAG_ATOMIC_DEVICE;
         attr->cap.atomic64.op_flags  = UCS_BIT(UCT_ATOMIC_OP_ADD);
         attr->cap.atomic64.fop_flags = UCS_BIT(UCT_ATOMIC_OP_ADD) | UCS_BIT(UCT_ATOMIC_OP_CSWAP);
     } else if (iface->lanes.max_inline >= UCT_HA_AMO_INLINE) {
-        attr->cap.flags              |= UCT_IFACE_FLAG_ATOMIC_CPU;
-        attr->cap.atomic32.op_flags   = ATOMIC_POST_OPS;
-        attr->cap.atomic32.fop_flags  = ATOMIC_FETCH_OPS;
-        attr->cap.atomic64            = attr->cap.atomic32;
+        attr->cap.flags |= UCT_IFACE_FLAG_ATOMIC_CPU;
+        attr->cap.atomic32.op_flags  = ATOMIC_POST_OPS;
+        attr->cap.atomic32.fop_flags = ATOMIC_FETCH_OPS;
+        attr->cap.atomic64           = attr->cap.atomic32;
     }
     attr->max_num_eps = max_eps(iface, attr->max_num_eps);
     query_speed(iface, attr);
@@ -179,8 +179,7 @@ static int arm_slot(struct uct_ha_iface *iface, int slot)
 
     (void)ha_cq_drain_fd(cq);
     (void)ha_cq_arm(cq);
-    if (!(iface->stashed & (1u << slot)) &&
-        ha_cq_poll(cq, &iface->stash[slot], 1) == 1) {
+    if (!(iface->stashed & (1u << slot)) && ha_cq_poll(cq, &iface->stash[slot], 1) == 1) {
         iface->stashed |= (uint8_t)(1u << slot);
     }
     return (iface->stashed & (1u << slot)) != 0;
@@ -230,16 +229,15 @@ static uct_iface_ops_t uct_ha_iface_ops;
 
 static uct_iface_internal_ops_t uct_ha_iface_internal_ops;
 
-static UCS_CLASS_INIT_FUNC(uct_ha_iface_t, uct_md_h tl_md, uct_worker_h worker,
-                           const uct_iface_params_t *params, const uct_iface_config_t *tl_config)
+static UCS_CLASS_INIT_FUNC(uct_ha_iface_t, uct_md_h tl_md, uct_worker_h worker, const uct_iface_params_t *params,
+                           const uct_iface_config_t *tl_config)
 {
     ucs_status_t status;
 
-    UCS_CLASS_CALL_SUPER_INIT(uct_base_iface_t, &uct_ha_iface_ops, &uct_ha_iface_internal_ops,
-                              tl_md, worker, params, tl_config);
+    UCS_CLASS_CALL_SUPER_INIT(uct_base_iface_t, &uct_ha_iface_ops, &uct_ha_iface_internal_ops, tl_md, worker, params,
+                              tl_config);
     /* UCX hands out memory as malloc left it. */
-    memset(UCS_PTR_BYTE_OFFSET(self, sizeof(self->super)), 0,
-           sizeof(*self) - sizeof(self->super));
+    memset(UCS_PTR_BYTE_OFFSET(self, sizeof(self->super)), 0, sizeof(*self) - sizeof(self->super));
     self->config   = *ucs_derived_of(tl_config, struct uct_ha_iface_config);
     self->event_fd = -1;
     status         = uct_ha_iface_config_check(&self->config);
@@ -250,12 +248,11 @@ static UCS_CLASS_INIT_FUNC(uct_ha_iface_t, uct_md_h tl_md, uct_worker_h worker,
 }
 
 UCT_HA_CLASS_DEFINE(uct_ha_iface_t, uct_base_iface_t);
-static UCS_CLASS_DEFINE_NEW_FUNC(uct_ha_iface_t, uct_iface_t, uct_md_h, uct_worker_h,
-                                 const uct_iface_params_t *, const uct_iface_config_t *);
+static UCS_CLASS_DEFINE_NEW_FUNC(uct_ha_iface_t, uct_iface_t, uct_md_h, uct_worker_h, const uct_iface_params_t *,
+                                 const uct_iface_config_t *);
 static UCS_CLASS_DEFINE_DELETE_FUNC(uct_ha_iface_t, uct_iface_t);
 
-ucs_status_t uct_ha_iface_open(uct_md_h md, uct_worker_h worker,
-                               const uct_iface_params_t *params,
+ucs_status_t uct_ha_iface_open(uct_md_h md, uct_worker_h worker, const uct_iface_params_t *params,
                                const uct_iface_config_t *config, uct_iface_h *iface_p)
 {
     return UCS_CLASS_NEW_FUNC_NAME(uct_ha_iface_t)(md, worker, params, config, iface_p);

@@ -25,8 +25,10 @@
 static ucs_status_t probe_caps(struct uct_ha_iface *iface, int slot)
 {
     struct ha_rc_caps caps = {
-        .send_depth = iface->lanes.log_len + 1, .recv_depth = iface->lanes.rx_depth,
-        .max_sge = iface->lanes.max_sge, .max_inline = iface->lanes.max_inline,
+        .send_depth = iface->lanes.log_len + 1,
+        .recv_depth = iface->lanes.rx_depth,
+        .max_sge    = iface->lanes.max_sge,
+        .max_inline = iface->lanes.max_inline,
     };
     struct ha_rc *rc;
     int           status;
@@ -35,8 +37,7 @@ static ucs_status_t probe_caps(struct uct_ha_iface *iface, int slot)
     if (status != 0) {
         ucs_error("ha_rc: %s refuses a queue pair of %u sends and %u receives: %s; lower "
                   "UCX_HA_RC_TX_QUEUE_LEN or UCX_HA_RC_RX_QUEUE_LEN, or raise ulimit -l",
-                  ha_rail_name(iface->lanes.rail[slot]), caps.send_depth, caps.recv_depth,
-                  strerror(-status));
+                  ha_rail_name(iface->lanes.rail[slot]), caps.send_depth, caps.recv_depth, strerror(-status));
         return UCS_ERR_IO_ERROR;
     }
     ha_rc_destroy(rc);
@@ -55,11 +56,11 @@ static ucs_status_t derive_depths(struct uct_ha_iface *iface)
             least = iface->lanes.rail[s];
         }
     }
-    if (ha_depths(config->tx_queue_len, config->rx_queue_len, config->rx_queue_init,
-                  ha_rail_limits(least)->max_qp_wr, &depths) != 0) {
+    if (ha_depths(config->tx_queue_len, config->rx_queue_len, config->rx_queue_init, ha_rail_limits(least)->max_qp_wr,
+                  &depths) != 0) {
         ucs_error("ha_rc: queue pairs of %s hold %u requests (max_qp_wr), and %u are needed at least; leave "
-                  "it out by UCX_HA_RC_RAILS", ha_rail_name(least), ha_rail_limits(least)->max_qp_wr,
-                  HA_DEPTHS_WR_MIN);
+                  "it out by UCX_HA_RC_RAILS",
+                  ha_rail_name(least), ha_rail_limits(least)->max_qp_wr, HA_DEPTHS_WR_MIN);
         return UCS_ERR_UNSUPPORTED;
     }
     iface->lanes.log_len       = depths.sends;
@@ -94,8 +95,10 @@ static void raise_rto(struct uct_ha_iface_config *config, double rto)
     if (config->rto != UCT_HA_RTO_DEFAULT && !__atomic_exchange_n(&told, 1, __ATOMIC_RELAXED)) {
         level = UCS_LOG_LEVEL_WARN;
     }
-    ucs_log(level, "ha_rc: UCX_HA_RC_RTO=%gs is raised to %.2f s, twice what the hardware itself retries "
-            "(UCX_HA_RC_TIMEOUT=%u, RETRY_COUNT=%u)", config->rto, rto, config->timeout, config->retry_count);
+    ucs_log(level,
+            "ha_rc: UCX_HA_RC_RTO=%gs is raised to %.2f s, twice what the hardware itself retries "
+            "(UCX_HA_RC_TIMEOUT=%u, RETRY_COUNT=%u)",
+            config->rto, rto, config->timeout, config->retry_count);
     config->rto     = rto;
     config->rto_max = ucs_max(config->rto_max, rto);
 }
@@ -115,9 +118,8 @@ static void fit_rto(struct uct_ha_iface *iface)
         }
     }
     for (int s = 0; s < iface->lanes.slots; s++) {
-        ns = ha_rail_limits(iface->lanes.rail[s])->mlx5 ?
-             ha_window_mlx5(config->timeout, config->retry_count) :
-             ha_window_nominal(config->timeout, config->retry_count);
+        ns     = ha_rail_limits(iface->lanes.rail[s])->mlx5 ? ha_window_mlx5(config->timeout, config->retry_count)
+                                                            : ha_window_nominal(config->timeout, config->retry_count);
         window = ucs_max(window, ns);
     }
     if (config->rto < 2e-9 * (double)window) {
@@ -131,7 +133,7 @@ static void take_zones(struct uct_ha_iface *iface)
     char error[8];
 
     (void)ha_zones_parse(iface->config.zones, &iface->pairs.zones, error, sizeof(error));
-    iface->config.zones             = NULL;
+    iface->config.zones                   = NULL;
     iface->pairs.match.allow_unknown_zone = iface->config.allow_unknown_zone;
     iface->pairs.match.prefer_ib          = iface->config.prefer_ib;
     iface->pairs.match.spread             = iface->config.spread;
@@ -143,7 +145,7 @@ static void choose_places(struct uct_ha_iface *iface)
 
     iface->pairs.place[0] = iface->pairs.place[1] = UCT_HA_PLACE_ALONE;
     if (iface->lanes.slots == HA_SLOTS) {
-        second = strcmp(ha_rail_name(iface->lanes.rail[0]), ha_rail_name(iface->lanes.rail[1])) > 0;
+        second                = strcmp(ha_rail_name(iface->lanes.rail[0]), ha_rail_name(iface->lanes.rail[1])) > 0;
         iface->pairs.place[0] = (uint8_t)second;
         iface->pairs.place[1] = (uint8_t)!second;
     }
@@ -151,18 +153,16 @@ static void choose_places(struct uct_ha_iface *iface)
 
 static ucs_status_t open_event_fd(struct uct_ha_iface *iface)
 {
-    struct epoll_event event = { .events = EPOLLIN };
+    struct epoll_event event = {.events = EPOLLIN};
     int                failed;
 
     iface->event_fd = epoll_create1(EPOLL_CLOEXEC);
-    failed = iface->event_fd < 0 ||
-             epoll_ctl(iface->event_fd, EPOLL_CTL_ADD, iface->lanes.wake.fd, &event) != 0;
+    failed = iface->event_fd < 0 || epoll_ctl(iface->event_fd, EPOLL_CTL_ADD, iface->lanes.wake.fd, &event) != 0;
     for (int s = 0; s < iface->lanes.slots && !failed; s++) {
         failed = epoll_ctl(iface->event_fd, EPOLL_CTL_ADD, ha_cq_fd(iface->lanes.room[s].cq), &event) != 0;
     }
     if (failed) {
-        ucs_error("ha_rc: cannot make an event descriptor: %s (ulimit -n too low?)",
-                  strerror(errno));
+        ucs_error("ha_rc: cannot make an event descriptor: %s (ulimit -n too low?)", strerror(errno));
         return UCS_ERR_IO_ERROR;
     }
     return UCS_OK;
@@ -181,8 +181,8 @@ static ucs_status_t open_queues(struct uct_ha_iface *iface)
         room->log_len = iface->lanes.log_len;
         error         = uct_ha_room_open(room);
         if (error != 0) {
-            ucs_error("ha_rc: %s: cannot create a completion queue of %u: %s", ha_rail_name(room->rail),
-                      room->depth, strerror(-error));
+            ucs_error("ha_rc: %s: cannot create a completion queue of %u: %s", ha_rail_name(room->rail), room->depth,
+                      strerror(-error));
             return UCS_ERR_IO_ERROR;
         }
         status = probe_caps(iface, s);
@@ -209,7 +209,7 @@ static void close_control(struct uct_ha_iface *iface)
     uct_ha_ctl_stop(&iface->ctl);
     uct_ha_failover_cancel_jobs(&iface->pairs);
     pthread_mutex_lock(&iface->lanes.wake.lock);
-    ucs_list_for_each_safe(conn, next, &iface->pairs.conns, list) {
+    ucs_list_for_each_safe (conn, next, &iface->pairs.conns, list) {
         uct_ha_flow_destroy(uct_ha_flow_of(conn->road));
     }
     pthread_mutex_unlock(&iface->lanes.wake.lock);

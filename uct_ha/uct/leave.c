@@ -20,15 +20,14 @@ static int all_settled_locked(struct uct_ha_iface *iface, int said_bye)
     struct uct_ha_peer *peer;
     int                 settled = 1;
 
-    ucs_list_for_each(conn, &iface->pairs.conns, list) {
+    ucs_list_for_each (conn, &iface->pairs.conns, list) {
         if (!conn->tx->dead && ha_log_used(&conn->tx->log) > 0) {
             settled = 0;
         }
     }
     if (settled && said_bye) {
-        ucs_list_for_each(peer, &iface->pairs.peers, list) {
-            if (!peer->bye_rx && !peer->lost && !ucs_list_is_empty(&peer->conns) &&
-                !peer->all_dead) {
+        ucs_list_for_each (peer, &iface->pairs.peers, list) {
+            if (!peer->bye_rx && !peer->lost && !ucs_list_is_empty(&peer->conns) && !peer->all_dead) {
                 settled = 0;
                 uct_ha_send_bye_locked(peer, 1);
             }
@@ -42,9 +41,9 @@ static void mark_dead_peers_locked(struct uct_ha_iface *iface)
     struct uct_ha_peer *peer;
     struct uct_ha_conn *conn;
 
-    ucs_list_for_each(peer, &iface->pairs.peers, list) {
+    ucs_list_for_each (peer, &iface->pairs.peers, list) {
         peer->all_dead = 1;
-        ucs_list_for_each(conn, &peer->conns, peer_link) {
+        ucs_list_for_each (conn, &peer->conns, peer_link) {
             peer->all_dead &= conn->tx->dead || conn->pair.epoch == 0;
         }
     }

@@ -20,15 +20,14 @@ static void md_name_of_rail(const struct uct_ha_rails *table, int i, char *md_na
     if (strlen(name) < UCT_MD_NAME_MAX) {
         snprintf(md_name, UCT_MD_NAME_MAX, "%s", name);
     } else {
-        snprintf(md_name, UCT_MD_NAME_MAX, "%.*s~%02u", UCT_MD_NAME_MAX - 4, name,
-                 (unsigned)i % 100u);
+        snprintf(md_name, UCT_MD_NAME_MAX, "%.*s~%02u", UCT_MD_NAME_MAX - 4, name, (unsigned)i % 100u);
     }
 }
 
 static int rail_of_md_name(const struct uct_ha_rails *table, const char *md_name)
 {
     char name[UCT_MD_NAME_MAX];
-    int i;
+    int  i;
 
     for (i = 0; i < table->num; ++i) {
         md_name_of_rail(table, i, name);
@@ -42,34 +41,34 @@ static int rail_of_md_name(const struct uct_ha_rails *table, const char *md_name
 /* A bad value is reported once: UCX asks for the domains several times. */
 static ucs_status_t pair_rails(struct uct_ha_rails *table, const char *groups)
 {
-    static int reported;
+    static int      reported;
     ucs_log_level_t level;
-    char error[256];
+    char            error[256];
 
     if (uct_ha_rails_pair(table, groups, error, sizeof(error)) == 0) {
         return UCS_OK;
     }
-    level = __atomic_exchange_n(&reported, 1, __ATOMIC_RELAXED) ? UCS_LOG_LEVEL_DEBUG :
-                                                                  UCS_LOG_LEVEL_ERROR;
-    ucs_log(level, "UCX_" UCT_HA_CONFIG_PREFIX "RAILS='%s': %s. Name rails as "
+    level = __atomic_exchange_n(&reported, 1, __ATOMIC_RELAXED) ? UCS_LOG_LEVEL_DEBUG : UCS_LOG_LEVEL_ERROR;
+    ucs_log(level,
+            "UCX_" UCT_HA_CONFIG_PREFIX "RAILS='%s': %s. Name rails as "
             "device:port, '+' between those that back each other, ',' between groups; "
-            "or leave it empty", groups, error);
+            "or leave it empty",
+            groups, error);
     return UCS_ERR_INVALID_PARAM;
 }
 
 /* Domains are asked for before they are configured: read the knobs by hand. */
-static ucs_status_t query_groups(uct_component_t *component,
-                                 struct uct_ha_rails *table)
+static ucs_status_t query_groups(uct_component_t *component, struct uct_ha_rails *table)
 {
     uct_md_config_t *config;
-    ucs_status_t status = UCS_OK;
+    ucs_status_t     status = UCS_OK;
 
     uct_ha_iface_config_touch();
     if (uct_md_config_read(component, NULL, NULL, &config) != UCS_OK) {
         return UCS_ERR_INVALID_PARAM;
     }
     if (table->num > 0) {
-        status = pair_rails(table, ((struct uct_ha_md_config*)config)->rails);
+        status = pair_rails(table, ((struct uct_ha_md_config *)config)->rails);
     }
     uct_config_release(config);
     return status;
@@ -77,14 +76,13 @@ static ucs_status_t query_groups(uct_component_t *component,
 
 /* No RDMA device, and a bad RAILS (already reported), give no domains rather
  * than an error: UCX must go on with its other transports. */
-ucs_status_t uct_ha_md_query_resources(uct_component_t *component,
-                                       uct_md_resource_desc_t **resources_p,
+ucs_status_t uct_ha_md_query_resources(uct_component_t *component, uct_md_resource_desc_t **resources_p,
                                        unsigned *num_resources_p)
 {
     uct_md_resource_desc_t *resources;
-    struct uct_ha_rails table;
-    unsigned count = 0;
-    int i;
+    struct uct_ha_rails     table;
+    unsigned                count = 0;
+    int                     i;
 
     *resources_p     = NULL;
     *num_resources_p = 0;
@@ -109,17 +107,15 @@ ucs_status_t uct_ha_md_query_resources(uct_component_t *component,
     return UCS_OK;
 }
 
-ucs_status_t uct_ha_query_devices(uct_md_h md, uct_tl_device_resource_t **devices_p,
-                                  unsigned *num_devices_p)
+ucs_status_t uct_ha_query_devices(uct_md_h md, uct_tl_device_resource_t **devices_p, unsigned *num_devices_p)
 {
     if (uct_ha_md(md)->hopeless) {
         ucs_diag("ha: %s is not used: its port is down, and that of its standby, while others are up",
                  ha_rail_name(uct_ha_md(md)->duo.rail[0]));
         return UCS_ERR_NO_DEVICE;
     }
-    return uct_single_device_resource(md, ha_rail_name(uct_ha_md(md)->duo.rail[0]),
-                                      UCT_DEVICE_TYPE_NET, UCS_SYS_DEVICE_ID_UNKNOWN,
-                                      devices_p, num_devices_p);
+    return uct_single_device_resource(md, ha_rail_name(uct_ha_md(md)->duo.rail[0]), UCT_DEVICE_TYPE_NET,
+                                      UCS_SYS_DEVICE_ID_UNKNOWN, devices_p, num_devices_p);
 }
 
 static ucs_status_t status_of_errno(int ret)
@@ -139,11 +135,10 @@ static ucs_status_t status_of_errno(int ret)
     }
 }
 
-static ucs_status_t open_rail(const char *name, const struct uct_ha_md_config *config,
-                              struct ha_rail **rail_p)
+static ucs_status_t open_rail(const char *name, const struct uct_ha_md_config *config, struct ha_rail **rail_p)
 {
     struct ha_rail_opts opts = uct_ha_rail_opts(config);
-    int ret                  = ha_rail_open(name, &opts, rail_p);
+    int                 ret  = ha_rail_open(name, &opts, rail_p);
 
     if (ret == 0) {
         return UCS_OK;
@@ -154,8 +149,7 @@ static ucs_status_t open_rail(const char *name, const struct uct_ha_md_config *c
                   "there. Choose another index, or -1 to have one chosen",
                   config->gid_index, name);
     } else if (ret == -EADDRNOTAVAIL) {
-        ucs_diag("ha: rail %s has no usable GID. Give its network interface an address",
-                 name);
+        ucs_diag("ha: rail %s has no usable GID. Give its network interface an address", name);
     } else if (ret == -ENOKEY) {
         ucs_error("UCX_" UCT_HA_CONFIG_PREFIX "PKEY_INDEX=%u: rail %s has no partition key there. "
                   "Choose another index, or ask for one in the subnet manager",
@@ -188,8 +182,8 @@ static void open_standby(struct uct_ha_md *md, struct uct_ha_rails *table, int r
                          const struct uct_ha_md_config *config)
 {
     struct ha_rail_opts opts = uct_ha_rail_opts(config);
-    char reason[160];
-    const char *name;
+    char                reason[160];
+    const char         *name;
 
     if (!config->enable_backup) {
         return;
@@ -218,17 +212,16 @@ static ucs_status_t number_rails(struct uct_ha_md *md)
 
     number[0] = uct_ha_reg_join(md->duo.rail[0]);
     if (number[0] < 0) {
-        ucs_error("ha: more than %d rails are in use, no place for %s", HA_RAILS_MAX,
-                  ha_rail_name(md->duo.rail[0]));
+        ucs_error("ha: more than %d rails are in use, no place for %s", HA_RAILS_MAX, ha_rail_name(md->duo.rail[0]));
         return UCS_ERR_EXCEEDS_LIMIT;
     }
     number[1] = (md->duo.rail[1] != NULL) ? uct_ha_reg_join(md->duo.rail[1]) : number[0];
     if (number[1] < 0) {
-        ucs_diag("ha: more than %d rails are in use, %s goes without its standby",
-                 HA_RAILS_MAX, ha_rail_name(md->duo.rail[0]));
+        ucs_diag("ha: more than %d rails are in use, %s goes without its standby", HA_RAILS_MAX,
+                 ha_rail_name(md->duo.rail[0]));
         ha_rail_close(md->duo.rail[1]);
         md->duo.rail[1] = NULL;
-        number[1]   = number[0];
+        number[1]       = number[0];
     }
     md->duo.rail_no[0] = (unsigned)number[0];
     md->duo.rail_no[1] = (unsigned)number[1];
@@ -258,24 +251,22 @@ static void md_close(uct_md_h tl_md)
     ucs_free(md);
 }
 
-static uct_md_ops_t uct_ha_md_ops = {
-    .close                  = md_close,
-    .query                  = uct_ha_md_query,
-    .mem_reg                = uct_ha_mem_reg,
-    .mem_dereg              = uct_ha_mem_dereg,
-    .mkey_pack              = uct_ha_mkey_pack,
-    .is_sockaddr_accessible = uct_ha_is_sockaddr_accessible,
-    .detect_memory_type     = uct_ha_detect_memory_type
-};
+static uct_md_ops_t uct_ha_md_ops = {.close                  = md_close,
+                                     .query                  = uct_ha_md_query,
+                                     .mem_reg                = uct_ha_mem_reg,
+                                     .mem_dereg              = uct_ha_mem_dereg,
+                                     .mkey_pack              = uct_ha_mkey_pack,
+                                     .is_sockaddr_accessible = uct_ha_is_sockaddr_accessible,
+                                     .detect_memory_type     = uct_ha_detect_memory_type};
 
-ucs_status_t uct_ha_md_open(uct_component_t *component, const char *md_name,
-                            const uct_md_config_t *tl_config, uct_md_h *md_p)
+ucs_status_t uct_ha_md_open(uct_component_t *component, const char *md_name, const uct_md_config_t *tl_config,
+                            uct_md_h *md_p)
 {
-    const struct uct_ha_md_config *config = (const struct uct_ha_md_config*)tl_config;
-    struct uct_ha_rails table;
-    struct uct_ha_md *md;
-    ucs_status_t status;
-    int rail;
+    const struct uct_ha_md_config *config = (const struct uct_ha_md_config *)tl_config;
+    struct uct_ha_rails            table;
+    struct uct_ha_md              *md;
+    ucs_status_t                   status;
+    int                            rail;
 
     uct_ha_rails_list(&table);
     rail = rail_of_md_name(&table, md_name);

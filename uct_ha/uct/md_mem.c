@@ -32,30 +32,26 @@ static void local_cpus(int numa_node, ucs_cpu_set_t *cpus)
 
 ucs_status_t uct_ha_md_query(uct_md_h tl_md, uct_md_attr_t *attr)
 {
-    struct uct_ha_md *md                = uct_ha_md(tl_md);
+    struct uct_ha_md            *md     = uct_ha_md(tl_md);
     const struct ha_rail_limits *limits = ha_rail_limits(md->duo.rail[0]);
 
     memset(attr, 0, sizeof(*attr));
-    attr->cap.flags            = UCT_MD_FLAG_REG | UCT_MD_FLAG_NEED_MEMH |
-                                 UCT_MD_FLAG_NEED_RKEY;
-    attr->cap.max_reg          = (limits->max_mr_size != 0) ? limits->max_mr_size :
-                                                              SIZE_MAX;
+    attr->cap.flags            = UCT_MD_FLAG_REG | UCT_MD_FLAG_NEED_MEMH | UCT_MD_FLAG_NEED_RKEY;
+    attr->cap.max_reg          = (limits->max_mr_size != 0) ? limits->max_mr_size : SIZE_MAX;
     attr->cap.reg_mem_types    = UCS_BIT(UCS_MEMORY_TYPE_HOST);
     attr->cap.access_mem_types = UCS_BIT(UCS_MEMORY_TYPE_HOST);
     attr->rkey_packed_size     = sizeof(struct uct_ha_packed_rkey);
-    attr->reg_cost             = md->cached ?
-                                 ucs_linear_func_make(md->rcache_overhead, 0) :
-                                 ucs_linear_func_make(REG_COST_BASE, REG_COST_PER_BYTE);
+    attr->reg_cost             = md->cached ? ucs_linear_func_make(md->rcache_overhead, 0)
+                                            : ucs_linear_func_make(REG_COST_BASE, REG_COST_PER_BYTE);
     local_cpus(limits->numa_node, &attr->local_cpus);
     return UCS_OK;
 }
 
-ucs_status_t uct_ha_mem_reg(uct_md_h tl_md, void *address, size_t length, unsigned flags,
-                            uct_mem_h *memh_p)
+ucs_status_t uct_ha_mem_reg(uct_md_h tl_md, void *address, size_t length, unsigned flags, uct_mem_h *memh_p)
 {
-    struct uct_ha_md *md   = uct_ha_md(tl_md);
+    struct uct_ha_md  *md  = uct_ha_md(tl_md);
     struct uct_ha_mem *mem = NULL;
-    ucs_status_t status;
+    ucs_status_t       status;
 
     if (md->cached) {
         status = uct_ha_rcache_get(&md->duo, address, length, flags, &mem);
@@ -82,14 +78,13 @@ ucs_status_t uct_ha_mem_reg(uct_md_h tl_md, void *address, size_t length, unsign
 
 ucs_status_t uct_ha_mem_dereg(uct_md_h tl_md, const uct_md_mem_dereg_params_t *params)
 {
-    struct uct_ha_md *md = uct_ha_md(tl_md);
+    struct uct_ha_md  *md = uct_ha_md(tl_md);
     struct uct_ha_mem *mem;
 
     if (!(params->field_mask & UCT_MD_MEM_DEREG_FIELD_MEMH) || (params->memh == NULL)) {
         return UCS_ERR_INVALID_PARAM;
     }
-    if ((params->field_mask & UCT_MD_MEM_DEREG_FIELD_FLAGS) &&
-        (params->flags & UCT_MD_MEM_DEREG_FLAG_INVALIDATE)) {
+    if ((params->field_mask & UCT_MD_MEM_DEREG_FIELD_FLAGS) && (params->flags & UCT_MD_MEM_DEREG_FLAG_INVALIDATE)) {
         return UCS_ERR_UNSUPPORTED;
     }
 
@@ -113,19 +108,18 @@ static void put_be32(uint8_t *to, uint32_t value)
 
 static uint32_t get_be32(const uint8_t *from)
 {
-    return ((uint32_t)from[0] << 24) | ((uint32_t)from[1] << 16) |
-           ((uint32_t)from[2] << 8) | from[3];
+    return ((uint32_t)from[0] << 24) | ((uint32_t)from[1] << 16) | ((uint32_t)from[2] << 8) | from[3];
 }
 
 /* A peer that has the key may use it at any time from now on, also right after
  * a failover: so the standby has to know the memory before. */
-ucs_status_t uct_ha_mkey_pack(uct_md_h tl_md, uct_mem_h memh,
-                              const uct_md_mkey_pack_params_t *params, void *rkey_buffer)
+ucs_status_t uct_ha_mkey_pack(uct_md_h tl_md, uct_mem_h memh, const uct_md_mkey_pack_params_t *params,
+                              void *rkey_buffer)
 {
     struct uct_ha_packed_rkey *packed = rkey_buffer;
-    const struct uct_ha_md *md        = uct_ha_md(tl_md);
-    struct uct_ha_mem *mem            = uct_ha_mem(memh);
-    uint32_t key[UCT_HA_RAILS];
+    const struct uct_ha_md    *md     = uct_ha_md(tl_md);
+    struct uct_ha_mem         *mem    = uct_ha_mem(memh);
+    uint32_t                   key[UCT_HA_RAILS];
 
     (void)params; /* its only flag asks for invalidation, which we do not offer */
     if (mem->access != 0) {
@@ -139,8 +133,8 @@ ucs_status_t uct_ha_mkey_pack(uct_md_h tl_md, uct_mem_h memh,
     return UCS_OK;
 }
 
-ucs_status_t uct_ha_rkey_unpack(uct_component_t *component, const void *rkey_buffer,
-                                uct_rkey_t *rkey_p, void **handle_p)
+ucs_status_t uct_ha_rkey_unpack(uct_component_t *component, const void *rkey_buffer, uct_rkey_t *rkey_p,
+                                void **handle_p)
 {
     const struct uct_ha_packed_rkey *packed = rkey_buffer;
 
@@ -150,8 +144,7 @@ ucs_status_t uct_ha_rkey_unpack(uct_component_t *component, const void *rkey_buf
     return UCS_OK;
 }
 
-ucs_status_t uct_ha_rkey_release(uct_component_t *component, uct_rkey_t rkey,
-                                 void *handle)
+ucs_status_t uct_ha_rkey_release(uct_component_t *component, uct_rkey_t rkey, void *handle)
 {
     (void)component;
     (void)rkey;
@@ -159,8 +152,7 @@ ucs_status_t uct_ha_rkey_release(uct_component_t *component, uct_rkey_t rkey,
     return UCS_OK;
 }
 
-int uct_ha_is_sockaddr_accessible(uct_md_h md, const ucs_sock_addr_t *sockaddr,
-                                  uct_sockaddr_accessibility_t mode)
+int uct_ha_is_sockaddr_accessible(uct_md_h md, const ucs_sock_addr_t *sockaddr, uct_sockaddr_accessibility_t mode)
 {
     (void)md;
     (void)sockaddr;
@@ -169,8 +161,7 @@ int uct_ha_is_sockaddr_accessible(uct_md_h md, const ucs_sock_addr_t *sockaddr,
 }
 
 /* Only asked when the domain says that it can detect memory types. */
-ucs_status_t uct_ha_detect_memory_type(uct_md_h md, const void *addr, size_t length,
-                                       ucs_memory_type_t *mem_type_p)
+ucs_status_t uct_ha_detect_memory_type(uct_md_h md, const void *addr, size_t length, ucs_memory_type_t *mem_type_p)
 {
     (void)md;
     (void)addr;

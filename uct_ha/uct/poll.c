@@ -36,7 +36,7 @@ unsigned uct_ha_poll_slot(struct uct_ha_iface *iface, int slot)
     int          count;
 
     if (ucs_unlikely(iface->stashed & (1u << slot))) {
-        iface->stashed &= (uint8_t)~(1u << slot);
+        iface->stashed &= (uint8_t) ~(1u << slot);
         take_completion(iface, &iface->stash[slot]);
         return 1;
     }

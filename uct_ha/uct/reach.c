@@ -11,8 +11,7 @@
 #define TOLD_MAX 64 /* a job of thousands says no more than that */
 
 /* Of this pair for the first time? */
-static int is_news(const struct uct_ha_rail_where *own, const struct uct_ha_rail_where *peer,
-                   enum ha_match match)
+static int is_news(const struct uct_ha_rail_where *own, const struct uct_ha_rail_where *peer, enum ha_match match)
 {
     static uint64_t told[TOLD_MAX];
     uint64_t        hash = 14695981039346656037ull ^ match, free_slot;
@@ -21,8 +20,7 @@ static int is_news(const struct uct_ha_rail_where *own, const struct uct_ha_rail
         hash = (hash ^ own->addr.gid[i]) * 1099511628211ull;
         hash = (hash ^ peer->addr.gid[i]) * 1099511628211ull;
     }
-    hash = (hash ^ own->addr.lid ^ (uint64_t)peer->addr.lid << 16 ^ (uint64_t)peer->zone << 32) *
-           1099511628211ull;
+    hash = (hash ^ own->addr.lid ^ (uint64_t)peer->addr.lid << 16 ^ (uint64_t)peer->zone << 32) * 1099511628211ull;
     hash = (hash ^ own->addr.pkey ^ (uint64_t)peer->addr.pkey << 16) * 1099511628211ull | 1;
     for (int i = 0; i < TOLD_MAX; i++) {
         free_slot = 0;
@@ -39,9 +37,9 @@ static int is_news(const struct uct_ha_rail_where *own, const struct uct_ha_rail
 /* "10.0.1.2/24", "LID 7 of subnet fe80::", "no address yet". Returns buf. */
 static const char *addr_text(const struct ha_rail_addr *addr, char *buf, size_t size)
 {
-    static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
     char                 ip[INET6_ADDRSTRLEN];
-    uint8_t              subnet[16] = { 0 };
+    uint8_t              subnet[16] = {0};
     size_t               length;
 
     if (addr->mtu == 0) {
@@ -75,12 +73,10 @@ static void tell(const struct uct_ha_iface *iface, const struct uct_ha_rail_wher
     }
     ucs_diag("ha_rc: %s (%s) does not reach a peer's rail (%s): %s; if no other pair does, %s",
              ha_rail_name(iface->lanes.rail[0]), addr_text(&own->addr, own_text, sizeof(own_text)),
-             addr_text(&peer->addr, peer_text, sizeof(peer_text)), ha_match_text(match),
-             ha_match_remedy(match));
+             addr_text(&peer->addr, peer_text, sizeof(peer_text)), ha_match_text(match), ha_match_remedy(match));
 }
 
-int uct_ha_reach(const uct_iface_h tl_iface, const uct_device_addr_t *dev_addr,
-                 const uct_iface_addr_t *iface_addr)
+int uct_ha_reach(const uct_iface_h tl_iface, const uct_device_addr_t *dev_addr, const uct_iface_addr_t *iface_addr)
 {
     const struct uct_ha_iface *iface = uct_ha_iface(tl_iface);
     struct uct_ha_rail_where   own   = uct_ha_pairs_where(&iface->pairs, 0), peer;
@@ -89,12 +85,11 @@ int uct_ha_reach(const uct_iface_h tl_iface, const uct_device_addr_t *dev_addr,
 
     if (uct_ha_addr_unpack_rail((const void *)dev_addr, &peer) != 0) {
         uct_ha_terms_tell_version("the address", ((const struct uct_ha_packed_rail *)(const void *)dev_addr)->version,
-                                 UCT_HA_ADDR_VERSION);
+                                  UCT_HA_ADDR_VERSION);
         return 0;
     }
     if (iface_addr != NULL &&
-        (uct_ha_addr_unpack_iface((const void *)iface_addr, &where) != 0 ||
-         where.cookie == iface->pairs.cookie)) {
+        (uct_ha_addr_unpack_iface((const void *)iface_addr, &where) != 0 || where.cookie == iface->pairs.cookie)) {
         return 0; /* another version, or ourselves: that is what "self" is for */
     }
     match = uct_ha_where_verdict(&own, &peer, &iface->pairs.match);

@@ -5,7 +5,6 @@
 #include "abi/uct_ha_abi.h"
 
 /* For UCX's table: can a peer with these addresses be reached? Says once why not. */
-int uct_ha_reach(const uct_iface_h tl_iface, const uct_device_addr_t *dev_addr,
-                 const uct_iface_addr_t *iface_addr);
+int uct_ha_reach(const uct_iface_h tl_iface, const uct_device_addr_t *dev_addr, const uct_iface_addr_t *iface_addr);
 
 #endif

@@ -129,8 +129,7 @@ int ha_cq_drain_fd(struct ha_cq *cq)
     void          *event_ctx;
     int            events = 0;
 
-    while (cq->channel != NULL &&
-           ibv_get_cq_event(cq->channel, &event_cq, &event_ctx) == 0) {
+    while (cq->channel != NULL && ibv_get_cq_event(cq->channel, &event_cq, &event_ctx) == 0) {
         events++;
     }
     if (events > 0) {

@@ -10,12 +10,18 @@
 const char *ha_gid_kind_name(enum ha_gid_kind kind)
 {
     switch (kind) {
-    case HA_GID_NONE:       return "none";
-    case HA_GID_IB:         return "InfiniBand";
-    case HA_GID_ROCE_V1:    return "RoCE v1";
-    case HA_GID_LINK_LOCAL: return "RoCE v2 link-local";
-    case HA_GID_IPV6:       return "RoCE v2 IPv6";
-    case HA_GID_IPV4:       return "RoCE v2 IPv4";
+    case HA_GID_NONE:
+        return "none";
+    case HA_GID_IB:
+        return "InfiniBand";
+    case HA_GID_ROCE_V1:
+        return "RoCE v1";
+    case HA_GID_LINK_LOCAL:
+        return "RoCE v2 link-local";
+    case HA_GID_IPV6:
+        return "RoCE v2 IPv6";
+    case HA_GID_IPV4:
+        return "RoCE v2 IPv4";
     }
     return "?";
 }
@@ -29,9 +35,12 @@ static enum ha_gid_kind gid_kind(struct ha_rail *rail, int index)
         return HA_GID_NONE;
     }
     switch (entry.gid_type) {
-    case IBV_GID_TYPE_IB:      return HA_GID_IB;
-    case IBV_GID_TYPE_ROCE_V1: return HA_GID_ROCE_V1;
-    default:                   break;
+    case IBV_GID_TYPE_IB:
+        return HA_GID_IB;
+    case IBV_GID_TYPE_ROCE_V1:
+        return HA_GID_ROCE_V1;
+    default:
+        break;
     }
     if (raw[0] == 0xfe && (raw[1] & 0xc0) == 0x80) {
         return HA_GID_LINK_LOCAL;
@@ -42,19 +51,18 @@ static enum ha_gid_kind gid_kind(struct ha_rail *rail, int index)
 /* Path migration is a matter of each queue pair; no file in sysfs tells. */
 static int apm_armed(struct ha_rail *rail)
 {
-    struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC };
+    struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC};
     struct ibv_qp_attr      attr;
-    struct ibv_cq          *cq = ibv_create_cq(rail->ctx, 1, NULL, NULL, 0);
-    struct ibv_qp          *qp = NULL;
+    struct ibv_cq          *cq    = ibv_create_cq(rail->ctx, 1, NULL, NULL, 0);
+    struct ibv_qp          *qp    = NULL;
     int                     armed = -1;
 
     if (cq == NULL) {
         return -1;
     }
     init.send_cq = init.recv_cq = cq;
-    init.cap     = (struct ibv_qp_cap){ .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1,
-                                        .max_recv_sge = 1 };
-    qp = ibv_create_qp(rail->pd, &init);
+    init.cap = (struct ibv_qp_cap){.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1};
+    qp       = ibv_create_qp(rail->pd, &init);
     if (qp != NULL) {
         memset(&attr, 0, sizeof(attr));
         if (ibv_query_qp(qp, &attr, IBV_QP_PATH_MIG_STATE, &init) == 0) {
@@ -72,8 +80,7 @@ int ha_rail_facts(struct ha_rail *rail, struct ha_rail_facts *facts)
     struct ibv_port_attr   port;
 
     memset(facts, 0, sizeof(*facts));
-    if (ibv_query_device(rail->ctx, &device) != 0 ||
-        ibv_query_port(rail->ctx, rail->port, &port) != 0) {
+    if (ibv_query_device(rail->ctx, &device) != 0 || ibv_query_port(rail->ctx, rail->port, &port) != 0) {
         return -EIO;
     }
     pthread_mutex_lock(&rail->lock);
@@ -83,9 +90,9 @@ int ha_rail_facts(struct ha_rail *rail, struct ha_rail_facts *facts)
     if (strncmp(facts->state, "PORT_", 5) == 0) {
         memmove(facts->state, facts->state + 5, strlen(facts->state) - 4);
     }
-    facts->active         = port.state == IBV_PORT_ACTIVE;
-    facts->gid_kind       = gid_kind(rail, facts->gid_index);
-    facts->max_mtu        = 128u << port.max_mtu;
+    facts->active   = port.state == IBV_PORT_ACTIVE;
+    facts->gid_kind = gid_kind(rail, facts->gid_index);
+    facts->max_mtu  = 128u << port.max_mtu;
     snprintf(facts->firmware, sizeof(facts->firmware), "%s", device.fw_ver);
     facts->vendor_id      = (int)device.vendor_id;
     facts->vendor_part_id = (int)device.vendor_part_id;

@@ -117,9 +117,7 @@ static int same_gid(const struct ibv_gid_entry *entry, const uint8_t *gid)
 /* Of an entry with a forced index: the address that had it before comes first. */
 static int forced_rank(const struct ibv_gid_entry *entry, int index, const uint8_t *present)
 {
-    return gid_is_zero(entry->gid.raw)       ? 0 :
-           same_gid(entry, present)          ? 2 :
-           (int)entry->gid_index == index;
+    return gid_is_zero(entry->gid.raw) ? 0 : same_gid(entry, present) ? 2 : (int)entry->gid_index == index;
 }
 
 /* Twice the rank, so that the present one beats its equals. */
@@ -130,14 +128,13 @@ static int free_rank(const struct ibv_gid_entry *entry, const uint8_t *present)
     return rank == RANK_NONE ? 0 : 2 * (int)rank + same_gid(entry, present);
 }
 
-int ha_gid_choose(struct ibv_context *ctx, uint8_t port, int link_layer, int wanted,
-                  const uint8_t *present, struct ha_rail_addr *addr,
-                  char netdev[HA_NETDEV_MAX])
+int ha_gid_choose(struct ibv_context *ctx, uint8_t port, int link_layer, int wanted, const uint8_t *present,
+                  struct ha_rail_addr *addr, char netdev[HA_NETDEV_MAX])
 {
-    struct ibv_gid_entry entries[GIDS_MAX];
+    struct ibv_gid_entry        entries[GIDS_MAX];
     const struct ibv_gid_entry *best = NULL;
-    int                  rank, best_rank = 0;
-    ssize_t              count;
+    int                         rank, best_rank = 0;
+    ssize_t                     count;
 
     if (wanted < 0 && link_layer == HA_LINK_IB) {
         wanted  = 0;
@@ -148,8 +145,7 @@ int ha_gid_choose(struct ibv_context *ctx, uint8_t port, int link_layer, int wan
         if (entries[i].port_num != port) {
             continue;
         }
-        rank = wanted >= 0 ? forced_rank(&entries[i], wanted, present) :
-                             free_rank(&entries[i], present);
+        rank = wanted >= 0 ? forced_rank(&entries[i], wanted, present) : free_rank(&entries[i], present);
         if (rank > best_rank) {
             best_rank = rank;
             best      = &entries[i];

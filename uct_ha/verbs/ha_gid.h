@@ -14,9 +14,8 @@
  * ones it stays, and a forced one is followed when the table was filled anew and
  * its index has moved. Fills gid and prefix_len of `addr`, and the net device that
  * carries the GID ("" = none); returns the index or -EADDRNOTAVAIL. */
-int ha_gid_choose(struct ibv_context *ctx, uint8_t port, int link_layer, int wanted,
-                  const uint8_t *present, struct ha_rail_addr *addr,
-                  char netdev[HA_NETDEV_MAX]);
+int ha_gid_choose(struct ibv_context *ctx, uint8_t port, int link_layer, int wanted, const uint8_t *present,
+                  struct ha_rail_addr *addr, char netdev[HA_NETDEV_MAX]);
 
 /* Is this GID in the port's table? */
 int ha_gid_exists(struct ibv_context *ctx, uint8_t port, const uint8_t *gid);

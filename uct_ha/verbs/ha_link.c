@@ -6,14 +6,19 @@
 
 /* Bytes of a packet. */
 enum {
-    BTH = 12, RETH = 16, ICRC = 4, VCRC = 2, DELIMITER = 2,
-    LRH = 8,                 /* InfiniBand only */
-    GRH = 40, ETHERNET = 14, /* RoCE only */
+    BTH       = 12,
+    RETH      = 16,
+    ICRC      = 4,
+    VCRC      = 2,
+    DELIMITER = 2,
+    LRH       = 8, /* InfiniBand only */
+    GRH       = 40,
+    ETHERNET  = 14, /* RoCE only */
 };
 
-struct lane { /* one lane of a link */
-    double signal;       /* bits per second on the wire */
-    double coded, bits;  /* so many of them carry so many */
+struct lane {           /* one lane of a link */
+    double signal;      /* bits per second on the wire */
+    double coded, bits; /* so many of them carry so many */
     double latency;
 };
 
@@ -21,33 +26,37 @@ static struct lane lane_of(const struct ha_link *link)
 {
     switch (link->speed) {
     case 2: /* DDR */
-        return (struct lane){ 5e9, 10, 8, 2500e-9 };
+        return (struct lane){5e9, 10, 8, 2500e-9};
     case 4: /* QDR; 10 and 40 Gbit/s Ethernet says the same */
-        return link->ethernet ? (struct lane){ 10.3125e9, 66, 64, 1300e-9 } :
-                                (struct lane){ 10e9, 10, 8, 1300e-9 };
+        return link->ethernet ? (struct lane){10.3125e9, 66, 64, 1300e-9} : (struct lane){10e9, 10, 8, 1300e-9};
     case 8: /* FDR-10 */
-        return (struct lane){ 10.3125e9, 66, 64, 700e-9 };
+        return (struct lane){10.3125e9, 66, 64, 700e-9};
     case 16: /* FDR */
-        return (struct lane){ 14.0625e9, 66, 64, 700e-9 };
+        return (struct lane){14.0625e9, 66, 64, 700e-9};
     case 32: /* EDR */
-        return (struct lane){ 25.78125e9, 66, 64, 600e-9 };
+        return (struct lane){25.78125e9, 66, 64, 600e-9};
     case 64: /* HDR */
-        return (struct lane){ 2 * 25.78125e9, 66, 64, 600e-9 };
+        return (struct lane){2 * 25.78125e9, 66, 64, 600e-9};
     case 128: /* NDR */
-        return (struct lane){ 100e9, 66, 64, 600e-9 };
+        return (struct lane){100e9, 66, 64, 600e-9};
     default: /* SDR */
-        return (struct lane){ 2.5e9, 10, 8, 5000e-9 };
+        return (struct lane){2.5e9, 10, 8, 5000e-9};
     }
 }
 
 static unsigned lanes_of(const struct ha_link *link)
 {
     switch (link->width) {
-    case 2:  return 4;
-    case 4:  return 8;
-    case 8:  return 12;
-    case 16: return 2;
-    default: return 1;
+    case 2:
+        return 4;
+    case 4:
+        return 8;
+    case 8:
+        return 12;
+    case 16:
+        return 2;
+    default:
+        return 1;
     }
 }
 

@@ -9,8 +9,7 @@ static struct ibv_mr *to_verbs(const struct ha_mr *mr)
     return (struct ibv_mr *)(uintptr_t)mr;
 }
 
-int ha_mr_reg(struct ha_rail *rail, void *addr, size_t length, unsigned access,
-              struct ha_mr **mr_p)
+int ha_mr_reg(struct ha_rail *rail, void *addr, size_t length, unsigned access, struct ha_mr **mr_p)
 {
     int            flags = IBV_ACCESS_LOCAL_WRITE;
     struct ibv_mr *mr;

@@ -38,6 +38,6 @@ void ha_provider_driver(const char *sysfs_path, char *driver, size_t size)
         length = readlink(path, target, sizeof(target) - 1);
     }
     target[length < 0 ? 0 : length] = '\0';
-    slash = strrchr(target, '/');
+    slash                           = strrchr(target, '/');
     snprintf(driver, size, "%s", slash == NULL ? target : slash + 1);
 }

@@ -25,11 +25,11 @@ struct ha_rc;
 /* Completion status, reduced to what the failover needs to tell apart. */
 enum ha_wc_status {
     HA_WC_OK,
-    HA_WC_FLUSHED,  /* the queue pair is in ERR */
-    HA_WC_DEAD,     /* retries exhausted, time-out, fatal: blame the rail */
-    HA_WC_NOT_READY,/* receiver-not-ready retries exhausted: flow, not rail */
-    HA_WC_OP_FAILED,/* a card could not do it: its fault, or the operation's */
-    HA_WC_PROGRAM,  /* protection, access, length, invalid request: the program's fault */
+    HA_WC_FLUSHED,   /* the queue pair is in ERR */
+    HA_WC_DEAD,      /* retries exhausted, time-out, fatal: blame the rail */
+    HA_WC_NOT_READY, /* receiver-not-ready retries exhausted: flow, not rail */
+    HA_WC_OP_FAILED, /* a card could not do it: its fault, or the operation's */
+    HA_WC_PROGRAM,   /* protection, access, length, invalid request: the program's fault */
 };
 
 struct ha_wc {
@@ -50,23 +50,27 @@ struct ha_sge { /* layout of the device's own element */
 
 /* The first two carry immediate data and consume a receive of the peer. */
 enum ha_send_op {
-    HA_SEND_IMM, HA_WRITE_IMM, HA_WRITE, HA_READ,
-    HA_FETCH_ADD, HA_COMPARE_SWAP, /* 8 bytes, executed by the peer's card; the old value
-                                    * comes to the gather list, in host order */
+    HA_SEND_IMM,
+    HA_WRITE_IMM,
+    HA_WRITE,
+    HA_READ,
+    HA_FETCH_ADD,
+    HA_COMPARE_SWAP, /* 8 bytes, executed by the peer's card; the old value
+                      * comes to the gather list, in host order */
 };
 
-#define HA_SEND_INLINE   0x1u /* bytes are copied by the post: no lkey needed */
-#define HA_SEND_FENCE    0x2u
-#define HA_SEND_SILENT   0x4u /* success makes no completion: that of a later one says it */
+#define HA_SEND_INLINE 0x1u /* bytes are copied by the post: no lkey needed */
+#define HA_SEND_FENCE  0x2u
+#define HA_SEND_SILENT 0x4u /* success makes no completion: that of a later one says it */
 
 struct ha_send {
     uint64_t             wr_id;
     const struct ha_sge *sge;
     uint64_t             remote_addr;
     uint32_t             rkey;
-    uint32_t             imm;   /* host order */
+    uint32_t             imm;               /* host order */
     uint64_t             compare_add, swap; /* atomics */
-    uint8_t              op;    /* enum ha_send_op */
+    uint8_t              op;                /* enum ha_send_op */
     uint8_t              flags;
     uint16_t             num_sge;
 };
@@ -93,23 +97,22 @@ struct ha_rc_caps {
 
 struct ha_rc_path {
     struct ha_rail_addr remote;
-    uint32_t qpn;          /* the peer's */
-    uint32_t recv_psn;     /* first the peer sends */
-    uint32_t send_psn;     /* first we send */
-    unsigned mtu;          /* bytes */
-    unsigned timeout;      /* exponent: 4.096 us * 2^timeout */
-    unsigned retry_count;  /* 0..7 */
-    unsigned rnr_retry;    /* 0..7, 7 = for ever */
-    unsigned min_rnr_timer;
-    unsigned rd_init;      /* READs and atomics that we may have under way */
-    unsigned rd_resp;      /* ... that the peer may have, and we answer */
-    unsigned sl, traffic_class;
+    uint32_t            qpn;         /* the peer's */
+    uint32_t            recv_psn;    /* first the peer sends */
+    uint32_t            send_psn;    /* first we send */
+    unsigned            mtu;         /* bytes */
+    unsigned            timeout;     /* exponent: 4.096 us * 2^timeout */
+    unsigned            retry_count; /* 0..7 */
+    unsigned            rnr_retry;   /* 0..7, 7 = for ever */
+    unsigned            min_rnr_timer;
+    unsigned            rd_init; /* READs and atomics that we may have under way */
+    unsigned            rd_resp; /* ... that the peer may have, and we answer */
+    unsigned            sl, traffic_class;
 };
 
 /* Created in INIT, remote write/read/atomic allowed; receives may be posted. */
-int  ha_rc_create(struct ha_rail *rail, struct ha_cq *cq, struct ha_rc_caps *caps,
-                  struct ha_rc **rc_p);
-int  ha_rc_connect(struct ha_rc *rc, const struct ha_rc_path *path);
+int ha_rc_create(struct ha_rail *rail, struct ha_cq *cq, struct ha_rc_caps *caps, struct ha_rc **rc_p);
+int ha_rc_connect(struct ha_rc *rc, const struct ha_rc_path *path);
 
 /* To ERR. 0: the device has stopped it, which is not yet the fence (a packet may still
  * be executing, see docs/failover.md). An error: it may run on; ask again. */

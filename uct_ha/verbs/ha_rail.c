@@ -61,8 +61,7 @@ static int device_numa_node(struct ibv_device *device)
     return node;
 }
 
-static void list_ports(struct ibv_device *device, char (*names)[HA_RAIL_NAME_MAX],
-                       int *count, int max)
+static void list_ports(struct ibv_device *device, char (*names)[HA_RAIL_NAME_MAX], int *count, int max)
 {
     struct ibv_context    *ctx = ibv_open_device(device);
     struct ibv_device_attr dev;
@@ -74,12 +73,10 @@ static void list_ports(struct ibv_device *device, char (*names)[HA_RAIL_NAME_MAX
     }
     if (ibv_query_device(ctx, &dev) == 0) {
         for (unsigned p = 1; p <= dev.phys_port_cnt && *count < max; p++) {
-            if (ibv_query_port(ctx, (uint8_t)p, &port) != 0 ||
-                link_layer_of(&port) == HA_LINK_NONE) {
+            if (ibv_query_port(ctx, (uint8_t)p, &port) != 0 || link_layer_of(&port) == HA_LINK_NONE) {
                 continue;
             }
-            len = snprintf(names[*count], HA_RAIL_NAME_MAX, "%s:%u",
-                           ibv_get_device_name(device), p);
+            len = snprintf(names[*count], HA_RAIL_NAME_MAX, "%s:%u", ibv_get_device_name(device), p);
             *count += len < HA_RAIL_NAME_MAX;
         }
     }
@@ -118,7 +115,7 @@ static int split_name(const char *name, char *device, uint8_t *port)
     }
     memcpy(device, name, (size_t)(colon - name));
     device[colon - name] = '\0';
-    *port = (uint8_t)value;
+    *port                = (uint8_t)value;
     return 0;
 }
 
@@ -158,12 +155,11 @@ static int fill_limits(struct ha_rail *rail, int numa_node)
     enum ha_provider       provider;
     struct ha_link         link;
 
-    if (ibv_query_device(rail->ctx, &dev) != 0 ||
-        ibv_query_port(rail->ctx, rail->port, &port) != 0) {
+    if (ibv_query_device(rail->ctx, &dev) != 0 || ibv_query_port(rail->ctx, rail->port, &port) != 0) {
         return -ENODEV;
     }
-    link = (struct ha_link){ .width = port.active_width, .speed = port.active_speed,
-                             .ethernet = link_layer_of(&port) == HA_LINK_ETHERNET };
+    link = (struct ha_link){
+        .width = port.active_width, .speed = port.active_speed, .ethernet = link_layer_of(&port) == HA_LINK_ETHERNET};
     provider            = provider_of(rail, &dev);
     lim->max_qp         = (uint32_t)dev.max_qp;
     lim->max_qp_wr      = (uint32_t)dev.max_qp_wr;
@@ -183,10 +179,10 @@ static int fill_limits(struct ha_rail *rail, int numa_node)
     lim->retry7_forever = provider == HA_PROVIDER_RXE;
     lim->mlx5           = provider == HA_PROVIDER_MLX5;
     lim->has_ud         = 1; /* refused at creation where it is not */
-    lim->atomics        = dev.atomic_cap == IBV_ATOMIC_GLOB ? HA_ATOMICS_ALL :
-                          dev.atomic_cap == IBV_ATOMIC_HCA ? HA_ATOMICS_CARD : HA_ATOMICS_NONE;
-    snprintf(lim->model, sizeof(lim->model), "%x:%x %.30s", dev.vendor_id, dev.vendor_part_id,
-             dev.fw_ver);
+    lim->atomics        = dev.atomic_cap == IBV_ATOMIC_GLOB  ? HA_ATOMICS_ALL
+                          : dev.atomic_cap == IBV_ATOMIC_HCA ? HA_ATOMICS_CARD
+                                                             : HA_ATOMICS_NONE;
+    snprintf(lim->model, sizeof(lim->model), "%x:%x %.30s", dev.vendor_id, dev.vendor_part_id, dev.fw_ver);
     return 0;
 }
 
@@ -228,10 +224,8 @@ int ha_rail_refresh(struct ha_rail *rail)
     gid_index = rail->gid_index;
     pthread_mutex_unlock(&rail->lock);
     gid_index = ha_gid_choose(rail->ctx, rail->port, addr.link_layer, rail->opts.gid_index,
-                              gid_index >= 0 ? present.gid : NULL, &addr,
-                              netdev);
-    up = port.state == IBV_PORT_ACTIVE &&
-         (gid_index >= 0 || addr.link_layer == HA_LINK_IB);
+                              gid_index >= 0 ? present.gid : NULL, &addr, netdev);
+    up        = port.state == IBV_PORT_ACTIVE && (gid_index >= 0 || addr.link_layer == HA_LINK_IB);
 
     pthread_mutex_lock(&rail->lock);
     if (gid_index >= 0) {
@@ -412,8 +406,7 @@ int ha_rail_event_fd(const struct ha_rail *rail)
     return rail->ctx->async_fd;
 }
 
-static void translate_event(const struct ha_rail *rail, const struct ibv_async_event *in,
-                            struct ha_rail_event *out)
+static void translate_event(const struct ha_rail *rail, const struct ibv_async_event *in, struct ha_rail_event *out)
 {
     int mine = in->element.port_num == rail->port;
 
@@ -466,16 +459,14 @@ int ha_rail_event_get(struct ha_rail *rail, struct ha_rail_event *event)
     return 1;
 }
 
-void ha_rail_fill_ah(struct ha_rail *rail, const struct ha_rail_addr *remote,
-                     struct ibv_ah_attr *attr)
+void ha_rail_fill_ah(struct ha_rail *rail, const struct ha_rail_addr *remote, struct ibv_ah_attr *attr)
 {
     memset(attr, 0, sizeof(*attr));
     attr->port_num = rail->port;
     attr->sl       = (uint8_t)rail->opts.sl;
     attr->dlid     = remote->lid;
     pthread_mutex_lock(&rail->lock);
-    attr->is_global = rail->addr.link_layer == HA_LINK_ETHERNET ||
-                      memcmp(rail->addr.gid, remote->gid, 8) != 0;
+    attr->is_global      = rail->addr.link_layer == HA_LINK_ETHERNET || memcmp(rail->addr.gid, remote->gid, 8) != 0;
     attr->grh.sgid_index = (uint8_t)(rail->gid_index < 0 ? 0 : rail->gid_index);
     pthread_mutex_unlock(&rail->lock);
     memcpy(attr->grh.dgid.raw, remote->gid, sizeof(remote->gid));

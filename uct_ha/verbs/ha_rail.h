@@ -40,8 +40,8 @@ struct ha_rail_limits {
     uint32_t max_qp_wr;
     uint32_t max_sge;
     uint32_t max_cqe;
-    uint32_t max_rd_init;    /* outstanding READs and atomics that a QP may ask */
-    uint32_t max_rd_resp;    /* ... that it may answer */
+    uint32_t max_rd_init; /* outstanding READs and atomics that a QP may ask */
+    uint32_t max_rd_resp; /* ... that it may answer */
     uint64_t max_msg_size;
     uint64_t max_mr_size;
     double   bandwidth;      /* bytes per second of the link */
@@ -54,24 +54,24 @@ struct ha_rail_limits {
     int      retry7_forever; /* retry_cnt 7 never gives up (Soft-RoCE) */
     int      mlx5;           /* retries by its own rule, see ha_window_mlx5() */
     int      has_ud;
-    int      atomics;        /* enum ha_atomics */
-    char     model[48];      /* vendor, part and firmware: what was found out about one
-                              * device of a model holds for the others */
+    int      atomics;   /* enum ha_atomics */
+    char     model[48]; /* vendor, part and firmware: what was found out about one
+                         * device of a model holds for the others */
 };
 
 /* Choices that the user may make for every rail. */
 struct ha_rail_opts {
-    int      gid_index;      /* -1 = choose: RoCE v2 IPv4, IPv6 global, link-local */
+    int      gid_index; /* -1 = choose: RoCE v2 IPv4, IPv6 global, link-local */
     unsigned pkey_index;
     unsigned sl;
     unsigned traffic_class;
     unsigned hop_limit;
-    unsigned mtu;            /* upper bound in bytes, 0 = the port's */
+    unsigned mtu; /* upper bound in bytes, 0 = the port's */
 };
 
 enum ha_rail_event_kind {
     HA_RAIL_EVENT_NONE,
-    HA_RAIL_EVENT_PORT_DOWN,    /* the port is not ACTIVE any more */
+    HA_RAIL_EVENT_PORT_DOWN, /* the port is not ACTIVE any more */
     HA_RAIL_EVENT_PORT_UP,
     HA_RAIL_EVENT_ADDR_CHANGE,  /* GID, LID or partition table moved */
     HA_RAIL_EVENT_QP_FATAL,     /* qpn is dead */
@@ -93,10 +93,9 @@ struct ha_rail_event {
 int ha_rail_list(char (*names)[HA_RAIL_NAME_MAX], int max);
 
 /* -ENODEV: no such device or port; -EADDRNOTAVAIL: no usable GID at the
- * requested index; -ENOKEY: the port is ACTIVE and has no partition key there; else what the device answered. `opts` of the first opener
- * win. A rail whose port is down opens: it may come up later. */
-int  ha_rail_open(const char *name, const struct ha_rail_opts *opts,
-                  struct ha_rail **rail_p);
+ * requested index; -ENOKEY: the port is ACTIVE and has no partition key there; else what the device answered. `opts` of
+ * the first opener win. A rail whose port is down opens: it may come up later. */
+int  ha_rail_open(const char *name, const struct ha_rail_opts *opts, struct ha_rail **rail_p);
 void ha_rail_close(struct ha_rail *rail);
 void ha_rail_hold(struct ha_rail *rail); /* open once more */
 
@@ -133,8 +132,7 @@ int ha_rail_event_get(struct ha_rail *rail, struct ha_rail_event *event);
 /* Register memory on this rail. `access` = HA_ACCESS_*; local write is always
  * included when the mapping allows. The region belongs to the caller until
  * ha_mr_dereg(). */
-int      ha_mr_reg(struct ha_rail *rail, void *addr, size_t length,
-                   unsigned access, struct ha_mr **mr_p);
+int      ha_mr_reg(struct ha_rail *rail, void *addr, size_t length, unsigned access, struct ha_mr **mr_p);
 void     ha_mr_dereg(struct ha_mr *mr);
 uint32_t ha_mr_lkey(const struct ha_mr *mr);
 uint32_t ha_mr_rkey(const struct ha_mr *mr);

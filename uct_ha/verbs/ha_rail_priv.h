@@ -10,7 +10,7 @@
 #include "ha_rail.h"
 
 struct ha_rail {
-    struct ha_rail       *next;  /* process-wide list */
+    struct ha_rail       *next; /* process-wide list */
     int                   refs;
     char                  name[HA_RAIL_NAME_MAX];
     struct ibv_context   *ctx;
@@ -19,17 +19,16 @@ struct ha_rail {
     struct ha_rail_opts   opts;
     struct ha_rail_limits limits;
 
-    pthread_mutex_t       lock;  /* guards addr, gid_index, netdev */
-    struct ha_rail_addr   addr;
-    int                   gid_index;
-    char                  netdev[HA_NETDEV_MAX];
-    int                   up;    /* written under lock, read without */
-    int                   gone;  /* the same: a fatal event, for good */
+    pthread_mutex_t     lock; /* guards addr, gid_index, netdev */
+    struct ha_rail_addr addr;
+    int                 gid_index;
+    char                netdev[HA_NETDEV_MAX];
+    int                 up;   /* written under lock, read without */
+    int                 gone; /* the same: a fatal event, for good */
 };
 
 /* Fill an address vector towards `remote` from this rail. */
-void ha_rail_fill_ah(struct ha_rail *rail, const struct ha_rail_addr *remote,
-                     struct ibv_ah_attr *attr);
+void ha_rail_fill_ah(struct ha_rail *rail, const struct ha_rail_addr *remote, struct ibv_ah_attr *attr);
 
 /* Mark the queue pair's INIT attributes common to RC and UD. */
 void ha_rail_fill_init(const struct ha_rail *rail, struct ibv_qp_attr *attr);

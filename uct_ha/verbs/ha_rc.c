@@ -13,9 +13,9 @@ struct ha_rc {
 };
 
 _Static_assert(sizeof(struct ha_sge) == sizeof(struct ibv_sge) &&
-               offsetof(struct ha_sge, addr) == offsetof(struct ibv_sge, addr) &&
-               offsetof(struct ha_sge, length) == offsetof(struct ibv_sge, length) &&
-               offsetof(struct ha_sge, lkey) == offsetof(struct ibv_sge, lkey),
+                   offsetof(struct ha_sge, addr) == offsetof(struct ibv_sge, addr) &&
+                   offsetof(struct ha_sge, length) == offsetof(struct ibv_sge, length) &&
+                   offsetof(struct ha_sge, lkey) == offsetof(struct ibv_sge, lkey),
                "struct ha_sge is handed to the device as it is");
 
 static int modify(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
@@ -30,10 +30,9 @@ static int to_init(struct ha_rc *rc)
     struct ibv_qp_attr attr;
 
     ha_rail_fill_init(rc->rail, &attr);
-    attr.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-                           IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
-    return modify(rc->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-                                 IBV_QP_ACCESS_FLAGS);
+    attr.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                           IBV_ACCESS_REMOTE_ATOMIC;
+    return modify(rc->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 }
 
 /* Some devices refuse an inline size they cannot do instead of lowering it. */
@@ -50,17 +49,18 @@ static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr
     }
 }
 
-int ha_rc_create(struct ha_rail *rail, struct ha_cq *cq, struct ha_rc_caps *caps,
-                 struct ha_rc **rc_p)
+int ha_rc_create(struct ha_rail *rail, struct ha_cq *cq, struct ha_rc_caps *caps, struct ha_rc **rc_p)
 {
     struct ibv_qp_init_attr attr = {
-        .send_cq = cq->cq,
-        .recv_cq = cq->cq,
-        .qp_type = IBV_QPT_RC,
+        .send_cq    = cq->cq,
+        .recv_cq    = cq->cq,
+        .qp_type    = IBV_QPT_RC,
         .sq_sig_all = 0,
-        .cap = { .max_send_wr = caps->send_depth, .max_recv_wr = caps->recv_depth,
-                 .max_send_sge = caps->max_sge, .max_recv_sge = 1,
-                 .max_inline_data = caps->max_inline },
+        .cap        = {.max_send_wr     = caps->send_depth,
+                       .max_recv_wr     = caps->recv_depth,
+                       .max_send_sge    = caps->max_sge,
+                       .max_recv_sge    = 1,
+                       .max_inline_data = caps->max_inline},
     };
     struct ha_rc *rc = calloc(1, sizeof(*rc));
     int           status;
@@ -77,7 +77,7 @@ int ha_rc_create(struct ha_rail *rail, struct ha_cq *cq, struct ha_rc_caps *caps
         return status;
     }
     caps->max_inline = attr.cap.max_inline_data;
-    status = to_init(rc);
+    status           = to_init(rc);
     if (status != 0) {
         ha_rc_destroy(rc);
         return status;
@@ -100,9 +100,9 @@ static int to_rtr(struct ha_rc *rc, const struct ha_rc_path *path)
     ha_rail_fill_ah(rc->rail, &path->remote, &attr.ah_attr);
     attr.ah_attr.sl                = (uint8_t)path->sl;
     attr.ah_attr.grh.traffic_class = (uint8_t)path->traffic_class;
-    return modify(rc->qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-                  IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-                  IBV_QP_MIN_RNR_TIMER);
+    return modify(rc->qp, &attr,
+                  IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                      IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
 }
 
 static int to_rts(struct ha_rc *rc, const struct ha_rc_path *path)
@@ -116,8 +116,9 @@ static int to_rts(struct ha_rc *rc, const struct ha_rc_path *path)
     attr.rnr_retry     = (uint8_t)path->rnr_retry;
     attr.sq_psn        = path->send_psn;
     attr.max_rd_atomic = (uint8_t)path->rd_init;
-    return modify(rc->qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-                  IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+    return modify(rc->qp, &attr,
+                  IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+                      IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
 int ha_rc_connect(struct ha_rc *rc, const struct ha_rc_path *path)
@@ -143,7 +144,7 @@ static int query(struct ha_rc *rc, struct ibv_qp_attr *attr)
 
 int ha_rc_fence(struct ha_rc *rc)
 {
-    struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+    struct ibv_qp_attr attr   = {.qp_state = IBV_QPS_ERR};
     int                status = modify(rc->qp, &attr, IBV_QP_STATE);
 
     if (status != 0 && query(rc, &attr) == 0 && attr.qp_state == IBV_QPS_ERR) {
@@ -191,8 +192,8 @@ int ha_rc_post_send(struct ha_rc *rc, const struct ha_send *send)
         [HA_FETCH_ADD]    = IBV_WR_ATOMIC_FETCH_AND_ADD,
         [HA_COMPARE_SWAP] = IBV_WR_ATOMIC_CMP_AND_SWP,
     };
-    struct ibv_send_wr  wr, *bad;
-    int                 status;
+    struct ibv_send_wr wr, *bad;
+    int                status;
 
     wr.wr_id      = send->wr_id;
     wr.next       = NULL;
@@ -202,7 +203,7 @@ int ha_rc_post_send(struct ha_rc *rc, const struct ha_send *send)
     wr.send_flags = ((send->flags & HA_SEND_SILENT) ? 0 : IBV_SEND_SIGNALED) |
                     ((send->flags & HA_SEND_INLINE) ? IBV_SEND_INLINE : 0) |
                     ((send->flags & HA_SEND_FENCE) ? IBV_SEND_FENCE : 0);
-    wr.imm_data   = htonl(send->imm);
+    wr.imm_data = htonl(send->imm);
     if (send->op < HA_FETCH_ADD) {
         wr.wr.rdma.remote_addr = send->remote_addr;
         wr.wr.rdma.rkey        = send->rkey;
@@ -220,7 +221,9 @@ int ha_rc_post_send(struct ha_rc *rc, const struct ha_send *send)
 int ha_rc_post_recv(struct ha_rc *rc, uint64_t wr_id, const struct ha_sge *sge)
 {
     struct ibv_recv_wr wr = {
-        .wr_id = wr_id, .sg_list = (struct ibv_sge *)(uintptr_t)sge, .num_sge = 1,
+        .wr_id   = wr_id,
+        .sg_list = (struct ibv_sge *)(uintptr_t)sge,
+        .num_sge = 1,
     };
     struct ibv_recv_wr *bad;
     int                 status;

@@ -7,8 +7,8 @@
 
 #include "ha_cq_priv.h"
 
-#define GRH_LEN     40u
-#define SEND_FLAG   (1ull << 32) /* wr_id: a send, else a receive; low bits = ring slot */
+#define GRH_LEN      40u
+#define SEND_FLAG    (1ull << 32) /* wr_id: a send, else a receive; low bits = ring slot */
 #define SLOT_LEN(ud) (GRH_LEN + (ud)->max_len)
 
 struct ha_ud {
@@ -16,9 +16,9 @@ struct ha_ud {
     struct ha_cq   *cq;
     struct ibv_qp  *qp;
     struct ha_mr   *mr;
-    uint8_t        *buffer;   /* depth receive slots, then depth send slots */
+    uint8_t        *buffer; /* depth receive slots, then depth send slots */
     unsigned        depth, max_len;
-    unsigned        sends;    /* send slots in flight */
+    unsigned        sends; /* send slots in flight */
     unsigned        next_send;
     int             dead;
 };
@@ -39,9 +39,8 @@ static uint8_t *send_slot(struct ha_ud *ud, unsigned i)
 
 static int post_recv(struct ha_ud *ud, unsigned i)
 {
-    struct ibv_sge      sge = { .addr = (uintptr_t)recv_slot(ud, i),
-                                .length = SLOT_LEN(ud), .lkey = ha_mr_lkey(ud->mr) };
-    struct ibv_recv_wr  wr  = { .wr_id = i, .sg_list = &sge, .num_sge = 1 };
+    struct ibv_sge      sge = {.addr = (uintptr_t)recv_slot(ud, i), .length = SLOT_LEN(ud), .lkey = ha_mr_lkey(ud->mr)};
+    struct ibv_recv_wr  wr  = {.wr_id = i, .sg_list = &sge, .num_sge = 1};
     struct ibv_recv_wr *bad;
 
     return -ibv_post_recv(ud->qp, &wr, &bad);
@@ -55,8 +54,7 @@ static int bring_up(struct ha_ud *ud)
 
     ha_rail_fill_init(ud->rail, &attr);
     attr.qkey = HA_UD_QKEY;
-    status = ibv_modify_qp(ud->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
-                                          IBV_QP_PORT | IBV_QP_QKEY);
+    status    = ibv_modify_qp(ud->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
     for (unsigned i = 0; status == 0 && i < ud->depth; i++) {
         status = -post_recv(ud, i);
     }
@@ -77,9 +75,10 @@ static int bring_up(struct ha_ud *ud)
 static int create_qp(struct ha_ud *ud)
 {
     struct ibv_qp_init_attr attr = {
-        .send_cq = ud->cq->cq, .recv_cq = ud->cq->cq, .qp_type = IBV_QPT_UD,
-        .cap = { .max_send_wr = ud->depth, .max_recv_wr = ud->depth,
-                 .max_send_sge = 1, .max_recv_sge = 1 },
+        .send_cq = ud->cq->cq,
+        .recv_cq = ud->cq->cq,
+        .qp_type = IBV_QPT_UD,
+        .cap     = {.max_send_wr = ud->depth, .max_recv_wr = ud->depth, .max_send_sge = 1, .max_recv_sge = 1},
     };
 
     errno  = 0;
@@ -157,7 +156,7 @@ int ha_ud_is_dead(const struct ha_ud *ud)
 
 int ha_ud_recycle(struct ha_ud *ud)
 {
-    struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
     struct ha_wc       wc[16];
     int                status;
 
@@ -172,12 +171,11 @@ int ha_ud_recycle(struct ha_ud *ud)
     return bring_up(ud);
 }
 
-int ha_ud_send(struct ha_ud *ud, struct ha_ud_ah *ah, uint32_t remote_qpn,
-               const void *data, size_t length)
+int ha_ud_send(struct ha_ud *ud, struct ha_ud_ah *ah, uint32_t remote_qpn, const void *data, size_t length)
 {
-    struct ibv_send_wr  wr, *bad;
-    struct ibv_sge      sge;
-    unsigned            slot = ud->next_send;
+    struct ibv_send_wr wr, *bad;
+    struct ibv_sge     sge;
+    unsigned           slot = ud->next_send;
 
     if (ud->dead) {
         return -EPIPE;

@@ -36,8 +36,7 @@ int ha_ud_recycle(struct ha_ud *ud);
 int ha_ud_is_dead(const struct ha_ud *ud);
 
 /* Copy and send. -EAGAIN: ring full; -EMSGSIZE; -EPIPE: dead, recycle first. */
-int ha_ud_send(struct ha_ud *ud, struct ha_ud_ah *ah, uint32_t remote_qpn,
-               const void *data, size_t length);
+int ha_ud_send(struct ha_ud *ud, struct ha_ud_ah *ah, uint32_t remote_qpn, const void *data, size_t length);
 
 /* Take one datagram: copies at most `max` bytes, returns its length, 0 when
  * there is none, negative when the queue pair died. Also reaps sends. */

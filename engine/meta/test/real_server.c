@@ -14,15 +14,15 @@
 #include "hte_net.h"
 #include "meta_test.h"
 
-#define PASSWORD  "pass/word"
-#define ARGS_MAX  24
-#define START_MS  20000
+#define PASSWORD "pass/word"
+#define ARGS_MAX 24
+#define START_MS 20000
 
 static uint16_t free_port(void)
 {
-    struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    socklen_t length = sizeof(address);
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t          length  = sizeof(address);
+    int                fd      = socket(AF_INET, SOCK_STREAM, 0);
 
     assert_int_equal(bind(fd, (struct sockaddr *)(void *)&address, sizeof(address)), 0);
     assert_int_equal(getsockname(fd, (struct sockaddr *)(void *)&address, &length), 0);
@@ -111,8 +111,8 @@ static void make_command(const struct real_server *server, struct command *comma
 
 static void run(const struct real_server *server, struct command *command)
 {
-    char *argv[ARGS_MAX + 1] = { NULL }, log[96];
-    int i, fd;
+    char *argv[ARGS_MAX + 1] = {NULL}, log[96];
+    int   i, fd;
 
     snprintf(log, sizeof(log), "%s/log", server->folder);
     fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
@@ -140,9 +140,9 @@ static void show_log(const struct real_server *server)
 /* A listening socket is not yet an answer: etcd elects itself first. A put is one. */
 static bool answers(const struct real_server *server)
 {
-    struct hte_store_options options = { .answer_ms = 1000 };
-    struct hte_store *store = NULL;
-    bool good = hte_store_open(server->url, &options, &store, NULL) == 0 &&
+    struct hte_store_options options = {.answer_ms = 1000};
+    struct hte_store        *store   = NULL;
+    bool                     good    = hte_store_open(server->url, &options, &store, NULL) == 0 &&
                 hte_store_put(store, "started", "yes", NULL) == 0;
 
     hte_store_close(store);
@@ -151,7 +151,7 @@ static bool answers(const struct real_server *server)
 
 void real_server_start(struct real_server *server)
 {
-    int64_t deadline = hte_net_now() + START_MS;
+    int64_t        deadline = hte_net_now() + START_MS;
     struct command command;
 
     make_command(server, &command);
@@ -180,10 +180,11 @@ void real_server_stop(struct real_server *server)
 
 bool real_server_create(struct real_server *server, const char *kind, bool keeps, char *reason, size_t reason_size)
 {
-    const char *program     = strcmp(kind, "http") == 0 ? HTE_HTTP_STORE :
-                              strcmp(kind, "redis") == 0 ? "redis-server" : kind;
-    struct hte_store *store = NULL;
-    struct hte_why why;
+    const char       *program = strcmp(kind, "http") == 0    ? HTE_HTTP_STORE
+                                : strcmp(kind, "redis") == 0 ? "redis-server"
+                                                             : kind;
+    struct hte_store *store   = NULL;
+    struct hte_why    why;
 
     memset(server, 0, sizeof(*server));
     server->kind  = kind;

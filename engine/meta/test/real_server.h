@@ -14,7 +14,7 @@ struct real_server {
     char        url[128]; /* of the metadata */
     char        folder[64];
     uint16_t    port, peer_port;
-    pid_t       pid;      /* 0 = not running */
+    pid_t       pid; /* 0 = not running */
 };
 
 /* False when the kind is not installed, or not built: `reason` says so. Fails the test when it does not start. */

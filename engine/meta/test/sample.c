@@ -3,8 +3,8 @@
 
 static struct hte_blob blob(size_t length, uint8_t seed)
 {
-    struct hte_blob made = { .bytes = malloc(length), .length = length };
-    size_t i;
+    struct hte_blob made = {.bytes = malloc(length), .length = length};
+    size_t          i;
 
     for (i = 0; i < length; i++) {
         ((uint8_t *)made.bytes)[i] = (uint8_t)(seed + 37 * i);
@@ -27,19 +27,19 @@ static void fill_buffer(struct hte_desc_buffer *buffer, uint32_t i)
 struct hte_descriptor *sample_descriptor(const char *name, uint32_t num_buffers, uint64_t version)
 {
     struct hte_descriptor *made = calloc(1, sizeof(*made));
-    uint32_t i;
+    uint32_t               i;
 
-    made->name           = strdup(name);
-    made->protocol       = strdup("ucx");
-    made->version        = version;
-    made->timestamp      = 1700000000000000ull;
-    made->num_workers    = made->num_devices = 2;
-    made->num_priorities = 1;
-    made->num_buffers    = num_buffers;
-    made->workers        = calloc(2, sizeof(*made->workers));
-    made->devices        = calloc(2, sizeof(*made->devices));
-    made->priorities     = calloc(1, sizeof(*made->priorities));
-    made->buffers        = calloc(num_buffers + 1, sizeof(*made->buffers));
+    made->name        = strdup(name);
+    made->protocol    = strdup("ucx");
+    made->version     = version;
+    made->timestamp   = 1700000000000000ull;
+    made->num_workers = made->num_devices = 2;
+    made->num_priorities                  = 1;
+    made->num_buffers                     = num_buffers;
+    made->workers                         = calloc(2, sizeof(*made->workers));
+    made->devices                         = calloc(2, sizeof(*made->devices));
+    made->priorities                      = calloc(1, sizeof(*made->priorities));
+    made->buffers                         = calloc(num_buffers + 1, sizeof(*made->buffers));
     for (i = 0; i < 2; i++) {
         made->workers[i].context = i;
         made->workers[i].address = blob(100 + i, (uint8_t)i);
@@ -49,9 +49,9 @@ struct hte_descriptor *sample_descriptor(const char *name, uint32_t num_buffers,
     }
     made->priorities[0].location      = strdup("cpu:0");
     made->priorities[0].num_preferred = made->priorities[0].num_available = 1;
-    made->priorities[0].preferred     = calloc(1, sizeof(uint32_t));
-    made->priorities[0].available     = calloc(1, sizeof(uint32_t));
-    made->priorities[0].preferred[0]  = 1;
+    made->priorities[0].preferred                                         = calloc(1, sizeof(uint32_t));
+    made->priorities[0].available                                         = calloc(1, sizeof(uint32_t));
+    made->priorities[0].preferred[0]                                      = 1;
     for (i = 0; i < num_buffers; i++) {
         fill_buffer(&made->buffers[i], i);
     }

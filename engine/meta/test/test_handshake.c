@@ -18,8 +18,8 @@
 
 /* ---- ends --------------------------------------------------------------------------- */
 
-static int handle(void *arg, enum hte_call call, const char *from, const char *payload, char *reply,
-                  size_t reply_size, struct hte_why *why)
+static int handle(void *arg, enum hte_call call, const char *from, const char *payload, char *reply, size_t reply_size,
+                  struct hte_why *why)
 {
     int *calls = arg;
 
@@ -33,12 +33,15 @@ static int handle(void *arg, enum hte_call call, const char *from, const char *p
 
 static struct hte_meta *open_end(const char *secret, int *calls)
 {
-    struct hte_meta_options options = {
-        .name = "127.0.0.1", .secret = secret, .read_ms = READ_MS, .call_ms = 10000, .max_peers = 8,
-        .handler = calls != NULL ? handle : NULL, .arg = calls
-    };
-    struct hte_meta *meta = NULL;
-    struct hte_why why = { .text = "" };
+    struct hte_meta_options options = {.name      = "127.0.0.1",
+                                       .secret    = secret,
+                                       .read_ms   = READ_MS,
+                                       .call_ms   = 10000,
+                                       .max_peers = 8,
+                                       .handler   = calls != NULL ? handle : NULL,
+                                       .arg       = calls};
+    struct hte_meta        *meta    = NULL;
+    struct hte_why          why     = {.text = ""};
 
     OK(hte_meta_open(&options, &meta, &why));
     return meta;
@@ -47,7 +50,7 @@ static struct hte_meta *open_end(const char *secret, int *calls)
 static void publish(struct hte_meta *meta, uint32_t num_buffers, uint64_t version)
 {
     struct hte_descriptor *sample = sample_descriptor("replaced", num_buffers, version);
-    struct hte_why why = { .text = "" };
+    struct hte_why         why    = {.text = ""};
 
     OK(hte_meta_publish(meta, sample, &why));
     hte_descriptor_destroy(sample);
@@ -57,8 +60,8 @@ static void publish(struct hte_meta *meta, uint32_t num_buffers, uint64_t versio
 static void assert_serves(struct hte_meta *meta, const char *secret, uint32_t num_buffers, uint64_t version)
 {
     struct hte_descriptor *expected = sample_descriptor(hte_meta_name(meta), num_buffers, version), *found = NULL;
-    struct hte_meta *asker = open_end(secret, NULL);
-    struct hte_why why = { .text = "" };
+    struct hte_meta       *asker = open_end(secret, NULL);
+    struct hte_why         why   = {.text = ""};
 
     OK(hte_meta_fetch(asker, hte_meta_name(meta), &found, &why));
     assert_same_descriptor(expected, found);
@@ -80,10 +83,10 @@ static struct hte_server_stats stats_of(const struct hte_meta *meta)
 
 static void test_fetch(void **state)
 {
-    struct hte_meta *meta = open_end(NULL, NULL), *asker = open_end(NULL, NULL);
+    struct hte_meta       *meta = open_end(NULL, NULL), *asker = open_end(NULL, NULL);
     struct hte_descriptor *found;
-    struct hte_why why = { .text = "" };
-    char expected[64];
+    struct hte_why         why = {.text = ""};
+    char                   expected[64];
 
     (void)state;
     snprintf(expected, sizeof(expected), "127.0.0.1:%u", hte_meta_port(meta));
@@ -108,7 +111,7 @@ static void test_fetch(void **state)
 static int publish_buffers(struct hte_meta *meta, unsigned count, struct hte_why *why)
 {
     struct hte_descriptor *sample = sample_descriptor("x", count, 1);
-    int ret                       = hte_meta_publish(meta, sample, why);
+    int                    ret    = hte_meta_publish(meta, sample, why);
 
     hte_descriptor_destroy(sample);
     return ret;
@@ -118,8 +121,8 @@ static int publish_buffers(struct hte_meta *meta, unsigned count, struct hte_why
 static void test_just_too_large(void **state)
 {
     struct hte_meta *meta = open_end(NULL, NULL);
-    struct hte_why why = { .text = "" };
-    unsigned fits = 1, refused = 6000, middle;
+    struct hte_why   why  = {.text = ""};
+    unsigned         fits = 1, refused = 6000, middle;
 
     (void)state;
     while (refused - fits > 1) {
@@ -138,9 +141,9 @@ static void test_just_too_large(void **state)
 
 static void test_too_large(void **state)
 {
-    struct hte_meta *meta = open_end(NULL, NULL);
+    struct hte_meta       *meta   = open_end(NULL, NULL);
     struct hte_descriptor *sample = sample_descriptor("x", 6000, 1);
-    struct hte_why why = { .text = "" };
+    struct hte_why         why    = {.text = ""};
 
     (void)state;
     FAILS(HTE_ERR_LIMIT, "6000 buffers", hte_meta_publish(meta, sample, &why));
@@ -150,10 +153,10 @@ static void test_too_large(void **state)
 
 static void test_calls(void **state)
 {
-    int calls = 0;
+    int              calls = 0;
     struct hte_meta *meta = open_end(NULL, &calls), *asker = open_end(NULL, NULL);
-    struct hte_why why = { .text = "" };
-    char *reply = NULL;
+    struct hte_why   why   = {.text = ""};
+    char            *reply = NULL;
 
     (void)state;
     OK(hte_meta_call(asker, hte_meta_name(meta), HTE_CALL_NOTIFY, "block 7 \"done\"\n", &reply, &why));
@@ -175,9 +178,9 @@ static void test_calls(void **state)
 
 static void test_frame_bound(void **state)
 {
-    struct hte_meta *meta = open_end(NULL, NULL);
-    struct hte_why why = { .text = "" };
-    char *payload = malloc((1 << 20) + 1);
+    struct hte_meta *meta    = open_end(NULL, NULL);
+    struct hte_why   why     = {.text = ""};
+    char            *payload = malloc((1 << 20) + 1);
 
     (void)state;
     memset(payload, 'x', 1 << 20);
@@ -195,10 +198,10 @@ static void test_frame_bound(void **state)
 
 static void test_restart_on_same_port(void **state)
 {
-    struct hte_meta *meta = open_end(NULL, NULL);
-    struct hte_meta_options options = { .name = "127.0.0.1", .port = hte_meta_port(meta) };
-    struct hte_meta *second = NULL;
-    struct hte_why why = { .text = "" };
+    struct hte_meta        *meta    = open_end(NULL, NULL);
+    struct hte_meta_options options = {.name = "127.0.0.1", .port = hte_meta_port(meta)};
+    struct hte_meta        *second  = NULL;
+    struct hte_why          why     = {.text = ""};
 
     (void)state;
     FAILS(HTE_ERR_SOCKET, "in use", hte_meta_open(&options, &second, &why));
@@ -214,7 +217,7 @@ static void test_restart_on_same_port(void **state)
 static void expect_open_fails(const struct hte_meta_options *options, int code, const char *part)
 {
     struct hte_meta *meta = NULL;
-    struct hte_why why = { .text = "" };
+    struct hte_why   why  = {.text = ""};
 
     FAILS(code, part, hte_meta_open(options, &meta, &why));
     assert_null(meta);
@@ -223,25 +226,25 @@ static void expect_open_fails(const struct hte_meta_options *options, int code, 
 static void test_bad_options(void **state)
 {
     (void)state;
-    expect_open_fails(&(struct hte_meta_options){ .secret = "short" }, HTE_ERR_INVALID_ARGUMENT, "5 characters");
-    expect_open_fails(&(struct hte_meta_options){ .name = "a:b" }, HTE_ERR_INVALID_ARGUMENT, "no port");
-    expect_open_fails(&(struct hte_meta_options){ .name = "" }, HTE_ERR_INVALID_ARGUMENT, "segment name");
-    expect_open_fails(&(struct hte_meta_options){ .bind_address = "203.0.113.77" }, HTE_ERR_SOCKET,
+    expect_open_fails(&(struct hte_meta_options){.secret = "short"}, HTE_ERR_INVALID_ARGUMENT, "5 characters");
+    expect_open_fails(&(struct hte_meta_options){.name = "a:b"}, HTE_ERR_INVALID_ARGUMENT, "no port");
+    expect_open_fails(&(struct hte_meta_options){.name = ""}, HTE_ERR_INVALID_ARGUMENT, "segment name");
+    expect_open_fails(&(struct hte_meta_options){.bind_address = "203.0.113.77"}, HTE_ERR_SOCKET,
                       "set the bind address");
-    expect_open_fails(&(struct hte_meta_options){ .bind_address = "no.such.host.invalid" }, HTE_ERR_DNS,
+    expect_open_fails(&(struct hte_meta_options){.bind_address = "no.such.host.invalid"}, HTE_ERR_DNS,
                       "does not resolve");
-    expect_open_fails(&(struct hte_meta_options){ .max_frame = 10 }, HTE_ERR_INVALID_ARGUMENT, "largest frame");
-    expect_open_fails(&(struct hte_meta_options){ .url = "ftp://x" }, HTE_ERR_INVALID_ARGUMENT, "'ftp://'");
-    expect_open_fails(&(struct hte_meta_options){ .url = "p2p" }, HTE_ERR_INVALID_ARGUMENT, "P2PHANDSHAKE");
+    expect_open_fails(&(struct hte_meta_options){.max_frame = 10}, HTE_ERR_INVALID_ARGUMENT, "largest frame");
+    expect_open_fails(&(struct hte_meta_options){.url = "ftp://x"}, HTE_ERR_INVALID_ARGUMENT, "'ftp://'");
+    expect_open_fails(&(struct hte_meta_options){.url = "p2p"}, HTE_ERR_INVALID_ARGUMENT, "P2PHANDSHAKE");
 }
 
 /* Where the kernel says that we listen. */
 static void listening_address(const struct hte_meta_options *options, char *text)
 {
     struct hte_meta *meta = NULL;
-    struct hte_why why = { .text = "" };
-    char command[128];
-    FILE *ss;
+    struct hte_why   why  = {.text = ""};
+    char             command[128];
+    FILE            *ss;
 
     OK(hte_meta_open(options, &meta, &why));
     snprintf(command, sizeof(command), "ss -Hltn 'sport = :%u' 2>/dev/null | awk '{print $4}'", hte_meta_port(meta));
@@ -258,14 +261,14 @@ static void test_default_bind(void **state)
     char text[64];
 
     (void)state;
-    listening_address(&(struct hte_meta_options){ .name = NULL }, text);
+    listening_address(&(struct hte_meta_options){.name = NULL}, text);
     if (text[0] == '\0') {
         skip(); /* no ss(8) here */
     }
     assert_true(strncmp(text, "0.0.0.0:", 8) != 0 && text[0] != '*' && strncmp(text, "[::]", 4) != 0);
-    listening_address(&(struct hte_meta_options){ .name = "localhost" }, text);
+    listening_address(&(struct hte_meta_options){.name = "localhost"}, text);
     assert_true(strncmp(text, "127.0.0.1:", 10) == 0 || strncmp(text, "[::1]:", 6) == 0);
-    listening_address(&(struct hte_meta_options){ .bind_address = "0.0.0.0" }, text);
+    listening_address(&(struct hte_meta_options){.bind_address = "0.0.0.0"}, text);
     assert_true(strncmp(text, "0.0.0.0:", 8) == 0);
 }
 
@@ -273,9 +276,9 @@ static void test_default_bind(void **state)
 
 static void fetch_fails(const char *own, const char *theirs, const char *part)
 {
-    struct hte_meta *meta = open_end(theirs, NULL), *asker = open_end(own, NULL);
+    struct hte_meta       *meta = open_end(theirs, NULL), *asker = open_end(own, NULL);
     struct hte_descriptor *found = NULL;
-    struct hte_why why = { .text = "" };
+    struct hte_why         why   = {.text = ""};
 
     publish(meta, 1, 1);
     FAILS(HTE_ERR_HANDSHAKE_REJECTED, part, hte_meta_fetch(asker, hte_meta_name(meta), &found, &why));
@@ -292,7 +295,7 @@ static void test_secrets(void **state)
 
     (void)state;
     if (!hte_hmac_is_built()) {
-        expect_open_fails(&(struct hte_meta_options){ .secret = TEST_SECRET }, HTE_ERR_NOT_IMPLEMENTED, "libcrypto");
+        expect_open_fails(&(struct hte_meta_options){.secret = TEST_SECRET}, HTE_ERR_NOT_IMPLEMENTED, "libcrypto");
         return;
     }
     meta = open_end(TEST_SECRET, NULL);
@@ -308,8 +311,8 @@ static void test_secrets(void **state)
 
 static int connect_raw(const struct hte_meta *meta)
 {
-    struct hte_why why = { .text = "" };
-    int fd = -1;
+    struct hte_why why = {.text = ""};
+    int            fd  = -1;
 
     OK(hte_net_connect("127.0.0.1", hte_meta_port(meta), hte_net_now() + 2000, NULL, &fd, &why));
     return fd;
@@ -319,7 +322,7 @@ static int connect_raw(const struct hte_meta *meta)
 static void wait_for_end(int fd)
 {
     int64_t start = hte_net_now();
-    char bytes[4096];
+    char    bytes[4096];
     ssize_t got;
 
     do {
@@ -345,9 +348,9 @@ static void send_frame(int fd, const char *body)
 
 static void test_rubbish(void **state)
 {
-    struct hte_meta *meta = open_end(NULL, NULL);
-    static const char huge[] = { 'H', 'T', 'E', 1, 0x7f, 0, 0, 0 };
-    int fd;
+    struct hte_meta  *meta   = open_end(NULL, NULL);
+    static const char huge[] = {'H', 'T', 'E', 1, 0x7f, 0, 0, 0};
+    int               fd;
 
     (void)state;
     publish(meta, 3, 1);
@@ -373,8 +376,8 @@ static void test_rubbish(void **state)
 static void test_slow(void **state)
 {
     struct hte_meta *meta = open_end(NULL, NULL);
-    int silent, half, trickle, i;
-    int64_t start;
+    int              silent, half, trickle, i;
+    int64_t          start;
 
     (void)state;
     publish(meta, 3, 1);
@@ -402,7 +405,7 @@ static void test_slow(void **state)
 static void test_crowd(void **state)
 {
     struct hte_meta *meta = open_end(NULL, NULL);
-    int fds[64], i;
+    int              fds[64], i;
 
     (void)state;
     publish(meta, 3, 1);
@@ -421,11 +424,11 @@ static void test_crowd(void **state)
 /* Without file descriptors the server waits for better times, and does not spin. */
 static void test_no_descriptors(void **state)
 {
-    struct hte_meta *meta = open_end(NULL, NULL);
-    struct sockaddr_in address = { .sin_family = AF_INET };
-    struct timespec before, after;
-    struct rlimit limit, before_limit;
-    int fds[256], num_fds = 0, caller;
+    struct hte_meta   *meta    = open_end(NULL, NULL);
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    struct timespec    before, after;
+    struct rlimit      limit, before_limit;
+    int                fds[256], num_fds = 0, caller;
 
     (void)state;
     publish(meta, 3, 1);
@@ -457,20 +460,13 @@ static void test_no_descriptors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fetch),
-        cmocka_unit_test(test_too_large),
-        cmocka_unit_test(test_just_too_large),
-        cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_frame_bound),
-        cmocka_unit_test(test_restart_on_same_port),
-        cmocka_unit_test(test_bad_options),
-        cmocka_unit_test(test_default_bind),
-        cmocka_unit_test(test_secrets),
-        cmocka_unit_test(test_rubbish),
-        cmocka_unit_test(test_slow),
-        cmocka_unit_test(test_crowd),
-        cmocka_unit_test(test_no_descriptors)
-    };
+        cmocka_unit_test(test_fetch),          cmocka_unit_test(test_too_large),
+        cmocka_unit_test(test_just_too_large), cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_frame_bound),    cmocka_unit_test(test_restart_on_same_port),
+        cmocka_unit_test(test_bad_options),    cmocka_unit_test(test_default_bind),
+        cmocka_unit_test(test_secrets),        cmocka_unit_test(test_rubbish),
+        cmocka_unit_test(test_slow),           cmocka_unit_test(test_crowd),
+        cmocka_unit_test(test_no_descriptors)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

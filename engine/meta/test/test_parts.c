@@ -13,12 +13,16 @@
 
 static void test_base64(void **state)
 {
-    static const char *const pairs[][2] = { /* RFC 4648, section 10 */
-        { "", "" }, { "f", "Zg==" }, { "fo", "Zm8=" }, { "foo", "Zm9v" }, { "foob", "Zm9vYg==" },
-        { "fooba", "Zm9vYmE=" }, { "foobar", "Zm9vYmFy" }
-    };
-    char text[16], bytes[16];
-    size_t i, length;
+    static const char *const pairs[][2] = {/* RFC 4648, section 10 */
+                                           {"", ""},
+                                           {"f", "Zg=="},
+                                           {"fo", "Zm8="},
+                                           {"foo", "Zm9v"},
+                                           {"foob", "Zm9vYg=="},
+                                           {"fooba", "Zm9vYmE="},
+                                           {"foobar", "Zm9vYmFy"}};
+    char                     text[16], bytes[16];
+    size_t                   i, length;
 
     (void)state;
     for (i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
@@ -39,9 +43,9 @@ static void test_base64(void **state)
 
 static void expect_split(const char *text, const char *host, uint16_t port)
 {
-    char found[HTE_HOST_MAX + 1], again[HTE_ADDRESS_TEXT_MAX];
-    uint16_t found_port = 1;
-    struct hte_why why = { .text = "" };
+    char           found[HTE_HOST_MAX + 1], again[HTE_ADDRESS_TEXT_MAX];
+    uint16_t       found_port = 1;
+    struct hte_why why        = {.text = ""};
 
     OK(hte_net_split(text, found, &found_port, &why));
     assert_string_equal(found, host);
@@ -54,10 +58,10 @@ static void expect_split(const char *text, const char *host, uint16_t port)
 
 static void test_addresses(void **state)
 {
-    static const char *const bad[] = { "", ":1", "a:", "a:0", "a:65536", "a:1x", "a:-1", "[::1", "[::1]x", "[]:1" };
-    char host[HTE_HOST_MAX + 1], long_name[400];
-    uint16_t port;
-    size_t i;
+    static const char *const bad[] = {"", ":1", "a:", "a:0", "a:65536", "a:1x", "a:-1", "[::1", "[::1]x", "[]:1"};
+    char                     host[HTE_HOST_MAX + 1], long_name[400];
+    uint16_t                 port;
+    size_t                   i;
 
     (void)state;
     expect_split("node-1:15000", "node-1", 15000);
@@ -77,12 +81,12 @@ static void test_addresses(void **state)
 
 static void test_frames(void **state)
 {
-    static const char body[] = "{\"type\":\"probe\"}";
-    uint8_t bytes[2 * (HTE_FRAME_HEADER_LEN + sizeof(body))];
-    const size_t length = HTE_FRAME_HEADER_LEN + sizeof(body) - 1;
+    static const char       body[] = "{\"type\":\"probe\"}";
+    uint8_t                 bytes[2 * (HTE_FRAME_HEADER_LEN + sizeof(body))];
+    const size_t            length = HTE_FRAME_HEADER_LEN + sizeof(body) - 1;
     struct hte_frame_reader reader;
-    size_t piece, at, used;
-    int ret;
+    size_t                  piece, at, used;
+    int                     ret;
 
     (void)state;
     hte_frame_header(bytes, sizeof(body) - 1);
@@ -104,9 +108,9 @@ static void test_frames(void **state)
 static void test_frame_bounds(void **state)
 {
     struct hte_frame_reader reader;
-    struct hte_why why = { .text = "" };
-    uint8_t header[HTE_FRAME_HEADER_LEN];
-    size_t used;
+    struct hte_why          why = {.text = ""};
+    uint8_t                 header[HTE_FRAME_HEADER_LEN];
+    size_t                  used;
 
     (void)state;
     hte_frame_init(&reader, 100);
@@ -135,7 +139,7 @@ struct pair {
 
 static void start_pair(struct pair *pair, const char *client_secret, const char *server_secret)
 {
-    uint8_t nonce[HTE_SESSION_NONCE_LEN] = { 'c' };
+    uint8_t nonce[HTE_SESSION_NONCE_LEN] = {'c'};
 
     hte_session_init(&pair->client, false, client_secret, nonce);
     nonce[0] = 's';
@@ -151,7 +155,7 @@ static int step(struct hte_session *session, const char *in, char *out, struct h
 /* Up to the proof that the client has written. */
 static void run_to_proof(struct pair *pair)
 {
-    struct hte_why why = { .text = "" };
+    struct hte_why why = {.text = ""};
 
     start_pair(pair, TEST_SECRET, TEST_SECRET);
     OK(step(&pair->server, pair->hello, pair->challenge, &why));
@@ -160,8 +164,8 @@ static void run_to_proof(struct pair *pair)
 
 static void test_session_without_secret(void **state)
 {
-    struct hte_why why = { .text = "" };
-    struct pair pair;
+    struct hte_why why = {.text = ""};
+    struct pair    pair;
 
     (void)state;
     start_pair(&pair, NULL, NULL);
@@ -176,9 +180,9 @@ static void test_session_without_secret(void **state)
 
 static void test_session_with_secret(void **state)
 {
-    struct hte_why why = { .text = "" };
-    uint8_t seal[HTE_HMAC_LEN];
-    struct pair pair;
+    struct hte_why why = {.text = ""};
+    uint8_t        seal[HTE_HMAC_LEN];
+    struct pair    pair;
 
     (void)state;
     run_to_proof(&pair);
@@ -200,9 +204,9 @@ static void test_session_with_secret(void **state)
 
 static void test_session_refusals(void **state)
 {
-    struct hte_why why = { .text = "" };
-    char answer[HTE_SESSION_FRAME_MAX];
-    struct pair pair;
+    struct hte_why why = {.text = ""};
+    char           answer[HTE_SESSION_FRAME_MAX];
+    struct pair    pair;
 
     (void)state;
     start_pair(&pair, NULL, TEST_SECRET);
@@ -221,9 +225,9 @@ static void test_session_refusals(void **state)
 /* A server that says it needs no secret does not get to talk to a client that wants one. */
 static void test_session_downgrade(void **state)
 {
-    struct hte_why why = { .text = "" };
-    struct pair pair;
-    char *flag;
+    struct hte_why why = {.text = ""};
+    struct pair    pair;
+    char          *flag;
 
     (void)state;
     start_pair(&pair, TEST_SECRET, TEST_SECRET);
@@ -237,9 +241,9 @@ static void test_session_downgrade(void **state)
 /* Who changes anything on the way gets no proof accepted; nor one who answers with what he was told. */
 static void test_session_tampered(void **state)
 {
-    struct hte_why why = { .text = "" };
-    char answer[HTE_SESSION_FRAME_MAX];
-    struct pair pair;
+    struct hte_why why = {.text = ""};
+    char           answer[HTE_SESSION_FRAME_MAX];
+    struct pair    pair;
 
     (void)state;
     start_pair(&pair, TEST_SECRET, TEST_SECRET);
@@ -259,7 +263,7 @@ static void test_session_tampered(void **state)
 
 static void test_secret_bounds(void **state)
 {
-    struct hte_why why = { .text = "" };
+    struct hte_why why = {.text = ""};
 
     (void)state;
     OK(hte_session_check_secret(NULL, &why));
@@ -271,8 +275,8 @@ static void test_secret_bounds(void **state)
 
 static void test_seals(void **state)
 {
-    struct hte_why why = { .text = "" };
-    char *sealed, *text = NULL;
+    struct hte_why why = {.text = ""};
+    char          *sealed, *text = NULL;
 
     (void)state;
     OK(hte_seal_close(TEST_SECRET, "key", "{\"a\":1}", &sealed, &why));
@@ -294,8 +298,8 @@ static void test_seals(void **state)
 static void test_descriptor_round_trip(void **state)
 {
     struct hte_descriptor *sample = sample_descriptor("node a", 100, 3), *found = NULL;
-    struct hte_why why = { .text = "" };
-    char *text;
+    struct hte_why         why = {.text = ""};
+    char                  *text;
 
     (void)state;
     OK(hte_descriptor_to_json(sample, &text, &why));
@@ -310,8 +314,8 @@ static void test_descriptor_round_trip(void **state)
 static void expect_refused(const char *piece, const char *replacement, const char *complaint)
 {
     struct hte_descriptor *sample = sample_descriptor("node a", 2, 3), *found = NULL;
-    struct hte_why why = { .text = "" };
-    char *text, *at, *changed;
+    struct hte_why         why = {.text = ""};
+    char                  *text, *at, *changed;
 
     OK(hte_descriptor_to_json(sample, &text, &why));
     at = strstr(text, piece);
@@ -357,16 +361,16 @@ static void test_descriptor_refusals(void **state)
 static void test_descriptor_not_writable(void **state)
 {
     struct hte_descriptor *sample = sample_descriptor("node a", 1, 3);
-    struct hte_why why = { .text = "" };
-    char *text = NULL;
+    struct hte_why         why    = {.text = ""};
+    char                  *text   = NULL;
 
     (void)state;
     sample->buffers[0].length = 0;
     FAILS(HTE_ERR_INVALID_ARGUMENT, "buffers[0].length", hte_descriptor_to_json(sample, &text, &why));
-    sample->buffers[0].length = 1;
+    sample->buffers[0].length      = 1;
     sample->buffers[0].location[0] = (char)0xff;
     FAILS(HTE_ERR_INVALID_ARGUMENT, "UTF-8", hte_descriptor_to_json(sample, &text, &why));
-    sample->buffers[0].location[0] = 'c';
+    sample->buffers[0].location[0]     = 'c';
     sample->priorities[0].preferred[0] = 2;
     FAILS(HTE_ERR_INVALID_ARGUMENT, "priority_matrix", hte_descriptor_to_json(sample, &text, &why));
     assert_null(text);
@@ -375,24 +379,18 @@ static void test_descriptor_not_writable(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest always[] = {
-        cmocka_unit_test(test_base64),
-        cmocka_unit_test(test_addresses),
-        cmocka_unit_test(test_frames),
-        cmocka_unit_test(test_frame_bounds),
-        cmocka_unit_test(test_session_without_secret),
-        cmocka_unit_test(test_descriptor_round_trip),
-        cmocka_unit_test(test_descriptor_refusals),
-        cmocka_unit_test(test_descriptor_not_writable)
-    };
+    const struct CMUnitTest always[]      = {cmocka_unit_test(test_base64),
+                                             cmocka_unit_test(test_addresses),
+                                             cmocka_unit_test(test_frames),
+                                             cmocka_unit_test(test_frame_bounds),
+                                             cmocka_unit_test(test_session_without_secret),
+                                             cmocka_unit_test(test_descriptor_round_trip),
+                                             cmocka_unit_test(test_descriptor_refusals),
+                                             cmocka_unit_test(test_descriptor_not_writable)};
     const struct CMUnitTest with_secret[] = {
-        cmocka_unit_test(test_session_with_secret),
-        cmocka_unit_test(test_session_refusals),
-        cmocka_unit_test(test_session_downgrade),
-        cmocka_unit_test(test_session_tampered),
-        cmocka_unit_test(test_secret_bounds),
-        cmocka_unit_test(test_seals)
-    };
+        cmocka_unit_test(test_session_with_secret), cmocka_unit_test(test_session_refusals),
+        cmocka_unit_test(test_session_downgrade),   cmocka_unit_test(test_session_tampered),
+        cmocka_unit_test(test_secret_bounds),       cmocka_unit_test(test_seals)};
     int failed = cmocka_run_group_tests_name("parts", always, NULL, NULL);
 
     if (hte_hmac_is_built()) {

@@ -25,9 +25,9 @@ struct nobody {
 
 static void nobody_open(struct nobody *nobody, enum manner manner)
 {
-    struct sockaddr_in place = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t length         = sizeof(place);
-    int i;
+    struct sockaddr_in place  = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t          length = sizeof(place);
+    int                i;
 
     nobody->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(bind(nobody->listener, (struct sockaddr *)&place, length), 0);
@@ -66,12 +66,12 @@ static void assert_took(int64_t begin, int64_t least, int64_t most)
 static void ask_store(const char *format, enum manner manner, int endpoints)
 {
     struct hte_store_options options = {.answer_ms = ANSWER_MS}; /* less than there is to connect */
-    struct hte_store *store;
-    struct hte_why why = {.text = ""};
-    struct nobody nobody;
-    char url[512], *text;
-    int64_t begin;
-    int ret;
+    struct hte_store        *store;
+    struct hte_why           why = {.text = ""};
+    struct nobody            nobody;
+    char                     url[512], *text;
+    int64_t                  begin;
+    int                      ret;
 
     nobody_open(&nobody, manner);
     snprintf(url, sizeof(url), format, nobody.address, nobody.address, nobody.address);
@@ -105,12 +105,12 @@ static void test_stores(void **state)
 static void test_peers(void **state)
 {
     struct hte_meta_options options = {.name = "127.0.0.1", .call_ms = ANSWER_MS};
-    struct hte_descriptor *descriptor;
-    struct hte_why why = {.text = ""};
-    struct hte_meta *meta;
-    struct nobody nobody;
-    enum manner manner;
-    int64_t begin;
+    struct hte_descriptor  *descriptor;
+    struct hte_why          why = {.text = ""};
+    struct hte_meta        *meta;
+    struct nobody           nobody;
+    enum manner             manner;
+    int64_t                 begin;
 
     (void)state;
     OK(hte_meta_open(&options, &meta, &why));

@@ -36,9 +36,9 @@ static struct place *there(void **state)
 
 static struct hte_store *open_store(const struct place *place, size_t max_value)
 {
-    struct hte_store_options options = { .answer_ms = 2000, .max_value = max_value };
-    struct hte_store *store = NULL;
-    struct hte_why why = { .text = "" };
+    struct hte_store_options options = {.answer_ms = 2000, .max_value = max_value};
+    struct hte_store        *store   = NULL;
+    struct hte_why           why     = {.text = ""};
 
     OK(hte_store_open(place->server.url, &options, &store, &why));
     return store;
@@ -46,8 +46,8 @@ static struct hte_store *open_store(const struct place *place, size_t max_value)
 
 static void assert_value(struct hte_store *store, const char *key, const char *text)
 {
-    struct hte_why why = { .text = "" };
-    char *found = NULL;
+    struct hte_why why   = {.text = ""};
+    char          *found = NULL;
 
     OK(hte_store_get(store, key, &found, &why));
     assert_string_equal(found, text);
@@ -59,8 +59,8 @@ static void assert_value(struct hte_store *store, const char *key, const char *t
 static void test_put_get_remove(void **state)
 {
     struct hte_store *store = open_store(there(state), 0), *other = open_store(*state, 0);
-    struct hte_why why = { .text = "" };
-    char *found;
+    struct hte_why    why = {.text = ""};
+    char             *found;
 
     FAILS(HTE_ERR_UNKNOWN_SEGMENT, "", hte_store_get(store, "nobody", &found, &why));
     OK(hte_store_remove(store, "nobody", &why));
@@ -78,11 +78,11 @@ static void test_put_get_remove(void **state)
 
 static void test_odd_keys(void **state)
 {
-    static const char *const keys[] = { "a b", "a%20b", "a+b", "a&key=b", "a?b#c", "a/../b", "\xc3\xbc", "\"'\\" };
-    struct hte_store *store = open_store(there(state), 0);
-    struct hte_why why = { .text = "" };
-    char *found;
-    size_t i;
+    static const char *const keys[] = {"a b", "a%20b", "a+b", "a&key=b", "a?b#c", "a/../b", "\xc3\xbc", "\"'\\"};
+    struct hte_store        *store  = open_store(there(state), 0);
+    struct hte_why           why    = {.text = ""};
+    char                    *found;
+    size_t                   i;
 
     for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
         OK(hte_store_put(store, keys[i], keys[i], &why));
@@ -99,8 +99,8 @@ static void test_odd_keys(void **state)
 static void test_large(void **state)
 {
     struct hte_store *store = open_store(there(state), 0), *small = open_store(*state, 1000);
-    char *text = malloc((1 << 20) + 2), *found;
-    struct hte_why why = { .text = "" };
+    char             *text = malloc((1 << 20) + 2), *found;
+    struct hte_why    why  = {.text = ""};
 
     memset(text, 'x', (1 << 20) + 1);
     text[(1 << 20) + 1] = '\0';
@@ -118,12 +118,12 @@ static void test_large(void **state)
 
 static void test_server_away(void **state)
 {
-    static char large[900000];
-    struct place *place = there(state);
+    static char       large[900000];
+    struct place     *place = there(state);
     struct hte_store *store = open_store(place, 0);
-    struct hte_why why = { .text = "" };
-    int64_t start;
-    char *found;
+    struct hte_why    why   = {.text = ""};
+    int64_t           start;
+    char             *found;
 
     OK(hte_store_put(store, "kept", "yes", &why));
     real_server_stop(&place->server);
@@ -168,11 +168,15 @@ static int take(void *arg, enum hte_call call, const char *from, const char *pay
 static int try_end(const struct place *place, const char *name, const char *secret, struct hte_meta **meta,
                    struct hte_why *why)
 {
-    struct hte_meta_options options = {
-        .url = is_p2p(place) ? HTE_META_P2P : place->server.url, .cluster = "test",
-        .name = is_p2p(place) ? "127.0.0.1" : name, .bind_address = "127.0.0.1", .secret = secret,
-        .connect_ms = 2000, .call_ms = 3000, .refresh_ms = 200, .handler = take
-    };
+    struct hte_meta_options options = {.url          = is_p2p(place) ? HTE_META_P2P : place->server.url,
+                                       .cluster      = "test",
+                                       .name         = is_p2p(place) ? "127.0.0.1" : name,
+                                       .bind_address = "127.0.0.1",
+                                       .secret       = secret,
+                                       .connect_ms   = 2000,
+                                       .call_ms      = 3000,
+                                       .refresh_ms   = 200,
+                                       .handler      = take};
 
     return hte_meta_open(&options, meta, why);
 }
@@ -180,7 +184,7 @@ static int try_end(const struct place *place, const char *name, const char *secr
 static struct hte_meta *open_end(const struct place *place, const char *name, const char *secret)
 {
     struct hte_meta *meta = NULL;
-    struct hte_why why = { .text = "" };
+    struct hte_why   why  = {.text = ""};
 
     OK(try_end(place, name, secret, &meta, &why));
     return meta;
@@ -189,7 +193,7 @@ static struct hte_meta *open_end(const struct place *place, const char *name, co
 static int publish(struct hte_meta *meta, uint64_t version, struct hte_why *why)
 {
     struct hte_descriptor *sample = sample_descriptor("replaced", 50, version);
-    int ret = hte_meta_publish(meta, sample, why);
+    int                    ret    = hte_meta_publish(meta, sample, why);
 
     hte_descriptor_destroy(sample);
     return ret;
@@ -198,7 +202,7 @@ static int publish(struct hte_meta *meta, uint64_t version, struct hte_why *why)
 static void assert_fetches(struct hte_meta *asker, const char *name, uint64_t version)
 {
     struct hte_descriptor *expected = sample_descriptor(name, 50, version), *found = NULL;
-    struct hte_why why = { .text = "" };
+    struct hte_why         why = {.text = ""};
 
     OK(hte_meta_fetch(asker, name, &found, &why));
     assert_same_descriptor(expected, found);
@@ -208,9 +212,9 @@ static void assert_fetches(struct hte_meta *asker, const char *name, uint64_t ve
 
 static void test_publish_fetch(void **state)
 {
-    struct hte_meta *meta = open_end(there(state), "node a", NULL), *asker = open_end(*state, "node b", NULL);
+    struct hte_meta       *meta = open_end(there(state), "node a", NULL), *asker = open_end(*state, "node b", NULL);
     struct hte_descriptor *found;
-    struct hte_why why = { .text = "" };
+    struct hte_why         why = {.text = ""};
 
     FAILS(HTE_ERR_UNKNOWN_SEGMENT, "no segment", hte_meta_fetch(asker, hte_meta_name(meta), &found, &why));
     OK(publish(meta, 1, &why));
@@ -227,8 +231,8 @@ static void test_publish_fetch(void **state)
 static void test_call(void **state)
 {
     struct hte_meta *meta = open_end(there(state), "node a", NULL), *asker = open_end(*state, "node b", NULL);
-    struct hte_why why = { .text = "" };
-    char *reply = NULL, expected[400];
+    struct hte_why   why   = {.text = ""};
+    char            *reply = NULL, expected[400];
 
     OK(publish(meta, 1, &why));
     OK(hte_meta_call(asker, hte_meta_name(meta), HTE_CALL_NOTIFY, "ready", &reply, &why));
@@ -242,9 +246,9 @@ static void test_call(void **state)
 
 static void test_secret(void **state)
 {
-    struct hte_meta *meta, *friend, *stranger, *open;
+    struct hte_meta       *meta, *friend, *stranger, *open;
     struct hte_descriptor *found;
-    struct hte_why why = { .text = "" };
+    struct hte_why         why = {.text = ""};
 
     there(state);
     if (!hte_hmac_is_built()) {
@@ -274,11 +278,11 @@ static void test_secret(void **state)
 /* Who can write to the store, but has no secret, cannot pass one entry off as another. */
 static void test_tampered(void **state)
 {
-    struct hte_store *store = open_store(there(state), 0);
-    struct hte_meta *meta, *friend;
+    struct hte_store      *store = open_store(there(state), 0);
+    struct hte_meta       *meta, *friend;
     struct hte_descriptor *found;
-    struct hte_why why = { .text = "" };
-    char *sealed, *inside;
+    struct hte_why         why = {.text = ""};
+    char                  *sealed, *inside;
 
     if (!hte_hmac_is_built()) {
         skip();
@@ -306,7 +310,7 @@ static void test_tampered(void **state)
 static void test_one_name_one_process(void **state)
 {
     struct hte_meta *first = open_end(there(state), "node a", NULL), *second = open_end(*state, "node a", NULL);
-    struct hte_why why = { .text = "" };
+    struct hte_why   why = {.text = ""};
 
     OK(publish(first, 1, &why));
     FAILS(HTE_ERR_EXISTS, "published by the process at 127.0.0.1", publish(second, 2, &why));
@@ -321,12 +325,12 @@ static void test_one_name_one_process(void **state)
 /* A store that comes back, with its data or without: the segment is found again. */
 static void test_store_restarted(void **state)
 {
-    struct place *place = there(state);
-    struct hte_meta *meta = open_end(place, "node a", NULL), *asker = open_end(place, "node b", NULL);
+    struct place          *place = there(state);
+    struct hte_meta       *meta = open_end(place, "node a", NULL), *asker = open_end(place, "node b", NULL);
     struct hte_descriptor *found = NULL;
-    struct hte_why why = { .text = "" };
-    int64_t deadline;
-    int ret;
+    struct hte_why         why   = {.text = ""};
+    int64_t                deadline;
+    int                    ret;
 
     OK(publish(meta, 1, &why));
     real_server_stop(&place->server);
@@ -353,7 +357,7 @@ static void test_store_restarted(void **state)
 static void expect_bad_url(const char *url, const char *part)
 {
     struct hte_store *store = NULL;
-    struct hte_why why = { .text = "" };
+    struct hte_why    why   = {.text = ""};
 
     if (hte_store_open(url, NULL, &store, &why) == HTE_ERR_NOT_IMPLEMENTED) {
         return; /* built without what would look at the rest of it */
@@ -382,10 +386,10 @@ static void test_urls(void **state)
 
 static void test_wrong_path(void **state)
 {
-    struct place *place = there(state);
+    struct place     *place = there(state);
     struct hte_store *store = NULL;
-    struct hte_why why = { .text = "" };
-    char url[256];
+    struct hte_why    why   = {.text = ""};
+    char              url[256];
 
     snprintf(url, sizeof(url), "%s/elsewhere", place->server.url);
     OK(hte_store_open(url, NULL, &store, &why));
@@ -395,10 +399,10 @@ static void test_wrong_path(void **state)
 
 static void test_wrong_password(void **state)
 {
-    struct place *place = there(state);
+    struct place     *place = there(state);
     struct hte_store *store = NULL;
-    struct hte_why why = { .text = "" };
-    char url[128], *found;
+    struct hte_why    why   = {.text = ""};
+    char              url[128], *found;
 
     snprintf(url, sizeof(url), "redis://:s3cret@127.0.0.1:%u", place->server.port);
     OK(hte_store_open(url, NULL, &store, &why));
@@ -409,10 +413,10 @@ static void test_wrong_password(void **state)
 
 static void test_several_endpoints(void **state)
 {
-    struct place *place = there(state);
+    struct place     *place = there(state);
     struct hte_store *store = NULL;
-    struct hte_why why = { .text = "" };
-    char url[128];
+    struct hte_why    why   = {.text = ""};
+    char              url[128];
 
     snprintf(url, sizeof(url), "etcd://127.0.0.1:1,127.0.0.1:%u", place->server.port);
     OK(hte_store_open(url, NULL, &store, &why));
@@ -428,8 +432,8 @@ static struct place place;
 static int set_up(void **state)
 {
     (void)state;
-    place.is_there = is_p2p(&place) || real_server_create(&place.server, place.kind, place.keeps, place.reason,
-                                                          sizeof(place.reason));
+    place.is_there = is_p2p(&place) ||
+                     real_server_create(&place.server, place.kind, place.keeps, place.reason, sizeof(place.reason));
     return 0;
 }
 
@@ -446,9 +450,7 @@ static int tear_down(void **state)
 
 static int run_p2p(void)
 {
-    const struct CMUnitTest tests[] = {
-        HERE(test_urls), HERE(test_publish_fetch), HERE(test_call), HERE(test_secret)
-    };
+    const struct CMUnitTest tests[] = {HERE(test_urls), HERE(test_publish_fetch), HERE(test_call), HERE(test_secret)};
 
     place.kind = "p2p";
     return cmocka_run_group_tests_name("p2p", tests, set_up, tear_down);
@@ -456,11 +458,17 @@ static int run_p2p(void)
 
 static int run_store(const char *kind, bool keeps, CMUnitTestFunction special)
 {
-    const struct CMUnitTest tests[] = {
-        HERE(test_put_get_remove), HERE(test_odd_keys), HERE(test_large), HERE(test_publish_fetch), HERE(test_call),
-        HERE(test_secret), HERE(test_tampered), HERE(test_one_name_one_process), HERE(test_server_away),
-        HERE(test_store_restarted), { "special", special, NULL, NULL, &place }
-    };
+    const struct CMUnitTest tests[] = {HERE(test_put_get_remove),
+                                       HERE(test_odd_keys),
+                                       HERE(test_large),
+                                       HERE(test_publish_fetch),
+                                       HERE(test_call),
+                                       HERE(test_secret),
+                                       HERE(test_tampered),
+                                       HERE(test_one_name_one_process),
+                                       HERE(test_server_away),
+                                       HERE(test_store_restarted),
+                                       {"special", special, NULL, NULL, &place}};
 
     place.kind  = kind;
     place.keeps = keeps;
@@ -473,7 +481,7 @@ int main(void)
     int failed;
 
     signal(SIGPIPE, SIG_DFL); /* the library has to get along with that */
-    failed  = run_p2p();
+    failed = run_p2p();
     failed += run_store("http", false, test_wrong_path);
     failed += run_store("http", true, test_wrong_path);
     failed += run_store("redis", false, test_wrong_password);

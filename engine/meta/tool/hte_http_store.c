@@ -56,12 +56,12 @@ struct upload {
 /* Takes over `text`; NULL sends the reason that belongs to the status. */
 static mhd_result respond(struct MHD_Connection *connection, unsigned status, char *text)
 {
-    const char *reason = status == MHD_HTTP_OK ? "" : MHD_get_reason_phrase_for(status);
+    const char          *reason = status == MHD_HTTP_OK ? "" : MHD_get_reason_phrase_for(status);
     struct MHD_Response *response;
-    mhd_result result;
+    mhd_result           result;
 
-    response = text != NULL ? MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE) :
-                              MHD_create_response_from_buffer(strlen(reason), (void *)reason, MHD_RESPMEM_PERSISTENT);
+    response = text != NULL ? MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE)
+                            : MHD_create_response_from_buffer(strlen(reason), (void *)reason, MHD_RESPMEM_PERSISTENT);
     if (response == NULL) {
         free(text);
         return MHD_NO;
@@ -89,7 +89,7 @@ static void take_bytes(struct upload *upload, const char *bytes, size_t length, 
         return;
     }
     memcpy(grown + upload->length, bytes, length);
-    upload->bytes   = grown;
+    upload->bytes = grown;
     upload->length += length;
 }
 
@@ -112,7 +112,7 @@ static mhd_result answer(struct service *service, struct MHD_Connection *connect
                          const char *method, const struct upload *upload)
 {
     const char *key = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "key");
-    char *text;
+    char       *text;
 
     if (upload->refusal != 0) {
         return respond(connection, (unsigned)upload->refusal, NULL);
@@ -129,8 +129,10 @@ static mhd_result answer(struct service *service, struct MHD_Connection *connect
         return respond(connection, text != NULL ? MHD_HTTP_OK : MHD_HTTP_NOT_FOUND, text);
     }
     if (strcmp(method, "PUT") == 0) {
-        return respond(connection, status_of(store_table_put(service->table, key, upload->bytes != NULL ?
-                                                             upload->bytes : "", upload->length)), NULL);
+        return respond(
+            connection,
+            status_of(store_table_put(service->table, key, upload->bytes != NULL ? upload->bytes : "", upload->length)),
+            NULL);
     }
     if (strcmp(method, "DELETE") == 0) {
         return respond(connection, status_of(store_table_remove(service->table, key)), NULL);
@@ -189,7 +191,8 @@ static void usage(FILE *out)
           "  -h, --help\n"
           "\n"
           "Prints the URL for the engine's `metadata` setting. Ends on SIGTERM and SIGINT with status 0.\n"
-          "Whoever reaches it can read and change everything: see \"secret\" in hte(7).\n", out);
+          "Whoever reaches it can read and change everything: see \"secret\" in hte(7).\n",
+          out);
 }
 
 static bool parse_number(const char *name, const char *text, unsigned long long min, unsigned long long max,
@@ -222,14 +225,16 @@ static bool is_good_path(const char *path)
 /* 0 = go on, else the exit status plus 1 */
 static int parse_options(int argc, char **argv, struct settings *settings)
 {
-    static const struct option options[] = {
-        { "listen", required_argument, NULL, 'l' }, { "port", required_argument, NULL, 'p' },
-        { "path", required_argument, NULL, 'P' },   { "file", required_argument, NULL, 'f' },
-        { "max-value", required_argument, NULL, 'v' }, { "max-keys", required_argument, NULL, 'k' },
-        { "help", no_argument, NULL, 'h' },         { NULL, 0, NULL, 0 }
-    };
-    unsigned long long number;
-    int option;
+    static const struct option options[] = {{"listen", required_argument, NULL, 'l'},
+                                            {"port", required_argument, NULL, 'p'},
+                                            {"path", required_argument, NULL, 'P'},
+                                            {"file", required_argument, NULL, 'f'},
+                                            {"max-value", required_argument, NULL, 'v'},
+                                            {"max-keys", required_argument, NULL, 'k'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
+    unsigned long long         number;
+    int                        option;
 
     while ((option = getopt_long(argc, argv, "l:p:P:f:h", options, NULL)) != -1) {
         switch (option) {
@@ -294,9 +299,9 @@ static void announce(const struct settings *settings, const char *host, uint16_t
 /* Until SIGTERM or SIGINT, which are blocked everywhere. */
 static void wait_and_save(struct store_table *table, const sigset_t *signals)
 {
-    const struct timespec second = { .tv_sec = 1 };
-    char error[512];
-    bool was_good = true, good;
+    const struct timespec second = {.tv_sec = 1};
+    char                  error[512];
+    bool                  was_good = true, good;
 
     do {
         good = store_table_save(table, error, sizeof(error));
@@ -310,9 +315,9 @@ static void wait_and_save(struct store_table *table, const sigset_t *signals)
 static int serve(struct service *service, const char *host, const sigset_t *signals)
 {
     struct MHD_Daemon *daemon;
-    struct hte_why why;
-    uint16_t port = service->settings->port, bound;
-    int fd;
+    struct hte_why     why;
+    uint16_t           port = service->settings->port, bound;
+    int                fd;
 
     if (hte_net_listen(host, port != 0 ? port : 8080, port != 0 ? port : 65535, &fd, &bound, &why) != 0) {
         fprintf(stderr, "hte_http_store: %s\n", why.text);
@@ -335,11 +340,11 @@ static int serve(struct service *service, const char *host, const sigset_t *sign
 
 int main(int argc, char **argv)
 {
-    struct settings settings = { .path = "/metadata", .port = 8080, .max_value = 1 << 20, .max_keys = 65536 };
-    struct service service   = { .settings = &settings };
-    char host[HTE_HOST_MAX + 1], error[512];
-    sigset_t signals;
-    int status = parse_options(argc, argv, &settings);
+    struct settings settings = {.path = "/metadata", .port = 8080, .max_value = 1 << 20, .max_keys = 65536};
+    struct service  service  = {.settings = &settings};
+    char            host[HTE_HOST_MAX + 1], error[512];
+    sigset_t        signals;
+    int             status = parse_options(argc, argv, &settings);
 
     if (status != 0) {
         return status - 1;

@@ -24,9 +24,9 @@ struct store_table {
 static json_t *load(const char *file, char *error, size_t error_size)
 {
     json_error_t problem;
-    json_t *texts;
-    const char *key;
-    json_t *text;
+    json_t      *texts;
+    const char  *key;
+    json_t      *text;
 
     if (file == NULL || (access(file, F_OK) != 0 && errno == ENOENT)) {
         return json_object();
@@ -38,7 +38,8 @@ static json_t *load(const char *file, char *error, size_t error_size)
         json_decref(texts);
         return NULL;
     }
-    json_object_foreach(texts, key, text) {
+    json_object_foreach(texts, key, text)
+    {
         if (!json_is_string(text)) {
             snprintf(error, error_size, "%s: the value of %.128s is not a string", file, key);
             json_decref(texts);
@@ -89,7 +90,7 @@ void store_table_close(struct store_table *table)
 
 enum store_result store_table_put(struct store_table *table, const char *key, const char *text, size_t length)
 {
-    json_t *value = json_stringn(text, length);
+    json_t           *value  = json_stringn(text, length);
     enum store_result result = STORE_DONE;
 
     if (value == NULL || strlen(json_string_value(value)) != length) {
@@ -112,7 +113,7 @@ enum store_result store_table_put(struct store_table *table, const char *key, co
 char *store_table_get(struct store_table *table, const char *key)
 {
     const char *text;
-    char *copy;
+    char       *copy;
 
     pthread_mutex_lock(&table->lock);
     text = json_string_value(json_object_get(table->texts, key));

@@ -18,9 +18,9 @@ void store_table_close(struct store_table *table);
 
 enum store_result store_table_put(struct store_table *table, const char *key, const char *text, size_t length);
 /* A copy, to be given to free(); NULL = no such key. */
-char *store_table_get(struct store_table *table, const char *key);
+char             *store_table_get(struct store_table *table, const char *key);
 enum store_result store_table_remove(struct store_table *table, const char *key);
-size_t store_table_size(struct store_table *table);
+size_t            store_table_size(struct store_table *table);
 
 /* Writes the file anew when something changed since the last time; the old one stays whole until then. */
 bool store_table_save(struct store_table *table, char *error, size_t error_size);

@@ -47,7 +47,7 @@ typedef void *transport_t;
 
 struct transfer_request {
     int          opcode;
-    void        *source;        /* local address, read from or written to */
+    void        *source; /* local address, read from or written to */
     segment_id_t target_id;
     uint64_t     target_offset; /* address in the target's process */
     uint64_t     length;
@@ -109,7 +109,7 @@ transfer_engine_t createTransferEngine(const char *metadata_conn_string, const c
                                        const char *ip_or_host_name, uint64_t rpc_port, int auto_discover);
 /* Ends what is under way, in bounded time. No other thread may be using the engine afterwards. */
 void destroyTransferEngine(transfer_engine_t engine);
-int discoverTopology(transfer_engine_t engine); /* was done */
+int  discoverTopology(transfer_engine_t engine); /* was done */
 /* The name that peers open. "" on error, also when it does not fit. */
 int getLocalIpAndPort(transfer_engine_t engine, char *buf_out, size_t buf_len);
 
@@ -117,14 +117,14 @@ int getLocalIpAndPort(transfer_engine_t engine, char *buf_out, size_t buf_len);
  * others: NULL. args, Mooncake's priority matrix, is refused: topology_file is an option of the engine,
  * HTE_TOPOLOGY_FILE. */
 transport_t installTransport(transfer_engine_t engine, const char *proto, void **args);
-int uninstallTransport(transfer_engine_t engine, const char *proto); /* nothing, as there */
+int         uninstallTransport(transfer_engine_t engine, const char *proto); /* nothing, as there */
 
 /* ---- segments ---- */
 
 /* Fetches the peer's descriptor; -1 on error. Opened twice it is closed twice. */
 segment_id_t openSegment(transfer_engine_t engine, const char *segment_name);
 segment_id_t openSegmentNoCache(transfer_engine_t engine, const char *segment_name); /* anew, also when it is open */
-int closeSegment(transfer_engine_t engine, segment_id_t segment_id); /* really */
+int          closeSegment(transfer_engine_t engine, segment_id_t segment_id);        /* really */
 /* Connects to the segment, whatever the transport, for 30 s at most; it stays open until the engine ends. */
 int warmupEfaSegment(transfer_engine_t engine, const char *segment_name);
 int syncSegmentCache(transfer_engine_t engine);
@@ -144,7 +144,7 @@ int unregisterLocalMemoryBatch(transfer_engine_t engine, void **addr_list, size_
 /* ---- batches ---- */
 
 batch_id_t allocateBatchID(transfer_engine_t engine, size_t batch_size); /* INVALID_BATCH on error */
-int freeBatchID(transfer_engine_t engine, batch_id_t batch_id);          /* refused until all requests have ended */
+int        freeBatchID(transfer_engine_t engine, batch_id_t batch_id);   /* refused until all requests have ended */
 /* All of the requests or none. */
 int submitTransfer(transfer_engine_t engine, batch_id_t batch_id, struct transfer_request *entries, size_t count);
 /* When these have completed their targets are told, in the background. One such call per batch. */
@@ -156,8 +156,8 @@ int getTransferStatus(transfer_engine_t engine, batch_id_t batch_id, size_t task
 /* ---- notifications ---- */
 
 notify_msg_t *getNotifsFromEngine(transfer_engine_t engine, int *size); /* takes all that came; NULL when none did */
-int freeNotifsMsgBuf(notify_msg_t *msg, int size);
-int genNotifyInEngine(transfer_engine_t engine, uint64_t target_id, notify_msg_t notify_msg);
+int           freeNotifsMsgBuf(notify_msg_t *msg, int size);
+int           genNotifyInEngine(transfer_engine_t engine, uint64_t target_id, notify_msg_t notify_msg);
 
 /* ---- what goes on ---- */
 

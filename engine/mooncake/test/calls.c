@@ -41,7 +41,7 @@ void close_ends(struct ends *e)
 int post(struct ends *e, struct handle *handle, int opcode, notify_msg_t *notify)
 {
     transfer_request_t *requests = calloc(N_BLOCKS, sizeof(*requests));
-    int i, result;
+    int                 i, result;
 
     if (handle->batch == INVALID_BATCH) {
         handle->batch = allocateBatchID(e->engine, BATCH);
@@ -49,10 +49,11 @@ int post(struct ends *e, struct handle *handle, int opcode, notify_msg_t *notify
         handle->count = 0;
     }
     for (i = 0; i < N_BLOCKS; ++i) {
-        requests[i] = (transfer_request_t){.opcode = opcode, .source = e->buffer + (size_t)i * BLOCK,
-                                           .target_id = e->segment,
+        requests[i] = (transfer_request_t){.opcode        = opcode,
+                                           .source        = e->buffer + (size_t)i * BLOCK,
+                                           .target_id     = e->segment,
                                            .target_offset = e->peer.addr + (size_t)(N_BLOCKS - 1 - i) * BLOCK,
-                                           .length = BLOCK};
+                                           .length        = BLOCK};
     }
     result = notify != NULL ? submitTransferWithNotify(e->engine, handle->batch, requests, N_BLOCKS, *notify)
                             : submitTransfer(e->engine, handle->batch, requests, N_BLOCKS);
@@ -64,9 +65,9 @@ int post(struct ends *e, struct handle *handle, int opcode, notify_msg_t *notify
 
 enum outcome check(struct ends *e, struct handle *handle)
 {
-    bool has_failed = false;
+    bool              has_failed = false;
     transfer_status_t status;
-    size_t i;
+    size_t            i;
 
     for (i = 0; i < handle->count; ++i) {
         if (getTransferStatus(e->engine, handle->batch, i, &status) != 0 || status.status == STATUS_FAILED) {
@@ -87,7 +88,7 @@ enum outcome check(struct ends *e, struct handle *handle)
 
 enum outcome poll_until_end(struct ends *e, struct handle *handle)
 {
-    double end = now() + PATIENCE_S;
+    double       end = now() + PATIENCE_S;
     enum outcome outcome;
 
     do {
@@ -98,7 +99,7 @@ enum outcome poll_until_end(struct ends *e, struct handle *handle)
 
 void assert_turned(const char *back, uint32_t seed)
 {
-    char *straight = buffer_new();
+    char  *straight = buffer_new();
     size_t i;
 
     for (i = 0; i < N_BLOCKS; ++i) {
@@ -110,7 +111,7 @@ void assert_turned(const char *back, uint32_t seed)
 
 void turn(char *buffer, uint32_t seed)
 {
-    char *straight = buffer_new();
+    char  *straight = buffer_new();
     size_t i;
 
     pattern_fill(straight, seed);
@@ -122,7 +123,7 @@ void turn(char *buffer, uint32_t seed)
 
 /* UCX 1.13 loses what it allocated for shared memory endpoints that cannot be connected (the peer is dead). */
 __attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
+const char                                        *__lsan_default_suppressions(void)
 {
     return "leak:libuct.so\n";
 }

@@ -52,7 +52,7 @@ void pattern_fill(void *buffer, uint32_t seed)
 int pattern_verify(const void *buffer, size_t offset, size_t length, uint32_t seed)
 {
     const unsigned char *bytes = buffer;
-    size_t i;
+    size_t               i;
 
     for (i = offset; i < offset + length; ++i) {
         if (bytes[i] != pattern(seed, i)) {
@@ -95,7 +95,7 @@ static void put(int fd, const void *bytes, size_t length)
 
 static size_t get(int fd, void *bytes, size_t length)
 {
-    size_t done = 0;
+    size_t  done = 0;
     ssize_t n;
 
     while (done < length) {
@@ -112,7 +112,7 @@ static size_t get(int fd, void *bytes, size_t length)
 
 static int64_t take_notifications(transfer_engine_t engine, char *text, size_t size)
 {
-    int count                = 0;
+    int           count    = 0;
     notify_msg_t *messages = getNotifsFromEngine(engine, &count);
 
     if (count > 0) {
@@ -153,11 +153,11 @@ static struct answer obey(transfer_engine_t engine, void *buffer, const struct o
 
 void peer_main(int argc, char **argv)
 {
-    struct hello hello = {0};
+    struct hello      hello = {0};
     transfer_engine_t engine;
-    struct answer answer;
-    struct order order;
-    void *buffer;
+    struct answer     answer;
+    struct order      order;
+    void             *buffer;
 
     if (argc != 2 || strcmp(argv[1], "peer") != 0) {
         return;
@@ -189,7 +189,7 @@ void peer_main(int argc, char **argv)
 
 void peer_start(struct peer *peer)
 {
-    int orders[2], answers[2];
+    int          orders[2], answers[2];
     struct hello hello;
 
     if (pipe(orders) != 0 || pipe(answers) != 0) {

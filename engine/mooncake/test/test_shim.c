@@ -16,7 +16,8 @@
 #include "calls.h"
 
 _Static_assert(sizeof(struct transfer_request) == 40 && offsetof(struct transfer_request, source) == 8 &&
-               offsetof(struct transfer_request, target_id) == 16 && offsetof(struct transfer_request, length) == 32,
+                   offsetof(struct transfer_request, target_id) == 16 &&
+                   offsetof(struct transfer_request, length) == 32,
                "transfer_request of Mooncake's ABI");
 _Static_assert(sizeof(struct transfer_status) == 16 && offsetof(struct transfer_status, transferred_bytes) == 8,
                "transfer_status");
@@ -25,9 +26,9 @@ _Static_assert(sizeof(notify_msg_t) == 16 && sizeof(buffer_entry_t) == 16 && siz
 
 static void assert_notified(struct ends *e, const char *what)
 {
-    double end     = now() + PATIENCE_S;
-    char text[256] = "";
-    int count      = 0;
+    double end       = now() + PATIENCE_S;
+    char   text[256] = "";
+    int    count     = 0;
 
     while (count == 0 && now() < end) {
         count = peer_notifications(&e->peer, text, sizeof(text));
@@ -38,10 +39,10 @@ static void assert_notified(struct ends *e, const char *what)
 
 static void test_plugin(void **state)
 {
-    struct handle handle = {.batch = INVALID_BATCH};
-    notify_msg_t message = {.name = (char *)"Agent1", .msg = (char *)"test"};
-    struct ends e;
-    uint32_t seed;
+    struct handle handle  = {.batch = INVALID_BATCH};
+    notify_msg_t  message = {.name = (char *)"Agent1", .msg = (char *)"test"};
+    struct ends   e;
+    uint32_t      seed;
 
     (void)state;
     open_ends(&e);
@@ -72,9 +73,9 @@ static void test_plugin(void **state)
 static void test_notifications(void **state)
 {
     notify_msg_t message = {.name = (char *)"Agent1", .msg = (char *)"m \xc3\xbc"}, *found;
-    char text[256];
-    struct ends e;
-    int size = 7;
+    char         text[256];
+    struct ends  e;
+    int          size = 7;
 
     (void)state;
     open_ends(&e);
@@ -112,9 +113,9 @@ static void assert_said(const char *function, const char *words)
 
 static void test_segments(void **state)
 {
-    char slashed[80], text[8];
+    char         slashed[80], text[8];
     segment_id_t again;
-    struct ends e;
+    struct ends  e;
 
     (void)state;
     open_ends(&e);
@@ -146,10 +147,14 @@ static void test_segments(void **state)
 /* One request, refused with this code, and none taken. */
 static void refuses(struct ends *e, int code, transfer_request_t request, const char *words)
 {
-    batch_id_t batch = allocateBatchID(e->engine, 2);
-    transfer_request_t both[2] = {{.opcode = OPCODE_WRITE, .source = e->buffer, .target_id = e->segment,
-                                   .target_offset = e->peer.addr, .length = 64}, request};
-    transfer_status_t status;
+    batch_id_t         batch   = allocateBatchID(e->engine, 2);
+    transfer_request_t both[2] = {{.opcode        = OPCODE_WRITE,
+                                   .source        = e->buffer,
+                                   .target_id     = e->segment,
+                                   .target_offset = e->peer.addr,
+                                   .length        = 64},
+                                  request};
+    transfer_status_t  status;
 
     assert_int_equal(submitTransfer(e->engine, batch, both, 2), code);
     assert_said("submitTransfer", words);
@@ -160,16 +165,16 @@ static void refuses(struct ends *e, int code, transfer_request_t request, const 
 static void test_requests_refused(void **state)
 {
     transfer_request_t good;
-    struct ends e;
+    struct ends        e;
 
     (void)state;
     open_ends(&e);
-    good = (transfer_request_t){.opcode = OPCODE_WRITE, .source = e.buffer, .target_id = e.segment,
-                                .target_offset = e.peer.addr, .length = 64};
-#define BAD(code, words, ...) \
-    do { \
+    good = (transfer_request_t){
+        .opcode = OPCODE_WRITE, .source = e.buffer, .target_id = e.segment, .target_offset = e.peer.addr, .length = 64};
+#define BAD(code, words, ...)          \
+    do {                               \
         transfer_request_t bad = good; \
-        __VA_ARGS__; \
+        __VA_ARGS__;                   \
         refuses(&e, code, bad, words); \
     } while (0)
     BAD(3, "not in a registered buffer", bad.target_offset += PEER_SIZE - 63);
@@ -188,16 +193,19 @@ static void test_requests_refused(void **state)
 static void test_batches_refused(void **state)
 {
     transfer_request_t requests[3];
-    transfer_status_t status;
-    batch_id_t batch;
-    struct ends e;
-    int i;
+    transfer_status_t  status;
+    batch_id_t         batch;
+    struct ends        e;
+    int                i;
 
     (void)state;
     open_ends(&e);
     for (i = 0; i < 3; ++i) {
-        requests[i] = (transfer_request_t){.opcode = OPCODE_WRITE, .source = e.buffer, .target_id = e.segment,
-                                           .target_offset = e.peer.addr, .length = 64};
+        requests[i] = (transfer_request_t){.opcode        = OPCODE_WRITE,
+                                           .source        = e.buffer,
+                                           .target_id     = e.segment,
+                                           .target_offset = e.peer.addr,
+                                           .length        = 64};
     }
     batch = allocateBatchID(e.engine, 2);
     assert_int_equal(submitTransfer(e.engine, batch, requests, 3), 2);
@@ -224,10 +232,10 @@ static void test_batches_refused(void **state)
 
 static void test_memory_refused(void **state)
 {
-    char *memory            = aligned_alloc(4096, 16384);
-    buffer_entry_t list[2]  = {{memory, 4096}, {memory + 8192, 4096}};
-    buffer_entry_t wrong[2] = {{memory, 4096}, {memory + 4000, 4096}};
-    void *addrs[2]          = {memory, memory + 8192};
+    char             *memory   = aligned_alloc(4096, 16384);
+    buffer_entry_t    list[2]  = {{memory, 4096}, {memory + 8192, 4096}};
+    buffer_entry_t    wrong[2] = {{memory, 4096}, {memory + 4000, 4096}};
+    void             *addrs[2] = {memory, memory + 8192};
     transfer_engine_t engine;
 
     (void)state;
@@ -252,7 +260,7 @@ static void test_memory_refused(void **state)
 /* Memory that is not remote_accessible is a source all the same, and no target. */
 static void test_local_memory(void **state)
 {
-    struct ends e, other;
+    struct ends        e, other;
     transfer_request_t request;
 
     (void)state;
@@ -264,9 +272,11 @@ static void test_local_memory(void **state)
     other.engine = createTransferEngine("P2PHANDSHAKE", "127.0.0.1", "", 0, 1);
     other.buffer = buffer_new();
     assert_int_equal(registerLocalMemory(other.engine, other.buffer, PEER_SIZE, "*", 1), 0);
-    request = (transfer_request_t){.opcode = OPCODE_READ, .source = other.buffer,
-                                   .target_id = openSegment(other.engine, e.name),
-                                   .target_offset = (uintptr_t)e.buffer, .length = 64};
+    request = (transfer_request_t){.opcode        = OPCODE_READ,
+                                   .source        = other.buffer,
+                                   .target_id     = openSegment(other.engine, e.name),
+                                   .target_offset = (uintptr_t)e.buffer,
+                                   .length        = 64};
     assert_int_equal(submitTransfer(other.engine, allocateBatchID(other.engine, 1), &request, 1), 3);
     close_ends(&other);
     peer_stop(&e.peer);
@@ -277,12 +287,12 @@ static void test_local_memory(void **state)
 static void test_null(void **state)
 {
     transfer_request_t request = {0};
-    notify_msg_t message       = {(char *)"a", (char *)"b"};
-    nic_load_stat_t load;
-    transfer_status_t status;
-    char text[16] = "x";
-    size_t count  = 1;
-    int size      = 1;
+    notify_msg_t       message = {(char *)"a", (char *)"b"};
+    nic_load_stat_t    load;
+    transfer_status_t  status;
+    char               text[16] = "x";
+    size_t             count    = 1;
+    int                size     = 1;
 
     (void)state;
     assert_true(discoverTopology(NULL) < 0);
@@ -317,11 +327,11 @@ static void test_null(void **state)
 
 static void test_dead_target(void **state)
 {
-    struct handle handle = {.batch = INVALID_BATCH};
+    struct handle      handle = {.batch = INVALID_BATCH};
     transfer_request_t request;
-    batch_id_t batch;
-    double start;
-    struct ends e;
+    batch_id_t         batch;
+    double             start;
+    struct ends        e;
 
     (void)state;
     open_ends(&e);
@@ -341,8 +351,8 @@ static void test_dead_target(void **state)
     }
     assert_int_equal(freeBatchID(e.engine, handle.batch), 0);
     batch   = allocateBatchID(e.engine, 1);
-    request = (transfer_request_t){.opcode = OPCODE_READ, .source = e.buffer, .target_id = e.segment,
-                                   .target_offset = e.peer.addr, .length = 64};
+    request = (transfer_request_t){
+        .opcode = OPCODE_READ, .source = e.buffer, .target_id = e.segment, .target_offset = e.peer.addr, .length = 64};
     if (submitTransfer(e.engine, batch, &request, 1) == 0) { /* or it is refused at once */
         handle = (struct handle){.batch = batch, .count = 1};
         assert_int_equal(poll_until_end(&e, &handle), BAD);
@@ -355,7 +365,7 @@ static void test_dead_target(void **state)
 static void test_timeout(void **state)
 {
     struct handle handle = {.batch = INVALID_BATCH};
-    struct ends e;
+    struct ends   e;
 
     (void)state;
     setenv("HTE_SLICE_TIMEOUT_MS", "300", 1);
@@ -379,11 +389,11 @@ static void test_timeout(void **state)
 
 static void test_look(void **state)
 {
-    struct handle handle = {.batch = INVALID_BATCH};
+    struct handle   handle = {.batch = INVALID_BATCH};
     nic_load_stat_t loads[8];
-    char text[4096], part[16];
-    size_t count = 8;
-    struct ends e;
+    char            text[4096], part[16];
+    size_t          count = 8;
+    struct ends     e;
 
     (void)state;
     open_ends(&e);
@@ -409,11 +419,11 @@ static void test_look(void **state)
 
 static void test_engines(void **state)
 {
-    char one_name[64], other_name[64], log[] = "/tmp/test_shim.XXXXXX", line[256] = "";
-    void *matrix[]          = {(void *)"{}", NULL};
-    transfer_engine_t one   = createTransferEngine("P2PHANDSHAKE", "127.0.0.1:12345", "127.0.0.1", 12345, 1);
-    transfer_engine_t other = createTransferEngine("P2PHANDSHAKE", "127.0.0.1:12345", "127.0.0.1", 12345, 0);
-    FILE *file;
+    char              one_name[64], other_name[64], log[] = "/tmp/test_shim.XXXXXX", line[256] = "";
+    void             *matrix[] = {(void *)"{}", NULL};
+    transfer_engine_t one      = createTransferEngine("P2PHANDSHAKE", "127.0.0.1:12345", "127.0.0.1", 12345, 1);
+    transfer_engine_t other    = createTransferEngine("P2PHANDSHAKE", "127.0.0.1:12345", "127.0.0.1", 12345, 0);
+    FILE             *file;
 
     (void)state;
     assert_true(one != NULL && other != NULL); /* as there: the name's port is nobody's */
@@ -459,12 +469,12 @@ static void test_force_tcp(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plugin),           cmocka_unit_test(test_notifications),
-        cmocka_unit_test(test_segments),         cmocka_unit_test(test_requests_refused),
-        cmocka_unit_test(test_batches_refused),  cmocka_unit_test(test_memory_refused),
-        cmocka_unit_test(test_local_memory),     cmocka_unit_test(test_null),
-        cmocka_unit_test(test_dead_target),      cmocka_unit_test(test_look),
-        cmocka_unit_test(test_engines),          cmocka_unit_test(test_force_tcp),
+        cmocka_unit_test(test_plugin),          cmocka_unit_test(test_notifications),
+        cmocka_unit_test(test_segments),        cmocka_unit_test(test_requests_refused),
+        cmocka_unit_test(test_batches_refused), cmocka_unit_test(test_memory_refused),
+        cmocka_unit_test(test_local_memory),    cmocka_unit_test(test_null),
+        cmocka_unit_test(test_dead_target),     cmocka_unit_test(test_look),
+        cmocka_unit_test(test_engines),         cmocka_unit_test(test_force_tcp),
         cmocka_unit_test(test_timeout),
     };
 

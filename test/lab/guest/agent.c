@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The lab's agent: process 1 of a guest. It runs commands for the host side, which reaches it through a virtio serial port, and for
- * the other guests (mpirun's remote daemons), which reach it by TCP on the management network.
+ * The lab's agent: process 1 of a guest. It runs commands for the host side, which reaches it through a virtio serial
+ * port, and for the other guests (mpirun's remote daemons), which reach it by TCP on the management network.
  *
  *   agent serve PORT [TCPADDR]     serve requests from the serial port (and TCP)
  *   agent rsh HOST COMMAND...      run COMMAND on HOST by its agent; for Open MPI's plm_rsh_agent
@@ -27,10 +27,10 @@
 
 #include "agent.h"
 
-#define CHANNELS_MAX    32
-#define JOBS_MAX        256
-#define DRAIN_MS        200 /* a finished command's leftover children may keep its pipes open: wait this long, not for ever */
-#define CGROUP_ROOT     "/sys/fs/cgroup"
+#define CHANNELS_MAX 32
+#define JOBS_MAX     256
+#define DRAIN_MS     200 /* leftover children of a finished command may keep its pipes open: wait so long */
+#define CGROUP_ROOT  "/sys/fs/cgroup"
 
 struct channel {
     int      fd; /* -1: free */
@@ -97,7 +97,7 @@ static void job_kill(const struct job *job)
 
 static void child_run(unsigned serial, const char *cwd, char **env, char **argv, const int out[2])
 {
-    struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
+    struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
     char          path[64];
     sigset_t      none;
 
@@ -184,7 +184,7 @@ static void job_start(int channel, uint32_t id, char *payload, size_t length)
     }
     job->pid = fork();
     if (job->pid == 0) {
-        int fds[2] = { out[1], err[1] };
+        int fds[2] = {out[1], err[1]};
         child_run(job->serial, words[0], env, words + 2 + nenv, fds);
     }
     close(out[1]);
@@ -275,7 +275,7 @@ static void channel_close(int c)
         }
     }
     close(channels[c].fd);
-    channels[c].fd = -1;
+    channels[c].fd   = -1;
     channels[c].fill = 0;
 }
 
@@ -291,7 +291,7 @@ static void frame_handle(int c, char type, uint32_t id, uint8_t *payload, size_t
         }
     } else if (type == 'T' && length == 8) {
         uint64_t        ns = get32(payload) | (uint64_t)get32(payload + 4) << 32;
-        struct timespec t  = { .tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u) };
+        struct timespec t  = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
         clock_settime(CLOCK_REALTIME, &t);
     }
 }
@@ -337,7 +337,7 @@ static void channel_accept(int listener)
 {
     int            fd      = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
     int            one     = 1;
-    struct timeval timeout = { .tv_sec = 5 };
+    struct timeval timeout = {.tv_sec = 5};
 
     if (fd < 0) {
         return;
@@ -355,8 +355,8 @@ static void channel_accept(int listener)
 
 static int tcp_listen(const char *address)
 {
-    struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(AGENT_TCP_PORT) };
-    int                fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in sa  = {.sin_family = AF_INET, .sin_port = htons(AGENT_TCP_PORT)};
+    int                fd  = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     int                one = 1;
 
     if (inet_pton(AF_INET, address, &sa.sin_addr) != 1) {
@@ -378,8 +378,8 @@ static int poll_add(struct pollfd *set, int n, int fd)
 
 static void serve_once(int signals, int listener)
 {
-    static struct pollfd set[2 + CHANNELS_MAX + 2 * JOBS_MAX];
-    static int           what[2 + CHANNELS_MAX + 2 * JOBS_MAX]; /* < 0: -1 - channel, else 2 * job + pipe */
+    static struct pollfd    set[2 + CHANNELS_MAX + 2 * JOBS_MAX];
+    static int              what[2 + CHANNELS_MAX + 2 * JOBS_MAX]; /* < 0: -1 - channel, else 2 * job + pipe */
     struct signalfd_siginfo info;
     int                     n = 0, waiting = 0;
 

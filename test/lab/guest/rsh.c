@@ -37,7 +37,7 @@ int write_all(int fd, const void *data, size_t length)
             continue;
         }
         if (n < 0 && errno == EAGAIN) {
-            struct pollfd pfd = { .fd = fd, .events = POLLOUT };
+            struct pollfd pfd = {.fd = fd, .events = POLLOUT};
             if (poll(&pfd, 1, 5000) > 0) {
                 continue;
             }
@@ -45,7 +45,7 @@ int write_all(int fd, const void *data, size_t length)
         if (n <= 0) {
             return -1;
         }
-        p      += n;
+        p += n;
         length -= (size_t)n;
     }
     return 0;
@@ -63,7 +63,7 @@ int frame_send(int fd, char type, uint32_t id, const void *payload, size_t lengt
 
 static int tcp_connect(const char *host)
 {
-    struct addrinfo  hints = { .ai_family = AF_INET, .ai_socktype = SOCK_STREAM };
+    struct addrinfo  hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
     struct addrinfo *list;
     char             service[8];
     int              fd, one = 1;
@@ -129,7 +129,7 @@ int read_all(int fd, void *data, size_t length)
         if (n <= 0) {
             return -1;
         }
-        p      += n;
+        p += n;
         length -= (size_t)n;
     }
     return 0;

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* What strikes rails: ports, cards, events, calls that fail. */
+
+#include "fake_priv.h"
+
+#include <string.h>
+
+void fake_push_event(struct ha_rail *rail, enum ha_rail_event_kind kind, uint32_t qpn)
+{
+    if (rail->num_events < FAKE_EVENTS_MAX) {
+        rail->events[rail->num_events].kind  = kind;
+        rail->events[rail->num_events++].qpn = qpn;
+        fake_fd_raise(rail->event_fd);
+    }
+}
+
+static void set_port(int index, int up, int tell)
+{
+    struct ha_rail *rail = &fake.rail[index];
+
+    pthread_mutex_lock(&fake.lock);
+    rail->port_up = up;
+    if (tell) {
+        fake_push_event(rail, up ? HA_RAIL_EVENT_PORT_UP : HA_RAIL_EVENT_PORT_DOWN, 0);
+    }
+    fake_kick();
+    pthread_mutex_unlock(&fake.lock);
+}
+
+void fake_port(int rail, int up)
+{
+    set_port(rail, up, 1);
+}
+
+void fake_port_silently(int rail, int up)
+{
+    set_port(rail, up, 0);
+}
+
+void fake_card_reset(int index, enum fake_card how)
+{
+    struct ha_rail *rail = &fake.rail[index];
+
+    pthread_mutex_lock(&fake.lock);
+    rail->card = how;
+    for (struct ha_rc *rc = fake.rcs; rc != NULL && how == FAKE_CARD_OVERRUN; rc = rc->next) {
+        if (rc->rail == rail && rc->state == FAKE_RTS) {
+            fake_rc_to_err(rc);
+        }
+    }
+    fake_push_event(rail, HA_RAIL_EVENT_DEVICE_FATAL, 0);
+    fake_kick();
+    pthread_mutex_unlock(&fake.lock);
+}
+
+int fake_card_back(int index)
+{
+    struct ha_rail *old = &fake.rail[index];
+    int new;
+
+    pthread_mutex_lock(&fake.lock);
+    new = fake_rail_add(old->name, old->net, old->host);
+    memcpy(fake.rail[new].limits.model, old->limits.model, sizeof(old->limits.model));
+    pthread_mutex_unlock(&fake.lock);
+    return new;
+}
+
+void fake_event_qp_fatal(int rail)
+{
+    struct ha_rc *rc;
+
+    pthread_mutex_lock(&fake.lock);
+    for (rc = fake.rcs; rc != NULL; rc = rc->next) {
+        if (rc->rail->index == rail && rc->state == FAKE_RTS) {
+            fake_push_event(rc->rail, HA_RAIL_EVENT_QP_FATAL, rc->qpn);
+        }
+    }
+    pthread_mutex_unlock(&fake.lock);
+}
+
+void fake_event_one_qp_fatal(int rail)
+{
+    struct ha_rc *rc;
+
+    pthread_mutex_lock(&fake.lock);
+    for (rc = fake.rcs; rc != NULL; rc = rc->next) {
+        if (rc->rail->index == rail && rc->state == FAKE_RTS) {
+            fake_push_event(rc->rail, HA_RAIL_EVENT_QP_FATAL, rc->qpn);
+            break;
+        }
+    }
+    pthread_mutex_unlock(&fake.lock);
+}
+
+void fake_mtu(int rail, uint16_t mtu)
+{
+    fake.rail[rail].addr.mtu = mtu;
+}
+
+void fake_set(int rail, enum fake_knob knob, unsigned value)
+{
+    pthread_mutex_lock(&fake.lock);
+    fake.rail[rail].knob[knob] = value;
+    fake_kick();
+    pthread_mutex_unlock(&fake.lock);
+}
+
+void fake_fail(enum fake_call call, int rail, int error, unsigned count)
+{
+    pthread_mutex_lock(&fake.lock);
+    fake.fail[call].rail  = rail;
+    fake.fail[call].error = error;
+    fake.fail[call].count = count;
+    pthread_mutex_unlock(&fake.lock);
+}
+
+void fake_break(uint64_t addr, unsigned count)
+{
+    pthread_mutex_lock(&fake.lock);
+    fake.broken_addr = addr;
+    fake.broken      = count;
+    pthread_mutex_unlock(&fake.lock);
+}
+
+void fake_limit_cqe(uint32_t max_cqe)
+{
+    fake.max_cqe = max_cqe;
+}
