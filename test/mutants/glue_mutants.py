@@ -55,9 +55,6 @@ MUTANTS = [
          "    if (0) {"),
         ("    if (lane->sends == 0) { /* nothing is out",
          "    if (lane->sends == 0 || uct_ha_lane_may_run(lane)) { /* nothing is out")]),
-    ("drain-while-running", "the drain marker is sent as a message", "test_no_marker_on_a_lane_that_runs", [
-        ("(uct_ha_lane_may_run(lane) || lane->lanes->gone[lane->slot])",
-         "lane->lanes->gone[lane->slot]")]),
     ("drain-without-marker-busy", "a lane is drained at once, whatever is under way",
      "test_successes_behind_a_slow_fence", [
         ("    if (lane->sends == 0) { /* nothing is out",
@@ -80,7 +77,7 @@ MUTANTS = [
     ("psn-room-unchecked", "more is posted than packet numbers can tell apart", "test_packet_numbers_run_out", [
         ("!ha_log_psn_room(&flow->tx.log, slot, ha_log_npsn(op, lane->log_mtu))",
          "lane->log_mtu > 1u << 20 && op == NULL")]),
-    ("connect-swaps-psn", "a lane is connected with the wrong first packet numbers", "test_messages_both_ways", [
+    ("connect-swaps-psn", "a lane is connected with the wrong first packet numbers", "test_acks_lost", [
         (".recv_psn = view->psn, .send_psn = lane->psn,", ".recv_psn = lane->psn, .send_psn = view->psn,")]),
     ("log-lane-not-started", "the log does not hear of a new generation", "test_many_cuts", [
         ("        ha_log_lane_start(&conn->tx->log, slot, gen, conn->road->lane[slot]->psn);\n",
@@ -155,8 +152,6 @@ MUTANTS = [
     # ---- detection, waking, pacing ----
     ("data-is-no-sign", "data that flows is no sign of life", "test_rail_that_only_carries_puts", [
         ("    if (rail->missed + 1 >= limit && rail->flows) {", "    if (0) {")]),
-    ("arm-without-look", "what came before arming is slept through", "test_sleep_for_messages", [
-        ("        busy |= arm_slot(iface, s);", "        (void)ha_cq_drain_fd(iface->cq[s]);\n        (void)ha_cq_arm(iface->cq[s]);\n        (void)arm_slot;")]),
     ("pace-nobody", "all standbys are built at once", "test_standbys_are_paced", [
         ("    if (ha_pair_tx_slot(&conn->pair) != !slot || conn->pair.view[slot].gen == gen) {", "    if (1 || gen == 0) {")]),
     ("pace-everybody", "who has no lane at all waits as well", "test_first_lanes_are_not_paced", [
