@@ -217,7 +217,7 @@ EXTRA_DIST += test/mutants/run_glue_mutants test/mutants/glue_mutants.py
 # the failover core in a world of bad luck; and the proof that this notices a broken core
 check_PROGRAMS += test/sim/ha_sim
 TESTS          += test/sim/ha_sim test/mutants/run_mutants
-EXTRA_DIST     += test/mutants/run_mutants
+EXTRA_DIST     += test/mutants/run_mutants test/mutants/mutant_text.py
 
 test_sim_ha_sim_SOURCES = \
 	%D%/sim/sim.h \
