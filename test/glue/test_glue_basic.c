@@ -105,6 +105,23 @@ static void test_credits(void **state)
     am_exchange(0, 200);
 }
 
+/* The window has grown on the standby's lane as well: after a failover nobody meets a receiver without buffers. */
+static void test_credits_after_failover(void **state)
+{
+    (void)state;
+    world_open(4, "RX_QUEUE_INIT=8 RX_QUEUE_LEN=64 TX_QUEUE_LEN=128");
+    ep_open(0, 0);
+    ep_open(1, 0);
+    wait_standbys(2);
+    am_post(0, 0, 1000);
+    pump_until(am_all_here());
+    assert_in_range(send_to_deaf_ears(), 33, 64);
+    fake_port(A0, 0);
+    pump_until(stats().failovers == 2);
+    assert_in_range(send_to_deaf_ears(), 33, 64);
+    assert_int_equal(fake_counts().rnr, 0);
+}
+
 /* Where the memory for that is limited, everybody keeps what he has. */
 static void test_credits_without_memory(void **state)
 {
@@ -339,17 +356,12 @@ static void test_counters_in_vfs(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    GLUE_TEST(test_messages_both_ways),
-    GLUE_TEST(test_many_endpoints),
-    GLUE_TEST(test_flush_completion),
-    GLUE_TEST(test_credits),
-    GLUE_TEST(test_credits_without_memory),
-    GLUE_TEST(test_credits_both_ways),
-    GLUE_TEST(test_pending),
-    GLUE_TEST(test_pending_purge),
-    GLUE_TEST(test_sleep_for_messages),
-    GLUE_TEST(test_sleep_through_failover),
-    GLUE_TEST(test_counters_in_vfs),
+    GLUE_TEST(test_messages_both_ways),     GLUE_TEST(test_many_endpoints),
+    GLUE_TEST(test_flush_completion),       GLUE_TEST(test_credits),
+    GLUE_TEST(test_credits_after_failover), GLUE_TEST(test_credits_without_memory),
+    GLUE_TEST(test_credits_both_ways),      GLUE_TEST(test_pending),
+    GLUE_TEST(test_pending_purge),          GLUE_TEST(test_sleep_for_messages),
+    GLUE_TEST(test_sleep_through_failover), GLUE_TEST(test_counters_in_vfs),
 };
 
 int glue_basic(void)

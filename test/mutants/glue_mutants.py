@@ -180,6 +180,6 @@ MUTANTS = [
         (" + bytes / SLOWEST_BYTES_PER_MS * MSEC;", " + 0 * bytes;")]),
     ("lanes-outlive-address", "lanes live on when the address they were made with is gone", "test_address_of_an_idle_standby_changes", [
         ("    if (moved && !ha_rail_has_addr(", "    if (0 && !ha_rail_has_addr(")]),
-    ("ring-one-lane", "a window grows on one lane only", "test_many_cuts", [
+    ("ring-one-lane", "a window grows on one lane only", "test_credits_after_failover", [
         ("        if (extend_lane(road, s, ", "        if (s == 0 && extend_lane(road, s, ")]),
 ]
