@@ -43,7 +43,7 @@ static void fence_across(uint64_t seed, ucs_status_t (*fence)(void))
     struct counted done;
 
     redundant_open(seed, "TIMEOUT=14");
-    got         = (uint64_t *)(void *)rma_source(0, 1);
+    got         = (uint64_t *)(void *)rma_source(0, 2); /* even: aligned */
     *word_of(1) = 0;
     *got        = 99;
     fake_set(B0, FAKE_LOSE_ACK_OUT, 1000);

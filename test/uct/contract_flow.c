@@ -155,10 +155,9 @@ static void fence_order(int cut, int whole)
                UCS_ERR_NO_RESOURCE) {
             progress_wait(&wait);
         }
-        while (*flag != round) {
+        while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) != round) {
             progress_wait(&wait);
         }
-        __atomic_thread_fence(__ATOMIC_ACQUIRE);
         (void)expect(flow.far.bytes[64] == (uint8_t)round && flow.far.bytes[64 + BLOCK - 1] == (uint8_t)round,
                      "round %u: the word came before the block", round);
         while (status == UCS_INPROGRESS && done.called == 0) {
