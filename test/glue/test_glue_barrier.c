@@ -139,8 +139,8 @@ static void test_no_marker_on_a_lane_that_runs(void **state)
     (void)state;
     redundant_open(424, "");
     flush_all();
-    fake_set(A0, FAKE_HANG_MS, 100);
-    fake_set(B0, FAKE_HANG_MS, 100);
+    fake_set(A0, FAKE_HANG_MS, 1000);
+    fake_set(B0, FAKE_HANG_MS, 1000);
     fake_event_one_qp_fatal(A0);
     fences = fake_counts().fences; /* the self-test's */
     pump_ms(60);
