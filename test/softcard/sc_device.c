@@ -26,9 +26,13 @@ static unsigned env_number(const char *name, unsigned normal, unsigned max)
 
 static void make_devices(void)
 {
+    unsigned host = env_number("SOFTCARD_HOST", 0, SC_HOSTS_MAX - 1);
+
     num_devices = env_number("SOFTCARD_DEVICES", 2, SC_DEVICES_MAX);
     num_ports   = env_number("SOFTCARD_PORTS", 1, SC_PORTS_MAX);
-    sc.host     = env_number("SOFTCARD_HOST", 0, SC_HOSTS_MAX - 1);
+    if (sc.host != host) { /* the card's thread reads it, and devices may be made anew */
+        sc.host = host;
+    }
     for (unsigned i = 0; i < num_devices; i++) {
         struct ibv_device *device = &devices[i].base;
 
