@@ -126,10 +126,10 @@ static void test_rail_that_only_carries_puts(void **state)
     uint64_t start;
 
     (void)state;
-    redundant_open(312, "HEARTBEAT=50ms");
+    redundant_open(312, "HEARTBEAT=100ms");
     fake_set(A0, FAKE_LOSE_CTL, 1000);
     fake_set(B0, FAKE_LOSE_CTL, 1000);
-    for (start = now_ns(); now_ns() - start < 2000000000ull;) {
+    for (start = now_ns(); now_ns() - start < 3000000000ull;) {
         one_put(0);
         pump();
     }
