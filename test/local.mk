@@ -299,8 +299,8 @@ test_front_front_probe_LDADD    = -ldl -lpthread
 endif
 
 # who gets a second chance: needs no lab
-TESTS      += test/test_run_lab_tests.sh
-EXTRA_DIST += test/test_run_lab_tests.sh
+TESTS      += test/test_run_lab_tests.sh test/test_make_check.sh
+EXTRA_DIST += test/test_run_lab_tests.sh test/test_make_check.sh scripts/make_check
 
 # and what it says can be believed: needs no lab (sanitizers report what UCX leaks)
 if !HA_SANITIZED

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# scripts/make_check gives a second chance to a test that only waited in vain, and to nothing else. `make check` is
+# replaced by a small Makefile that writes the results of a first and of a later try.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+dir=$(mktemp -d -t ha-make-check-XXXXXX)
+trap 'rm -rf "$dir"' EXIT
+failed=0
+
+printf 'check:\n\t@./run $(TESTS)\n' >"$dir/Makefile"
+
+# tries FIRST SECOND: what the test program writes, and whether that is a failure (it is when it says FAILED)
+tries() {
+    rm -rf "$dir"/t.* "$dir"/tries
+    printf '%s' "$1" >"$dir/says.1"
+    printf '%s' "$2" >"$dir/says.2"
+    cat >"$dir/run" <<'RUN'
+#!/usr/bin/env bash
+echo >>tries
+says=says.$(($(wc -l <tries) > 1 ? 2 : 1))
+cp "$says" t.log
+word=PASS
+! grep -q FAILED t.log || word=FAIL
+echo ":test-result: $word" >t.trs
+[[ $word == PASS ]]
+RUN
+    chmod +x "$dir/run"
+}
+
+# expect NAME STATUS TRIES TEXT
+expect() {
+    local status=0
+    "$here/../scripts/make_check" "$dir" 1 >"$dir/out" 2>&1 || status=$?
+    if [[ $status == "$2" && $(wc -l <"$dir/tries") == "$3" ]] && grep -q -- "$4" "$dir/out"; then
+        echo "ok - $1"
+    else
+        failed=1
+        echo "not ok - $1: status $status after $(wc -l <"$dir/tries") tries"
+        cat "$dir/out"
+    fi
+}
+
+place=$'[  ERROR   ] --- [   LINE   ] --- test.c:1: error: Failure!\n[  FAILED  ] test_a\n'
+waited=$'ERROR: still not: it is here\n'$place
+wrong=$'[  ERROR   ] --- 0x1 != 0x2\n'$place
+
+tries 'well' 'never'
+expect "well at once" 0 1 ''
+tries "$waited" 'well'
+expect "waited in vain once" 0 2 'passed at the second try: t'
+grep -q 'still not: it is here' "$dir/t.log.first" || { failed=1; echo "not ok - the first log is kept"; }
+tries "$waited" "$waited"
+expect "waited in vain twice" 1 2 'first try: ERROR: still not: it is here'
+tries "$wrong" 'well'
+expect "a wrong value" 1 1 'no second try for t.trs'
+tries "$waited$wrong" 'well'
+expect "a wrong value beside it" 1 1 'no second try'
+tries "${waited}==1==ERROR: AddressSanitizer: heap-use-after-free"$'\n' 'well'
+expect "a sanitizer's word beside it" 1 1 'no second try'
+tries $'FAILED without a word\n' 'well'
+expect "no result" 1 1 'no second try'
+exit "$failed"
