@@ -12,7 +12,7 @@ import os
 import re
 import sys
 
-FAILOVER = re.compile(r"\[(?P<time>\d+\.\d+)\] \[(?P<host>[^:\s]+).*ha_rc: failover: (?P<text>.* (?P<ms>[\d.]+) ms)")
+FAILOVER = re.compile(r"\[(?P<time>\d+\.\d+)\] \[(?P<host>[^:\s]+).*ha_rc (\[HA-\d+\]): failover: (?P<text>endpoint .* (?P<ms>[\d.]+) ms)")
 SETTLE = 0.5  # seconds after a failover that still count as "during"
 CLOCKS = 0.2  # seconds that a guest's clock may be behind the lab's
 LATE = 1.0    # seconds before the end of traffic: a cut then shows nothing

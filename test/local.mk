@@ -196,6 +196,7 @@ test_glue_test_glue_SOURCES = $(libuct_ha_1_13_la_SOURCES) \
 	%D%/glue/test_glue_paths.c \
 	%D%/glue/test_glue_peers.c \
 	%D%/glue/test_glue_card.c \
+	%D%/glue/test_glue_report.c \
 	%D%/glue/test_glue_proof.c \
 	%D%/glue/test_glue_rma.c \
 	%D%/glue/test_glue_setup_faults.c \

@@ -107,6 +107,8 @@ libuct_ha_1_13_la_SOURCES = \
 	%D%/base/config.h \
 	%D%/base/job.c \
 	%D%/base/job.h \
+	%D%/base/messages.c \
+	%D%/base/messages.h \
 	%D%/base/now.c \
 	%D%/base/now.h \
 	%D%/base/random.c \
@@ -162,6 +164,8 @@ libuct_ha_1_13_la_SOURCES = \
 	%D%/pair/pairs.h \
 	%D%/pair/peer.c \
 	%D%/pair/peer.h \
+	%D%/pair/report.c \
+	%D%/pair/report.h \
 	%D%/pair/setup.c \
 	%D%/pair/setup.h \
 	%D%/pair/tell.c \

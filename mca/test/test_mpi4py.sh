@@ -98,7 +98,7 @@ if [[ -e $card && -x $tool ]]; then
     job 2 -x LD_PRELOAD="$card" -x SOFTCARD_DIR="$fabric" -x UCX_TLS=ha_rc,self --mca hook_ha_library "$library" \
         --mca hook_ha_verbose 1
     wait $! || true
-    expect 'over ha_rc, a rail cut in the middle' 'wrong 0' 2 'sum 3' 2 'failover: endpoint' 2 ' left sc0:1' 2 \
+    expect 'over ha_rc, a rail cut in the middle' 'wrong 0' 2 'sum 3' 2 'failover: 1 endpoint' 2 ' left sc0:1' 2 \
         "${decided}failovers 1" 2 'endpoint errors 0' 2 'exit 0' 1
 else
     skipped=1

@@ -31,5 +31,6 @@ int glue_soak(void);
 int glue_card(void);
 int glue_zones(void);
 int glue_opts(void);
+int glue_report(void);
 
 #endif

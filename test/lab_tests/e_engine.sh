@@ -47,7 +47,7 @@ initiator() { # ARGS...
         --segment_id="$segment" "${sizes[@]}" --json "$@"
 }
 
-failovers() { cat "$logs/$run".h?.log | grep -c 'goes on over' || true; }
+failovers() { cat "$logs/$run".h?.log | grep -cE ' failover: [0-9]+ endpoint' || true; }
 
 end_pair() {
     signal_host h2 "$run.h2" KILL >/dev/null 2>&1 || true

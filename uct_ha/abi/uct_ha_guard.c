@@ -156,12 +156,12 @@ int uct_ha_guard_pass(const char *own_name)
         return 1;
     }
     if (verdict == UCT_HA_GUARD_DUPLICATE) {
-        ucs_debug("ha: another copy of the transport is loaded already, this one stays idle");
+        ucs_debug("ha_rc: another copy of the transport is loaded already, this one stays idle");
         return 0;
     }
     explain(verdict, &reason, &way_out);
     (void)snprintf(refusal, sizeof(refusal),
-                   "ha: the transport ha_rc was built for UCX %s but runs with UCX %s: %s. It is not "
+                   "ha_rc [HA-401]: the transport was built for UCX %s but runs with UCX %s: %s. It is not "
                    "available; %s",
                    UCT_VERNO_STRING, facts.version, reason, way_out);
     ucs_warn("%s", refusal);

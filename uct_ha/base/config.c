@@ -270,7 +270,8 @@ static ucs_status_t check_range(const char *name, long value, long min, long max
     if ((value >= min) && (value <= max)) {
         return UCS_OK;
     }
-    ucs_error("UCX_" UCT_HA_CONFIG_PREFIX "%s=%ld is out of range, use %ld to %ld", name, value, min, max);
+    ucs_error("ha_rc [HA-301]: UCX_" UCT_HA_CONFIG_PREFIX "%s=%ld is out of range, use %ld to %ld", name, value, min,
+              max);
     return UCS_ERR_INVALID_PARAM;
 }
 
@@ -281,7 +282,7 @@ static ucs_status_t check_time(const char *name, double value, double min, doubl
     if ((value >= min) && (value <= max)) { /* false for NaN too */
         return UCS_OK;
     }
-    ucs_error("UCX_" UCT_HA_CONFIG_PREFIX "%s=%gs is too %s, use %gs to %gs", name, value,
+    ucs_error("ha_rc [HA-301]: UCX_" UCT_HA_CONFIG_PREFIX "%s=%gs is too %s, use %gs to %gs", name, value,
               value > max ? "long" : "short", min, max);
     return UCS_ERR_INVALID_PARAM;
 }
@@ -291,7 +292,7 @@ static ucs_status_t check_mtu(unsigned mtu)
     if ((mtu == 0) || ((mtu >= 256) && (mtu <= 4096) && ((mtu & (mtu - 1)) == 0))) {
         return UCS_OK;
     }
-    ucs_error("UCX_" UCT_HA_CONFIG_PREFIX "PATH_MTU=%u is no path MTU, use 256, "
+    ucs_error("ha_rc [HA-301]: UCX_" UCT_HA_CONFIG_PREFIX "PATH_MTU=%u is no path MTU, use 256, "
               "512, 1024, 2048, 4096, or 0 for the port's",
               mtu);
     return UCS_ERR_INVALID_PARAM;
@@ -335,7 +336,7 @@ static int recovery_is_bad(const struct uct_ha_iface_config *config)
         return 1;
     }
     if ((config->slow_rail != UCT_HA_SLOW_OFF) && !((config->slow_rail >= 2) && (config->slow_rail <= 1e6))) {
-        ucs_error("UCX_" UCT_HA_CONFIG_PREFIX "SLOW_RAIL=%g is out of range, use 2 to 1000000, or off",
+        ucs_error("ha_rc [HA-301]: UCX_" UCT_HA_CONFIG_PREFIX "SLOW_RAIL=%g is out of range, use 2 to 1000000, or off",
                   config->slow_rail);
         return 1;
     }
@@ -361,7 +362,7 @@ static int zones_are_bad(const char *text)
     if (ha_zones_parse(text, &zones, error, sizeof(error)) == 0) {
         return 0;
     }
-    ucs_error("UCX_" UCT_HA_CONFIG_PREFIX "ZONES='%s': %s. Write device:zone, netdev:zone or "
+    ucs_error("ha_rc [HA-301]: UCX_" UCT_HA_CONFIG_PREFIX "ZONES='%s': %s. Write device:zone, netdev:zone or "
               "subnet/bits:zone, ',' between entries",
               text, error);
     return 1;

@@ -18,6 +18,7 @@
 #include "pair/failover.h"
 #include "pair/lost.h"
 #include "pair/peer.h"
+#include "pair/report.h"
 
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -110,6 +111,7 @@ static void timer_readable(int id, ucs_event_set_types_t events, void *arg)
     tick(ctl);
     uct_ha_flush_locked(ctl);
     pthread_mutex_unlock(&ctl->lanes->wake.lock);
+    uct_ha_report_flush(uct_ha_now(), 0);
 }
 
 /* ---- datagrams ------------------------------------------------------------------- */

@@ -2,12 +2,14 @@
 #include "ctl/open.h"
 
 #include "base/job.h"
+#include "base/now.h"
 #include "ctl/async.h"
 #include "ctl/flush.h"
 #include "ctl/msg.h"
 #include "ctl/path.h"
 #include "ctl/tcp.h"
 #include "pair/peer.h"
+#include "pair/report.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,13 +51,13 @@ static ucs_status_t open_ud(struct uct_ha_ctl *ctl)
         } else {
             last       = status;
             ctl->ud[s] = NULL;
-            ucs_diag("ha_rc: no control queue pair on %s: %s; its control packets take "
+            ucs_diag("ha_rc [HA-324]: no control queue pair on %s: %s; its control packets take "
                      "another way",
                      ha_rail_name(rail), strerror(-status));
         }
     }
     if (opened == 0 && ctl->tcp == NULL) {
-        ucs_error("ha_rc: nothing can carry control packets: %s on the rails (ulimit -l too "
+        ucs_error("ha_rc [HA-325]: nothing can carry control packets: %s on the rails (ulimit -l too "
                   "low?), and no TCP address (UCX_HA_RC_CONTROL, UCX_HA_RC_TCP_INTERFACE=%s)",
                   strerror(-last), config->tcp_interface);
         return UCS_ERR_IO_ERROR;
@@ -67,6 +69,7 @@ ucs_status_t uct_ha_ctl_open(struct uct_ha_ctl *ctl)
 {
     ucs_status_t status;
 
+    uct_ha_report_open();
     ctl->pairs->ctl      = ctl;
     ctl->pairs->flush    = flush;
     ctl->pairs->find_way = uct_ha_path_find;
@@ -93,6 +96,7 @@ void uct_ha_ctl_stop(struct uct_ha_ctl *ctl)
     uct_ha_async_close(ctl);
     uct_ha_job_cancel(UCT_HA_JOB_RESOLVE, ctl->lanes, drop_job);
     uct_ha_job_cancel(UCT_HA_JOB_LOOK, ctl->lanes, drop_job);
+    uct_ha_report_close(uct_ha_now());
 }
 
 void uct_ha_ctl_close(struct uct_ha_ctl *ctl)

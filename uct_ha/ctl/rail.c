@@ -54,9 +54,10 @@ static void rail_gone(struct uct_ha_ctl *ctl, int slot)
 
     if (!ctl->lanes->gone[slot]) {
         ctl->lanes->gone[slot] = 1;
-        ucs_warn("ha_rc: %s: the device has failed and is left for good; programs that start later use it if it "
-                 "comes back",
-                 ha_rail_name(ctl->lanes->rail[slot]));
+        ucs_warn(
+            "ha_rc [HA-120]: %s: the device has failed and is left for good; programs that start later use it if it "
+            "comes back",
+            ha_rail_name(ctl->lanes->rail[slot]));
     }
     rail_down(ctl, slot);
     ucs_list_for_each (conn, &ctl->pairs->conns, list) {

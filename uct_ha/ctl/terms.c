@@ -44,7 +44,7 @@ static void tell_classes(const struct uct_ha_peer *peer)
 
     for (int s = 0; s < common_slots(peer); s++) {
         if (ha_opts_classes_differ(own, &peer->opts, s) && !__atomic_exchange_n(&told, 1, __ATOMIC_RELAXED)) {
-            ucs_warn("ha_rc: %s: peer %016lx uses SL %u and traffic class %u, this side %u and %u: data "
+            ucs_warn("ha_rc [HA-321]: %s: peer %016lx uses SL %u and traffic class %u, this side %u and %u: data "
                      "and acknowledgements travel in different classes; give the same UCX_HA_RC_SL and "
                      "UCX_HA_RC_TRAFFIC_CLASS to all processes",
                      ha_rail_name(peer->pairs->lanes->rail[s]), (unsigned long)peer->cookie, peer->opts.rail[s].sl,
@@ -56,7 +56,7 @@ static void tell_classes(const struct uct_ha_peer *peer)
 static void refuse(struct uct_ha_peer *peer, const char *why)
 {
     peer->refused = 1;
-    ucs_error("ha_rc: %s: the connect options of peer %016lx are refused: %s",
+    ucs_error("ha_rc [HA-322]: %s: the connect options of peer %016lx are refused: %s",
               ha_rail_name(peer->pairs->lanes->rail[0]), (unsigned long)peer->cookie, why);
     uct_ha_fact_peer_lost_locked(peer, HA_FAIL_OPTIONS);
 }
@@ -84,7 +84,7 @@ void uct_ha_terms_tell_version(const char *what, unsigned version, unsigned own)
     static int told;
 
     if (version != own && !__atomic_exchange_n(&told, 1, __ATOMIC_RELAXED)) {
-        ucs_warn("ha_rc: %s of a peer has version %u, this library speaks version %u: use the same "
+        ucs_warn("ha_rc [HA-323]: %s of a peer has version %u, this library speaks version %u: use the same "
                  "libuct_ha.so on all hosts",
                  what, version, own);
     }

@@ -157,7 +157,7 @@ static void take_request(struct uct_ha_flow *flow, const struct uct_ha_amo_reque
     if (amo == NULL || amo->owed_tail - amo->owed_head == UCT_HA_AMO_WINDOW) {
         /* Out of memory, or a peer that asks for more than it may: it gets no
          * answer, and its endpoint ends by the same rule as a silent peer's. */
-        ucs_error("ha_rc: atomic request of a peer dropped: %s",
+        ucs_error("ha_rc [HA-505]: atomic request of a peer dropped: %s",
                   amo == NULL ? "out of memory" : "more than it may have under way");
         return;
     }
@@ -200,11 +200,11 @@ static void finish(struct uct_ha_flow *flow, uint64_t value, ucs_status_t status
 static void take_reply(struct uct_ha_flow *flow, const struct uct_ha_amo_reply *reply)
 {
     if (uct_ha_flow_atomics(flow) == 0 || reply->id != flow->amo_done) {
-        ucs_error("ha_rc: answer %u to an atomic that was not asked; dropped", reply->id);
+        ucs_error("ha_rc [HA-506]: answer %u to an atomic that was not asked; dropped", reply->id);
         return;
     }
     if (reply->status != 0) {
-        ucs_error("ha_rc: atomic refused by its target: %s; %s", strerror((int)reply->status),
+        ucs_error("ha_rc [HA-507]: atomic refused by its target: %s; %s", strerror((int)reply->status),
                   reply->status == ENOTSUP ? "its card executes them (UCX_HA_RC_ATOMICS=hw there)"
                                            : "check the address, its alignment and the remote key");
     }
@@ -227,7 +227,7 @@ void uct_ha_amo_take(struct uct_ha_flow *flow, uint32_t imm, const void *data, u
         memcpy(&reply, data, sizeof(reply));
         take_reply(flow, &reply);
     } else {
-        ucs_error("ha_rc: malformed atomic message of %u bytes dropped", length);
+        ucs_error("ha_rc [HA-508]: malformed atomic message of %u bytes dropped", length);
     }
 }
 

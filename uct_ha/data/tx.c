@@ -115,7 +115,7 @@ void uct_ha_tx_rejected(struct uct_ha_flow *flow)
     struct ha_event event = {.kind = HA_EV_PEER_LOST, .value = flow->tx.fatal};
 
     if (flow->tx.rejected.raw != 0) {
-        ucs_error("ha_rc: operation rejected: %s (vendor 0x%x); check addresses, lengths and "
+        ucs_error("ha_rc [HA-503]: operation rejected: %s (vendor 0x%x); check addresses, lengths and "
                   "remote keys",
                   ha_wc_raw_name(flow->tx.rejected.raw), flow->tx.rejected.vendor);
         flow->tx.rejected.raw = 0;
@@ -135,7 +135,7 @@ static void reject_unregistered(struct uct_ha_flow *flow, int slot, int error)
         uct_ha_attention(flow->road.conn);
         return;
     }
-    ucs_error("ha_rc: memory of an operation cannot be registered on rail %s: %s; it fails "
+    ucs_error("ha_rc [HA-504]: memory of an operation cannot be registered on rail %s: %s; it fails "
               "(check the locked-memory limit, ulimit -l)",
               ha_rail_name(flow->road.lanes->rail[slot]), strerror(-error));
     uct_ha_txlog_reject(&flow->tx, flow->tx.log.post);

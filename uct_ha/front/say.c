@@ -53,7 +53,7 @@ void front_say(int is_to_print, const char *way_out, const char *fact, ...)
     va_list args;
 
     if (!__atomic_exchange_n(&is_begun, 1, __ATOMIC_ACQ_REL)) {
-        length = snprintf(text, sizeof(text), "libuct_ha.so.0: no ha_rc for this program, it goes on without: ");
+        length = snprintf(text, sizeof(text), "ha_rc [HA-402]: no ha_rc for this program, it goes on without: ");
         va_start(args, fact);
         length += vsnprintf(text + length, sizeof(text) - (size_t)length, fact, args);
         va_end(args);

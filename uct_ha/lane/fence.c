@@ -11,7 +11,7 @@
 static void take_refusal(struct uct_ha_lane *lane, int status)
 {
     if (++lane->fence_fails == UCT_HA_FENCE_TRIES && lane->road != NULL) {
-        ucs_warn("ha_rc: %s does not stop queue pair 0x%x: %s; what it has executed cannot be proved",
+        ucs_warn("ha_rc [HA-509]: %s does not stop queue pair 0x%x: %s; what it has executed cannot be proved",
                  ha_rail_name(lane->lanes->rail[lane->slot]), ha_rc_qpn(lane->rc), strerror(-status));
     }
 }

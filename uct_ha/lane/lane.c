@@ -76,19 +76,19 @@ static void tell_limit(struct uct_ha_lanes *lanes, int slot, int status)
     lanes->limit_told = 1;
     if (status == -E2BIG) {
         ucs_log(level,
-                "ha_rc: %s has no room for %u sends of one lane, each with a mark for a peer "
+                "ha_rc [HA-328]: %s has no room for %u sends of one lane, each with a mark for a peer "
                 "that proves by ledger; lower UCX_HA_RC_TX_QUEUE_LEN, or set "
                 "UCX_HA_RC_PROOF=count there",
                 ha_rail_name(lanes->rail[slot]), lanes->log_len);
     } else if (status == -ENOSPC) {
         ucs_log(level,
-                "ha_rc: %s: no room in the completion queue for connection number %u "
+                "ha_rc [HA-329]: %s: no room in the completion queue for connection number %u "
                 "(%u entries, device limit %u); lower UCX_HA_RC_RX_QUEUE_INIT, "
                 "UCX_HA_RC_RX_MEM or UCX_HA_RC_TX_QUEUE_LEN",
                 ha_rail_name(lanes->rail[slot]), lanes->room[slot].lanes + 1, lanes->room[slot].depth, limits->max_cqe);
     } else {
         ucs_log(level,
-                "ha_rc: %s: no queue pair and %u receive buffers of %zu bytes for "
+                "ha_rc [HA-330]: %s: no queue pair and %u receive buffers of %zu bytes for "
                 "connection number %u: %s (device limit %u queue pairs); raise ulimit -l, or "
                 "lower UCX_HA_RC_RX_QUEUE_INIT, UCX_HA_RC_SEG_SIZE or UCX_HA_RC_TX_QUEUE_LEN",
                 ha_rail_name(lanes->rail[slot]), lanes->credits + UCT_HA_RX_RESERVE, lanes->config->seg_size,

@@ -25,7 +25,7 @@ void uct_ha_settle_tell(const struct uct_ha_lane *lane, const struct ha_event *e
     UCT_HA_STATS_ADD(proofs_ledger, event->proof == HA_PROOF_LEDGER);
     UCT_HA_STATS_ADD(proofs_none, event->proof == HA_PROOF_NONE);
     if (ucs_unlikely(lane->lanes->config->trace)) {
-        ucs_warn("ha_rc trace: conn %u lane %u.%u proves by %s: word 0x%06x, received %u", lane->road->id, lane->slot,
-                 lane->gen, ha_proof_name(event->proof), event->psn, event->received);
+        ucs_warn("ha_rc [HA-190]: trace: conn %u lane %u.%u proves by %s: word 0x%06x, received %u", lane->road->id,
+                 lane->slot, lane->gen, ha_proof_name(event->proof), event->psn, event->received);
     }
 }

@@ -25,8 +25,8 @@ static void log_reg_error(ucs_log_level_t level, const char *consequence, const 
 {
     const char *hint = (ret == -ENOMEM) ? " (check the locked-memory limit, ulimit -l)" : "";
 
-    ucs_log(level, "ha: cannot register %zu bytes at %p on %s: %s%s", mem->length, mem->address, ha_rail_name(rail),
-            strerror(-ret), hint);
+    ucs_log(level, "ha_rc [HA-327]: cannot register %zu bytes at %p on %s: %s%s", mem->length, mem->address,
+            ha_rail_name(rail), strerror(-ret), hint);
     if (consequence != NULL) {
         ucs_log(level, "%s", consequence);
     }
@@ -58,7 +58,7 @@ void uct_ha_duo_reg_standby(const struct uct_ha_duo *duo, struct uct_ha_mem *mem
     ret = uct_ha_reg_on(mem, duo->rail_no[1]);
     if (ret < 0) {
         log_reg_error(__atomic_exchange_n(&told, 1, __ATOMIC_RELAXED) ? UCS_LOG_LEVEL_DEBUG : UCS_LOG_LEVEL_WARN,
-                      "ha: what uses this memory cannot go on when its rail is lost; this is said "
+                      "ha_rc [HA-327]: what uses this memory cannot go on when its rail is lost; this is said "
                       "once",
                       duo->rail[1], mem, ret);
     }

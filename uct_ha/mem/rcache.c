@@ -108,11 +108,12 @@ ucs_status_t uct_ha_rcache_open(const struct uct_ha_md_config *config, const cha
     }
 
     if (config->rcache_mode == UCS_YES) {
-        ucs_error("ha: no registration cache for %s: %s. UCX_" UCT_HA_CONFIG_PREFIX "RCACHE=try goes on without it",
+        ucs_error("ha_rc [HA-326]: no registration cache for %s: %s. UCX_" UCT_HA_CONFIG_PREFIX
+                  "RCACHE=try goes on without it",
                   rail, ucs_status_string(status));
         return status;
     }
-    ucs_debug("ha: no registration cache for %s: %s", rail, ucs_status_string(status));
+    ucs_debug("ha_rc: no registration cache for %s: %s", rail, ucs_status_string(status));
     return UCS_OK;
 }
 

@@ -31,7 +31,8 @@ struct uct_ha_conn {
     ucs_list_link_t      list;      /* pairs->conns */
     ucs_list_link_t      peer_link; /* peer->conns */
     ucs_list_link_t      attention_link;
-    uint64_t             outage_at; /* the active lane was lost then, 0 = no outage */
+    uint64_t             outage_at;     /* the active lane was lost then, 0 = no outage */
+    uint64_t             outage_silent; /* ... and nothing had come for so long before */
     uint8_t              outage_slot, outage_cause, outage_peer_cause;
     uint32_t             outage_replayed, outage_retired;
     uint32_t             rto_done, rto_polls; /* last sample of the progress check */

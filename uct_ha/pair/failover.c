@@ -34,8 +34,9 @@ struct step {
 static void push(struct step *step, struct ha_event event)
 {
     if (step->tail - step->head == EVENTS_MAX) {
-        ucs_error("ha_rc: endpoint %u: more facts at once than there is room for, one is lost: please report this",
-                  step->conn->id);
+        ucs_error(
+            "ha_rc [HA-511]: endpoint %u: more facts at once than there is room for, one is lost: please report this",
+            step->conn->id);
         return;
     }
     step->queue[step->tail++ % EVENTS_MAX] = event;
@@ -239,7 +240,7 @@ static void resolve(struct step *step, int slot, uint32_t gen)
         UCT_HA_STATS_ADD(retired, res.retired);
         UCT_HA_STATS_ADD(in_doubt, res.unknown);
         if (res.unknown > 0) {
-            ucs_warn("ha_rc: endpoint %u: %u operations end with an error: proof by %s cannot tell "
+            ucs_warn("ha_rc [HA-121]: endpoint %u: %u operations end with an error: proof by %s cannot tell "
                      "what became of them, or their result is lost",
                      conn->id, res.unknown, ha_proof_name(peer.kind));
             if (uct_ha_txlog_doubt(conn->tx, conn->bound, conn->id)) {
@@ -247,7 +248,7 @@ static void resolve(struct step *step, int slot, uint32_t gen)
             }
         }
     } else {
-        ucs_error("ha_rc: endpoint %u, lane %d.%u: the peer's proof by %s (word 0x%06x, received "
+        ucs_error("ha_rc [HA-510]: endpoint %u, lane %d.%u: the peer's proof by %s (word 0x%06x, received "
                   "%u) is impossible; a device that misreports? Try UCX_HA_RC_PROOF=count there",
                   conn->id, slot, gen, ha_proof_name(peer.kind), peer.word, peer.received);
         event.kind  = HA_EV_BAD_PROOF;
@@ -346,7 +347,7 @@ static void trace_event(const struct uct_ha_conn *conn, const struct ha_event *e
     const struct ha_pair *p = &conn->pair;
 
     if (ucs_unlikely(conn->pairs->config->trace)) {
-        ucs_warn("ha_rc trace: conn %u ev %d slot %d gen %u cause %s | epoch %u flags %x/%x "
+        ucs_warn("ha_rc [HA-190]: trace: conn %u ev %d slot %d gen %u cause %s | epoch %u flags %x/%x "
                  "lane0 %u %s q%u act %u usable %u view %u %s | lane1 %u %s q%u act %u usable %u view %u %s",
                  conn->id, event->kind, event->slot, event->gen, ha_cause_name(event->cause), p->epoch, p->flags,
                  p->view_flags, p->lane[0].gen, ha_lane_status_name(p->lane[0].st), p->lane[0].q, p->lane[0].act,

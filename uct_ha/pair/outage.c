@@ -5,6 +5,24 @@
 #include "base/stats.h"
 #include "pair/conn.h"
 #include "pair/peer.h"
+#include "pair/report.h"
+
+/* How long has nothing come by this lane? Probes say so of the rail, and work under way of the lane: when
+ * only acknowledgements are lost, probes are answered all the time. */
+static uint64_t silence(const struct uct_ha_conn *conn, int slot, uint64_t now)
+{
+    const struct uct_ha_peer_rail *rail   = &conn->peer->rail[slot];
+    uint64_t                       silent = 0;
+
+    if (rail->missed > 0 && rail->last_rx != 0 && now > rail->last_rx) {
+        silent = now - rail->last_rx;
+    }
+    if (uct_ha_txlog_head(conn->tx) != uct_ha_txlog_tail(conn->tx) && uct_ha_txlog_head(conn->tx) == conn->rto_done &&
+        conn->rto_since != 0 && now > conn->rto_since) {
+        silent = ucs_max(silent, now - conn->rto_since);
+    }
+    return silent;
+}
 
 /* A lane serves one epoch: one that has served and is fenced only now was
  * the active one, even if the peer's packet has brought the next epoch too. */
@@ -15,6 +33,7 @@ void uct_ha_outage_begin_locked(struct uct_ha_conn *conn, int slot, uint64_t now
     if (lane->act == 0 || conn->outage_at != 0) {
         return;
     }
+    conn->outage_silent     = silence(conn, slot, now);
     conn->outage_slot       = (uint8_t)slot;
     conn->outage_cause      = lane->cause;
     conn->outage_peer_cause = lane->cause == HA_CAUSE_PEER ? conn->pair.view[slot].cause : HA_CAUSE_NONE;
@@ -35,46 +54,52 @@ static void judge_rto(struct uct_ha_conn *conn, int slot, uint64_t outage)
     }
 }
 
+static void count(const struct uct_ha_move *move)
+{
+    UCT_HA_STATS_ADD(failovers, 1);
+    UCT_HA_STATS_ADD(failbacks, move->cause == HA_CAUSE_FAILBACK || move->peer_cause == HA_CAUSE_FAILBACK);
+    UCT_HA_STATS_ADD(outage_ns_total, move->took);
+    UCT_HA_STATS_SET(outage_ns_last, move->took);
+}
+
 /* A new outage may begin in the asynchronous handler at any time: what counts
  * is the core's lane, under the lock, not the one that progress saw last. */
 void uct_ha_outage_end(struct uct_ha_conn *conn, int tx_slot)
 {
-    struct uct_ha_lanes *lanes  = conn->pairs->lanes;
-    uint64_t             outage = 0;
-    uint32_t             replayed, retired, epoch;
-    unsigned             from, cause, peer_cause;
-    int                  to;
+    struct uct_ha_lanes *lanes = conn->pairs->lanes;
+    struct uct_ha_move   move  = {.took = 0};
+    char                 peer[UCT_HA_ADDR_TEXT_MAX];
+    uint64_t             now;
 
     if (ucs_likely(__atomic_load_n(&conn->outage_at, __ATOMIC_RELAXED) == 0)) {
         return;
     }
     pthread_mutex_lock(&lanes->wake.lock);
-    to         = ha_pair_tx_slot(&conn->pair);
-    epoch      = conn->pair.epoch;
-    from       = conn->outage_slot;
-    cause      = conn->outage_cause;
-    peer_cause = conn->outage_peer_cause;
-    replayed   = conn->outage_replayed;
-    retired    = conn->outage_retired;
-    if (tx_slot != HA_NO_SLOT && tx_slot == to) {
-        outage = uct_ha_now() - conn->outage_at;
-        if (cause == HA_CAUSE_RTO) {
-            judge_rto(conn, (int)from, outage);
+    now = uct_ha_now();
+    if (conn->outage_at != 0 && tx_slot != HA_NO_SLOT && tx_slot == ha_pair_tx_slot(&conn->pair)) {
+        move = (struct uct_ha_move){
+            .from       = ha_rail_name(lanes->rail[conn->outage_slot]),
+            .to         = ha_rail_name(lanes->rail[tx_slot]),
+            .peer       = uct_ha_addr_text(&conn->peer->rail[conn->outage_slot].where.addr, peer),
+            .id         = conn->id,
+            .epoch      = conn->pair.epoch,
+            .cause      = conn->outage_cause,
+            .peer_cause = conn->outage_peer_cause,
+            .begin      = conn->outage_at,
+            .silent     = conn->outage_silent,
+            .took       = ucs_max(now - conn->outage_at, 1ul),
+            .replayed   = conn->outage_replayed,
+            .retired    = conn->outage_retired,
+        };
+        if (move.cause == HA_CAUSE_RTO) {
+            judge_rto(conn, conn->outage_slot, move.took);
         }
         conn->outage_replayed = conn->outage_retired = 0;
         __atomic_store_n(&conn->outage_at, 0, __ATOMIC_RELAXED);
     }
     pthread_mutex_unlock(&lanes->wake.lock);
-    if (outage == 0) {
-        return; /* not over yet */
+    if (move.took > 0) { /* else it is not over yet */
+        count(&move);
+        uct_ha_report_move(&move, now);
     }
-    UCT_HA_STATS_ADD(failovers, 1);
-    UCT_HA_STATS_ADD(failbacks, cause == HA_CAUSE_FAILBACK || peer_cause == HA_CAUSE_FAILBACK);
-    UCT_HA_STATS_ADD(outage_ns_total, outage);
-    UCT_HA_STATS_SET(outage_ns_last, outage);
-    ucs_warn("ha_rc: failover: endpoint %u left %s (%s%s%s), goes on over %s: epoch %u, "
-             "replayed %u, retired %u, %.1f ms",
-             conn->id, ha_rail_name(lanes->rail[from]), ha_cause_name(cause), peer_cause != HA_CAUSE_NONE ? ": " : "",
-             peer_cause != HA_CAUSE_NONE ? ha_cause_name(peer_cause) : "", ha_rail_name(lanes->rail[to]), epoch,
-             replayed, retired, (double)outage / 1e6);
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "pair/tell.h"
 
+#include "base/messages.h"
 #include "base/now.h"
 #include "pair/conn.h"
 #include "pair/peer.h"
+#include "pair/report.h"
 
 #include <errno.h>
 #include <string.h>
@@ -46,10 +48,15 @@ static ucs_log_level_t level_now(struct uct_ha_peer *peer, uint64_t now)
 void uct_ha_tell_failure(const struct uct_ha_conn *conn, unsigned why)
 {
     const struct uct_ha_pairs *pairs = conn->pairs;
-    ucs_log_level_t            level = level_now(conn->peer, uct_ha_now());
-    int                        error = why == HA_FAIL_CONNECT ? conn->connect_error : 0;
+    unsigned number = why < HA_FAIL_LAST ? UCT_HA_MSG_FAIL_DEADLINE - HA_FAIL_DEADLINE + why : UCT_HA_MSG_FAIL_OTHER;
+    uint64_t now    = uct_ha_now();
+    ucs_log_level_t level = level_now(conn->peer, now);
+    char            peer[UCT_HA_ADDR_TEXT_MAX];
+    int             error = why == HA_FAIL_CONNECT ? conn->connect_error : 0;
 
-    ucs_log(level, "ha_rc: endpoint %u to peer %016lx failed: %s%s%s (own rails: %s %s%s%s%s%s)%s", conn->id,
+    uct_ha_report_flush(now, 1); /* what led to this comes first */
+    ucs_log(level, "ha_rc [HA-%u]: endpoint %u to %s (peer %016lx) failed: %s%s%s (own rails: %s %s%s%s%s%s)%s. %s",
+            number, conn->id, uct_ha_addr_text(&conn->peer->rail[0].where.addr, peer),
             (unsigned long)conn->peer->cookie, ha_fail_name(why), error != 0 ? ", last error: " : "",
             error != 0 ? strerror(error) : "", ha_rail_name(pairs->lanes->rail[0]), pairs->down[0] ? "down" : "up",
             pairs->lanes->slots == HA_SLOTS ? ", " : "",
@@ -58,5 +65,5 @@ void uct_ha_tell_failure(const struct uct_ha_conn *conn, unsigned why)
             pairs->lanes->slots < HA_SLOTS ? ""
             : pairs->down[1]               ? "down"
                                            : "up",
-            why == HA_FAIL_CONNECT ? connect_hint(conn) : "");
+            why == HA_FAIL_CONNECT ? connect_hint(conn) : "", uct_ha_message_remedy(number));
 }

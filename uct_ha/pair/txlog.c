@@ -42,10 +42,10 @@ static void end_in_doubt(struct uct_ha_txlog *tx, const struct uct_ha_txop *txop
     static const char *const names[] = {"message", "PUT", "PUT", "GET", "fetch-add", "compare-and-swap"};
 
     if (tx->fatal == HA_FAIL_NONE) {
-        ucs_error(
-            "ha_rc: endpoint %u ends: a %s of %u bytes to 0x%lx was executed or not, nobody can tell, and it has no "
-            "completion to say so",
-            id, names[txop->op], txop->length, (unsigned long)txop->remote_addr);
+        ucs_error("ha_rc [HA-512]: endpoint %u ends: a %s of %u bytes to 0x%lx was executed or not, nobody can tell, "
+                  "and it has no "
+                  "completion to say so",
+                  id, names[txop->op], txop->length, (unsigned long)txop->remote_addr);
     }
     tx->fatal = HA_FAIL_DOUBT;
 }

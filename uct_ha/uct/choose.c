@@ -18,7 +18,7 @@ static ucs_status_t choose_proof(struct uct_ha_iface *iface, int slot)
     }
     test = uct_ha_selftest(iface->lanes.rail[slot]);
     if (mode == UCT_HA_PROOF_PSN && test.verdict == UCT_HA_SELFTEST_FAILED) {
-        ucs_error("ha_rc: UCX_HA_RC_PROOF=psn, but %s does not prove by packet numbers: %s; use "
+        ucs_error("ha_rc [HA-318]: UCX_HA_RC_PROOF=psn, but %s does not prove by packet numbers: %s; use "
                   "auto or count",
                   ha_rail_name(iface->lanes.rail[slot]), test.why);
         return UCS_ERR_UNSUPPORTED;
@@ -59,18 +59,18 @@ static void choose_atomics(struct uct_ha_iface *iface)
         const struct ha_rail_limits *limits = ha_rail_limits(iface->lanes.rail[s]);
 
         if (limits->atomics == HA_ATOMICS_NONE || limits->max_rd_init == 0 || limits->max_rd_resp == 0) {
-            ucs_warn("ha_rc: UCX_HA_RC_ATOMICS=hw, but %s executes no atomics; using sw",
+            ucs_warn("ha_rc [HA-319]: UCX_HA_RC_ATOMICS=hw, but %s executes no atomics; using sw",
                      ha_rail_name(iface->lanes.rail[s]));
             return;
         }
         if (iface->lanes.proof[s] == HA_PROOF_COUNT) {
-            ucs_warn("ha_rc: UCX_HA_RC_ATOMICS=hw needs a proof that covers them, and %s proves by "
+            ucs_warn("ha_rc [HA-319]: UCX_HA_RC_ATOMICS=hw needs a proof that covers them, and %s proves by "
                      "count; using sw",
                      ha_rail_name(iface->lanes.rail[s]));
             return;
         }
         if (limits->atomics == HA_ATOMICS_CARD && limits->node_guid != first->node_guid) {
-            ucs_diag("ha_rc: UCX_HA_RC_ATOMICS=hw: %s and %s are two cards; atomics that reach a "
+            ucs_diag("ha_rc [HA-320]: UCX_HA_RC_ATOMICS=hw: %s and %s are two cards; atomics that reach a "
                      "word through both are not atomic to each other",
                      ha_rail_name(iface->lanes.rail[0]), ha_rail_name(iface->lanes.rail[s]));
         }

@@ -32,7 +32,7 @@ static void tell_single(const struct uct_ha_iface *iface, const struct uct_ha_pe
         __atomic_exchange_n(&told, 1, __ATOMIC_RELAXED)) {
         return;
     }
-    ucs_warn("ha_rc: no failover with peer %016lx: %s", (unsigned long)where->cookie,
+    ucs_warn("ha_rc [HA-309]: no failover with peer %016lx: %s", (unsigned long)where->cookie,
              where->slots < HA_SLOTS
                  ? "it has a single rail"
                  : "its second rail and ours are in different networks, zones, partitions or link layers; "
@@ -98,7 +98,7 @@ static ucs_status_t connect_ep(struct uct_ha_ep *ep, struct uct_ha_iface *iface,
 
     peer = peer_of_address(iface, (const void *)params->dev_addr, (const void *)params->iface_addr);
     if (peer == NULL) {
-        ucs_error("ha_rc: the peer's address is not one of this version of ucx-ha; "
+        ucs_error("ha_rc [HA-310]: the peer's address is not one of this version of ucx-ha; "
                   "use the same libuct_ha.so on both hosts");
         return UCS_ERR_INVALID_ADDR;
     }

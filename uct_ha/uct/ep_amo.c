@@ -18,12 +18,12 @@ static void store_result(void *result, const void *data, size_t length)
 static ucs_status_t check_hw(unsigned op, uint8_t size, uint64_t remote_addr)
 {
     if (size != sizeof(uint64_t) || (op != UCT_ATOMIC_OP_ADD && op != UCT_ATOMIC_OP_CSWAP)) {
-        ucs_error("ha_rc: the peer's card executes atomics (UCX_HA_RC_ATOMICS=hw there), and only "
+        ucs_error("ha_rc [HA-501]: the peer's card executes atomics (UCX_HA_RC_ATOMICS=hw there), and only "
                   "64-bit add and compare-and-swap; set UCX_HA_RC_ATOMICS=sw on all sides");
         return UCS_ERR_UNSUPPORTED;
     }
     if (remote_addr % sizeof(uint64_t) != 0) {
-        ucs_error("ha_rc: address 0x%lx of an atomic is not a multiple of 8", (unsigned long)remote_addr);
+        ucs_error("ha_rc [HA-502]: address 0x%lx of an atomic is not a multiple of 8", (unsigned long)remote_addr);
         return UCS_ERR_INVALID_PARAM;
     }
     return UCS_OK;

@@ -35,7 +35,7 @@ static ucs_status_t probe_caps(struct uct_ha_iface *iface, int slot)
 
     status = ha_rc_create(iface->lanes.rail[slot], iface->lanes.room[slot].cq, &caps, &rc);
     if (status != 0) {
-        ucs_error("ha_rc: %s refuses a queue pair of %u sends and %u receives: %s; lower "
+        ucs_error("ha_rc [HA-311]: %s refuses a queue pair of %u sends and %u receives: %s; lower "
                   "UCX_HA_RC_TX_QUEUE_LEN or UCX_HA_RC_RX_QUEUE_LEN, or raise ulimit -l",
                   ha_rail_name(iface->lanes.rail[slot]), caps.send_depth, caps.recv_depth, strerror(-status));
         return UCS_ERR_IO_ERROR;
@@ -58,7 +58,7 @@ static ucs_status_t derive_depths(struct uct_ha_iface *iface)
     }
     if (ha_depths(config->tx_queue_len, config->rx_queue_len, config->rx_queue_init, ha_rail_limits(least)->max_qp_wr,
                   &depths) != 0) {
-        ucs_error("ha_rc: queue pairs of %s hold %u requests (max_qp_wr), and %u are needed at least; leave "
+        ucs_error("ha_rc [HA-312]: queue pairs of %s hold %u requests (max_qp_wr), and %u are needed at least; leave "
                   "it out by UCX_HA_RC_RAILS",
                   ha_rail_name(least), ha_rail_limits(least)->max_qp_wr, HA_DEPTHS_WR_MIN);
         return UCS_ERR_UNSUPPORTED;
@@ -96,7 +96,7 @@ static void raise_rto(struct uct_ha_iface_config *config, double rto)
         level = UCS_LOG_LEVEL_WARN;
     }
     ucs_log(level,
-            "ha_rc: UCX_HA_RC_RTO=%gs is raised to %.2f s, twice what the hardware itself retries "
+            "ha_rc [HA-313]: UCX_HA_RC_RTO=%gs is raised to %.2f s, twice what the hardware itself retries "
             "(UCX_HA_RC_TIMEOUT=%u, RETRY_COUNT=%u)",
             config->rto, rto, config->timeout, config->retry_count);
     config->rto     = rto;
@@ -112,7 +112,7 @@ static void fit_rto(struct uct_ha_iface *iface)
 
     for (int s = 0; s < iface->lanes.slots; s++) {
         if (config->retry_count == 7 && ha_rail_limits(iface->lanes.rail[s])->retry7_forever) {
-            ucs_warn("ha_rc: UCX_HA_RC_RETRY_COUNT=7 means for ever on %s; using 6",
+            ucs_warn("ha_rc [HA-314]: UCX_HA_RC_RETRY_COUNT=7 means for ever on %s; using 6",
                      ha_rail_name(iface->lanes.rail[s]));
             config->retry_count = 6;
         }
@@ -162,7 +162,7 @@ static ucs_status_t open_event_fd(struct uct_ha_iface *iface)
         failed = epoll_ctl(iface->event_fd, EPOLL_CTL_ADD, ha_cq_fd(iface->lanes.room[s].cq), &event) != 0;
     }
     if (failed) {
-        ucs_error("ha_rc: cannot make an event descriptor: %s (ulimit -n too low?)", strerror(errno));
+        ucs_error("ha_rc [HA-315]: cannot make an event descriptor: %s (ulimit -n too low?)", strerror(errno));
         return UCS_ERR_IO_ERROR;
     }
     return UCS_OK;
@@ -181,8 +181,8 @@ static ucs_status_t open_queues(struct uct_ha_iface *iface)
         room->log_len = iface->lanes.log_len;
         error         = uct_ha_room_open(room);
         if (error != 0) {
-            ucs_error("ha_rc: %s: cannot create a completion queue of %u: %s", ha_rail_name(room->rail), room->depth,
-                      strerror(-error));
+            ucs_error("ha_rc [HA-316]: %s: cannot create a completion queue of %u: %s", ha_rail_name(room->rail),
+                      room->depth, strerror(-error));
             return UCS_ERR_IO_ERROR;
         }
         status = probe_caps(iface, s);

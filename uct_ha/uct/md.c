@@ -50,7 +50,7 @@ static ucs_status_t pair_rails(struct uct_ha_rails *table, const char *groups)
     }
     level = __atomic_exchange_n(&reported, 1, __ATOMIC_RELAXED) ? UCS_LOG_LEVEL_DEBUG : UCS_LOG_LEVEL_ERROR;
     ucs_log(level,
-            "UCX_" UCT_HA_CONFIG_PREFIX "RAILS='%s': %s. Name rails as "
+            "ha_rc [HA-302]: UCX_" UCT_HA_CONFIG_PREFIX "RAILS='%s': %s. Name rails as "
             "device:port, '+' between those that back each other, ',' between groups; "
             "or leave it empty",
             groups, error);
@@ -110,7 +110,7 @@ ucs_status_t uct_ha_md_query_resources(uct_component_t *component, uct_md_resour
 ucs_status_t uct_ha_query_devices(uct_md_h md, uct_tl_device_resource_t **devices_p, unsigned *num_devices_p)
 {
     if (uct_ha_md(md)->hopeless) {
-        ucs_diag("ha: %s is not used: its port is down, and that of its standby, while others are up",
+        ucs_diag("ha_rc [HA-307]: %s is not used: its port is down, and that of its standby, while others are up",
                  ha_rail_name(uct_ha_md(md)->duo.rail[0]));
         return UCS_ERR_NO_DEVICE;
     }
@@ -145,17 +145,17 @@ static ucs_status_t open_rail(const char *name, const struct uct_ha_md_config *c
     }
     *rail_p = NULL;
     if ((ret == -EADDRNOTAVAIL) && (config->gid_index >= 0)) {
-        ucs_error("UCX_" UCT_HA_CONFIG_PREFIX "GID_INDEX=%d: rail %s has no usable GID "
+        ucs_error("ha_rc [HA-303]: UCX_" UCT_HA_CONFIG_PREFIX "GID_INDEX=%d: rail %s has no usable GID "
                   "there. Choose another index, or -1 to have one chosen",
                   config->gid_index, name);
     } else if (ret == -EADDRNOTAVAIL) {
-        ucs_diag("ha: rail %s has no usable GID. Give its network interface an address", name);
+        ucs_diag("ha_rc [HA-304]: rail %s has no usable GID. Give its network interface an address", name);
     } else if (ret == -ENOKEY) {
-        ucs_error("UCX_" UCT_HA_CONFIG_PREFIX "PKEY_INDEX=%u: rail %s has no partition key there. "
+        ucs_error("ha_rc [HA-305]: UCX_" UCT_HA_CONFIG_PREFIX "PKEY_INDEX=%u: rail %s has no partition key there. "
                   "Choose another index, or ask for one in the subnet manager",
                   config->pkey_index, name);
     } else {
-        ucs_diag("ha: cannot open rail %s: %s", name, strerror(-ret));
+        ucs_diag("ha_rc [HA-306]: cannot open rail %s: %s", name, strerror(-ret));
     }
     return status_of_errno(ret);
 }
@@ -212,12 +212,13 @@ static ucs_status_t number_rails(struct uct_ha_md *md)
 
     number[0] = uct_ha_reg_join(md->duo.rail[0]);
     if (number[0] < 0) {
-        ucs_error("ha: more than %d rails are in use, no place for %s", HA_RAILS_MAX, ha_rail_name(md->duo.rail[0]));
+        ucs_error("ha_rc [HA-308]: more than %d rails are in use, no place for %s", HA_RAILS_MAX,
+                  ha_rail_name(md->duo.rail[0]));
         return UCS_ERR_EXCEEDS_LIMIT;
     }
     number[1] = (md->duo.rail[1] != NULL) ? uct_ha_reg_join(md->duo.rail[1]) : number[0];
     if (number[1] < 0) {
-        ucs_diag("ha: more than %d rails are in use, %s goes without its standby", HA_RAILS_MAX,
+        ucs_diag("ha_rc [HA-308]: more than %d rails are in use, %s goes without its standby", HA_RAILS_MAX,
                  ha_rail_name(md->duo.rail[0]));
         ha_rail_close(md->duo.rail[1]);
         md->duo.rail[1] = NULL;

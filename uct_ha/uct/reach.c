@@ -71,7 +71,7 @@ static void tell(const struct uct_ha_iface *iface, const struct uct_ha_rail_wher
     if (!ucs_log_is_enabled(UCS_LOG_LEVEL_DIAG) || !is_news(own, peer, match)) {
         return;
     }
-    ucs_diag("ha_rc: %s (%s) does not reach a peer's rail (%s): %s; if no other pair does, %s",
+    ucs_diag("ha_rc [HA-317]: %s (%s) does not reach a peer's rail (%s): %s; if no other pair does, %s",
              ha_rail_name(iface->lanes.rail[0]), addr_text(&own->addr, own_text, sizeof(own_text)),
              addr_text(&peer->addr, peer_text, sizeof(peer_text)), ha_match_text(match), ha_match_remedy(match));
 }
