@@ -46,6 +46,15 @@ endif
 
 if HAVE_OMPI
 bin_PROGRAMS += %D%/ha_bw %D%/ha_lat
+if HAVE_PYTHON3
+man_MANS   += %D%/ha_bw.1 %D%/ha_lat.1
+CLEANFILES += %D%/ha_bw.1 %D%/ha_lat.1
+
+%D%/ha_bw.1: %D%/ha_bw$(EXEEXT) scripts/make_pages
+	$(AM_V_GEN)$(srcdir)/scripts/make_pages --man ha_bw %D%/ha_bw$(EXEEXT) >$@.new && mv $@.new $@
+%D%/ha_lat.1: %D%/ha_lat$(EXEEXT) scripts/make_pages
+	$(AM_V_GEN)$(srcdir)/scripts/make_pages --man ha_lat %D%/ha_lat$(EXEEXT) >$@.new && mv $@.new $@
+endif
 
 bench_common_sources = \
 	%D%/bench_mpi.c %D%/bench_mpi.h \

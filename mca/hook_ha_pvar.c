@@ -12,6 +12,8 @@
 #include "ompi/constants.h"
 #include "opal/mca/base/mca_base_pvar.h"
 
+#include "uct_ha/uct_ha_counters.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,39 +24,16 @@ struct total {
     size_t      offset;
 };
 
-#define TOTAL(_field, _class, _help)                                                        \
-    {                                                                                       \
-#_field, _help, MCA_BASE_PVAR_CLASS_##_class, offsetof(struct uct_ha_stats, _field) \
-    }
+#define OF_CLASS(_field, _class, _help) \
+    {#_field, _help, MCA_BASE_PVAR_CLASS_##_class, offsetof(struct uct_ha_stats, _field)},
+#define OF_TOTAL(_field, _help)                     OF_CLASS(_field, SIZE, _help)
+#define OF_LEVEL(_field, _help)                     OF_CLASS(_field, LEVEL, _help)
+#define OF_TOTAL_NS(_field, _help)                  OF_CLASS(_field, SIZE, _help " (ns)")
+#define OF_LEVEL_NS(_field, _help)                  OF_CLASS(_field, LEVEL, _help " (ns)")
+#define OF_HIST(_field, _help)                      /* many numbers */
+#define OF_TABLE(_field, _kind, _len, _name, _help) OF_##_kind(_field, _help)
 
-static const struct total totals[] = {
-    TOTAL(failovers, SIZE, "Endpoint pairs moved to another rail"),
-    TOTAL(replayed, SIZE, "Operations posted again after a failover"),
-    TOTAL(retired, SIZE, "Operations the peer proved executed, not sent again"),
-    TOTAL(false_alarms, SIZE, "Lanes fenced on suspicion whose rail was well"),
-    TOTAL(ep_errors, SIZE, "Endpoints that ended with an error"),
-    TOTAL(outage_ns_total, SIZE, "Time in failover, all failovers together (ns)"),
-    TOTAL(outage_ns_last, LEVEL, "Time in the latest failover (ns)"),
-    TOTAL(rails_up, LEVEL, "Rails open in this process whose port is active"),
-    TOTAL(rails_down, LEVEL, "Rails open in this process whose port is not active"),
-    TOTAL(ctl_tx, SIZE, "Control packets sent"),
-    TOTAL(ctl_rx, SIZE, "Control packets accepted"),
-    TOTAL(ctl_dropped, SIZE, "Control packets dropped: stray, stale, short or forged"),
-    TOTAL(heartbeats_missed, SIZE, "Heartbeats without an answer in time"),
-    TOTAL(pairs, LEVEL, "Endpoint pairs that can send"),
-    TOTAL(standbys, LEVEL, "Endpoint pairs with a second lane ready on both sides"),
-    TOTAL(connecting, LEVEL, "Connections being set up from here"),
-    TOTAL(accepting, LEVEL, "Connections being set up by peers"),
-    TOTAL(connects, SIZE, "Connections set up from here"),
-    TOTAL(accepts, SIZE, "Connections set up by peers"),
-    TOTAL(connect_failures, SIZE, "Connections from here that failed before they could send"),
-    TOTAL(accept_failures, SIZE, "Connections of peers that failed before they could send"),
-    TOTAL(connect_ns_total, SIZE, "Time of all connections set up from here (ns)"),
-    TOTAL(connect_ns_max, LEVEL, "Longest set-up from here (ns)"),
-    TOTAL(accept_ns_total, SIZE, "Time of all connections set up by peers (ns)"),
-    TOTAL(accept_ns_max, LEVEL, "Longest set-up by a peer (ns)"),
-    TOTAL(in_doubt, SIZE, "Operations ended with an error because nobody can tell what became of them"),
-};
+static const struct total totals[] = {UCT_HA_COUNTERS(OF_TABLE)};
 
 static int total_read(const struct mca_base_pvar_t *pvar, void *value, void *object)
 {

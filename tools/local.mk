@@ -22,5 +22,18 @@ endif
 %C%_ha_info_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS) $(JANSSON_CFLAGS)
 %C%_ha_info_LDADD    = libha_discover.la libha_verbs.la $(UCX_LIBS) $(JANSSON_LIBS) -lpthread
 
+# what it says of itself is its manual page
+if HAVE_PYTHON3
+bin_SCRIPTS += %D%/ha_stat
+man_MANS    += %D%/ha_info.1 %D%/ha_stat.1
+CLEANFILES  += %D%/ha_info.1 %D%/ha_stat.1
+TESTS       += %D%/test_ha_stat.sh
+
+%D%/ha_info.1: %D%/ha_info$(EXEEXT) scripts/make_pages
+	$(AM_V_GEN)$(srcdir)/scripts/make_pages --man ha_info %D%/ha_info$(EXEEXT) >$@.new && mv $@.new $@
+%D%/ha_stat.1: %D%/ha_stat scripts/make_pages
+	$(AM_V_GEN)$(srcdir)/scripts/make_pages --man ha_stat $(srcdir)/%D%/ha_stat >$@.new && mv $@.new $@
+endif
+
 TESTS      += %D%/test_ha_info.sh
-EXTRA_DIST += %D%/test_ha_info.sh
+EXTRA_DIST += %D%/test_ha_info.sh %D%/test_ha_stat.sh %D%/ha_stat

@@ -99,6 +99,7 @@ libha_verbs_la_CPPFLAGS = $(AM_CPPFLAGS) $(VERBS_CFLAGS)
 libha_verbs_la_LIBADD   = $(VERBS_LIBS) -lpthread
 
 libuct_ha_1_13_la_SOURCES = \
+	%D%/uct_ha_counters.h \
 	%D%/abi/uct_ha_abi.h \
 	%D%/abi/uct_ha_guard.c \
 	%D%/abi/uct_ha_guard.h \
@@ -209,10 +210,16 @@ libuct_ha_1_13_la_SOURCES = \
 	%D%/ctl/open.h \
 	%D%/ctl/path.c \
 	%D%/ctl/path.h \
+	%D%/ctl/prom.c \
+	%D%/ctl/prom.h \
+	%D%/ctl/prom_text.c \
+	%D%/ctl/prom_text.h \
 	%D%/ctl/rail.c \
 	%D%/ctl/rail.h \
 	%D%/ctl/send.c \
 	%D%/ctl/send.h \
+	%D%/ctl/standby.c \
+	%D%/ctl/standby.h \
 	%D%/ctl/tcp.c \
 	%D%/ctl/tcp.h \
 	%D%/ctl/terms.c \

@@ -21,14 +21,14 @@ extern "C" {
 #define UCT_HA_STATS_SETUP_BINS 16
 
 /* Totals of this process since it loaded the library. Fields are only ever
- * added at the end. Counts unless a unit is given. */
+ * added at the end. Counts unless a unit is given. docs/counters.md lists them. */
 struct uct_ha_stats {
     uint64_t failovers;         /* an endpoint pair moved to another rail */
     uint64_t replayed;          /* operations posted again after a failover */
     uint64_t retired;           /* operations completed by the peer's proof */
     uint64_t false_alarms;      /* lanes fenced on suspicion whose rail was well */
     uint64_t ep_errors;         /* endpoints that ended with an error */
-    uint64_t outage_ns_total;   /* sum over failovers: lane lost -> work resumes */
+    uint64_t outage_ns_total;   /* sum over failovers: lane lost, as noticed -> work resumes */
     uint64_t outage_ns_last;    /* of the latest failover */
     uint64_t rails_up;          /* rails this process has open whose port is ACTIVE, now */
     uint64_t rails_down;        /* ... whose port is not, now */
@@ -53,18 +53,22 @@ struct uct_ha_stats {
     uint64_t failbacks;                           /* of the failovers: back to the rail that UCX chose */
     uint64_t late_mrs;                            /* local memory registered on a rail because a failover led there */
     uint64_t rx_bytes;                            /* receive buffers of all lanes, now */
-    uint64_t bounced;       /* operations sent again from a copy: their memory is not registered there */
-    uint64_t proofs_psn;    /* own lanes proven to the peer by packet number */
-    uint64_t proofs_count;  /* ... by count of receives */
-    uint64_t proofs_ledger; /* ... by ledger */
-    uint64_t in_doubt;      /* operations ended with an error: executed or not, or with what
-                             * result, nobody can tell */
-    uint64_t paced;         /* times that a new lane had to wait its turn */
-    uint64_t ctl_malformed; /* of ctl_dropped: too short or long, of another version, fields out of range */
-    uint64_t ctl_stray;     /* ... meant for, or sent by, an instance that is not known here */
-    uint64_t ctl_unfit;     /* ... records that contradict the pair: tag, generation, epoch */
-    uint64_t ctl_stale;     /* ... answers to an older question, records of pairs that are gone */
-    uint64_t proofs_none;   /* own lanes of which the device proved nothing: messages were counted, and no more */
+    uint64_t bounced;         /* operations sent again from a copy: their memory is not registered there */
+    uint64_t proofs_psn;      /* own lanes proven to the peer by packet number */
+    uint64_t proofs_count;    /* ... by count of receives */
+    uint64_t proofs_ledger;   /* ... by ledger */
+    uint64_t in_doubt;        /* operations ended with an error: executed or not, or with what
+                               * result, nobody can tell */
+    uint64_t paced;           /* times that a new lane had to wait its turn */
+    uint64_t ctl_malformed;   /* of ctl_dropped: too short or long, of another version, fields out of range */
+    uint64_t ctl_stray;       /* ... meant for, or sent by, an instance that is not known here */
+    uint64_t ctl_unfit;       /* ... records that contradict the pair: tag, generation, epoch */
+    uint64_t ctl_stale;       /* ... answers to an older question, records of pairs that are gone */
+    uint64_t proofs_none;     /* own lanes of which the device proved nothing: messages were counted, and no more */
+    uint64_t silent_ns_total; /* sum over failovers: silence before the loss was noticed */
+    uint64_t silent_hist[UCT_HA_STATS_SETUP_BINS]; /* failovers by that silence, bins as in setup_hist */
+    uint64_t move_hist[UCT_HA_STATS_SETUP_BINS];   /* failovers by duration of the move (outage_ns_*) */
+    uint64_t unprotected; /* pairs that have been without a standby for UCX_HA_RC_STANDBY_WARN, now */
 };
 
 /* Copy at most `size` bytes of the totals to `stats`; bytes of a newer, larger

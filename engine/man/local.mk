@@ -8,7 +8,7 @@ EXTRA_DIST += \
 	%D%/make_man3.py
 
 if HAVE_JANSSON
-man_MANS        = %D%/hte.7 %D%/hte_bench.1
+man_MANS        += %D%/hte.7 %D%/hte_bench.1
 noinst_PROGRAMS += %D%/hte_options
 CLEANFILES     += %D%/hte.7 %D%/hte_bench.1
 

@@ -101,16 +101,15 @@ ucs_config_field_t uct_ha_md_config_table[] = {
      "then link-local.",
      MD_FIELD(gid_index), UCS_CONFIG_TYPE_INT},
 
-    {"PKEY_INDEX", "0", "Index into the port's partition key table.", MD_FIELD(pkey_index), UCS_CONFIG_TYPE_UINT},
+    {"PKEY_INDEX", "0", "Index into the partition key table. Rails of different partitions do not talk.",
+     MD_FIELD(pkey_index), UCS_CONFIG_TYPE_UINT},
 
-    {"SL", "0", "Service level, 0 to 15; 0 takes that of the peer.", MD_FIELD(sl), UCS_CONFIG_TYPE_UINT},
+    {"SL", "0", "Service level; 0 takes that of the peer.", MD_FIELD(sl), UCS_CONFIG_TYPE_UINT},
 
-    {"TRAFFIC_CLASS", "0",
-     "Traffic class (RoCE: DSCP and ECN byte), 0 to 255;\n"
-     "0 takes that of the peer.",
+    {"TRAFFIC_CLASS", "0", "Traffic class (RoCE: DSCP and ECN byte); 0 takes that of the peer.",
      MD_FIELD(traffic_class), UCS_CONFIG_TYPE_UINT},
 
-    {"HOP_LIMIT", "64", "Hop limit of routed packets, 1 to 255.", MD_FIELD(hop_limit), UCS_CONFIG_TYPE_UINT},
+    {"HOP_LIMIT", "64", "Hop limit of routed packets.", MD_FIELD(hop_limit), UCS_CONFIG_TYPE_UINT},
 
     {"PATH_MTU", "0",
      "Upper bound of the path MTU in bytes: 256, 512, 1024, 2048 or 4096;\n"
@@ -154,33 +153,35 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
      "processes, others are refused.",
      IFACE_FIELD(seg_size), UCS_CONFIG_TYPE_MEMUNITS},
 
-    {"INLINE", "64", "Bytes that are sent inline, clamped to what the device allows.", IFACE_FIELD(max_inline),
+    {"INLINE", "64", "Bytes that are sent inline, at most 128 and what the device allows; atomics need 40.",
+     IFACE_FIELD(max_inline), UCS_CONFIG_TYPE_UINT},
+
+    {"MAX_SGE", "4", "Pieces of a zero-copy operation, at most 8 and what the device allows.", IFACE_FIELD(max_sge),
      UCS_CONFIG_TYPE_UINT},
 
-    {"MAX_SGE", "4", "Pieces that one zero-copy operation may gather.", IFACE_FIELD(max_sge), UCS_CONFIG_TYPE_UINT},
-
     {"TIMEOUT", "16",
-     "Local ACK timeout of a lane, 1 to 31: 4.096 us * 2^timeout. Together with\n"
+     "Local ACK timeout of a lane: 4.096 us * 2^TIMEOUT. Together with\n"
      "RETRY_COUNT it says how long the HCA itself retries. Of both sides the lower counts.",
      IFACE_FIELD(timeout), UCS_CONFIG_TYPE_UINT},
 
     {"RETRY_COUNT", "6",
-     "Retransmissions of a lane before the HCA gives up, 0 to 7. 7 means for ever\n"
-     "on some devices (Soft-RoCE).",
+     "Retransmissions of a lane before the HCA gives up. 7 means for ever on some devices\n"
+     "(Soft-RoCE), where 6 is used. Of both sides the lower counts.",
      IFACE_FIELD(retry_count), UCS_CONFIG_TYPE_UINT},
 
-    {"RNR_RETRY_COUNT", "6", "Retries of a lane while the receiver has no buffer, 0 to 7; 7 = for ever.",
+    {"RNR_RETRY_COUNT", "6", "Retries while the receiver has no buffer; 7 = for ever. The higher of both sides counts.",
      IFACE_FIELD(rnr_retry_count), UCS_CONFIG_TYPE_UINT},
 
-    {"MIN_RNR_TIMER", "12", "Index of the receiver-not-ready delay, 1 to 31 (12 = 0.64 ms).",
+    {"MIN_RNR_TIMER", "12", "Index of the delay before such a retry (12 = 0.64 ms). The higher of both sides counts.",
      IFACE_FIELD(min_rnr_timer), UCS_CONFIG_TYPE_UINT},
 
     {"RTO", "1000ms",
-     "A lane with work in flight and without progress for this long is suspected;\n"
-     "raised to twice the time that the HCA itself may retry.",
+     "A lane with work in flight and without progress for this long is suspected; 1 ms more\n"
+     "for every 32 KiB above 8 MiB. Raised to twice the time that the HCA itself may retry.",
      IFACE_FIELD(rto), UCS_CONFIG_TYPE_TIME},
 
-    {"RTO_MAX", "5s", "Upper bound when false alarms widen the RTO.", IFACE_FIELD(rto_max), UCS_CONFIG_TYPE_TIME},
+    {"RTO_MAX", "5s", "Three false alarms in a row widen RTO by half, up to this; 30 s of calm narrow it again.",
+     IFACE_FIELD(rto_max), UCS_CONFIG_TYPE_TIME},
 
     {"HEARTBEAT", "100ms", "Interval of the probes on every rail; 0 = off.", IFACE_FIELD(heartbeat),
      UCS_CONFIG_TYPE_TIME},
@@ -188,11 +189,13 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
     {"HEARTBEAT_MISSES", "4", "Probes in a row without an answer that make a rail suspect.",
      IFACE_FIELD(heartbeat_misses), UCS_CONFIG_TYPE_UINT},
 
-    {"DEAD_PEER", "10s", "A failover that takes longer ends the endpoint with an error.", IFACE_FIELD(dead_peer),
-     UCS_CONFIG_TYPE_TIME},
+    {"DEAD_PEER", "10s",
+     "Silence on all rails for so long ends the endpoint with an error; so does a failover that\n"
+     "takes longer (six times as long while the peer answers).",
+     IFACE_FIELD(dead_peer), UCS_CONFIG_TYPE_TIME},
 
-    {"CONNECT_TIMEOUT", "20s", "A connection that takes longer ends with an error.", IFACE_FIELD(connect_timeout),
-     UCS_CONFIG_TYPE_TIME},
+    {"CONNECT_TIMEOUT", "20s", "A connection whose set-up takes longer ends with an error.",
+     IFACE_FIELD(connect_timeout), UCS_CONFIG_TYPE_TIME},
 
     {"FAILBACK", "never",
      "When work goes back to the rail that UCX chose, after it has recovered: never,\n"
@@ -261,7 +264,26 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
      "is neither loopback, nor a rail, nor a bridge of this host only (docker0); else a rail.",
      IFACE_FIELD(tcp_interface), UCS_CONFIG_TYPE_STRING},
 
-    {"TRACE", "n", "Log every step of connection set-up and failover.", IFACE_FIELD(trace), UCS_CONFIG_TYPE_BOOL},
+    {"REQUIRE", "n",
+     "Use no rail that has no standby, and refuse peers to which there is none: a job that\n"
+     "cannot be protected ends when it starts.",
+     IFACE_FIELD(require), UCS_CONFIG_TYPE_BOOL},
+
+    {"STANDBY_WARN", "60s",
+     "Endpoints that have been without a standby for so long are said, with the reason;\n"
+     "again after twice as long, and so on. 0 = never.",
+     IFACE_FIELD(standby_warn), UCS_CONFIG_TYPE_TIME},
+
+    {"STATS_FILE", "",
+     "Where this process keeps its counters while it runs, in Prometheus' text format, for\n"
+     "node_exporter and ha_stat, for example /run/ucx-ha/%h.%p.prom: %h is the host, %p the\n"
+     "process. On a local file system. Removed at the end. Empty: nowhere.",
+     IFACE_FIELD(stats_file), UCS_CONFIG_TYPE_STRING},
+
+    {"STATS_INTERVAL", "5s", "How often that file is written.", IFACE_FIELD(stats_interval), UCS_CONFIG_TYPE_TIME},
+
+    {"TRACE", "n", "Log every step of connection set-up and failover, as warnings.", IFACE_FIELD(trace),
+     UCS_CONFIG_TYPE_BOOL},
 
     {NULL, NULL, NULL, 0, {NULL, NULL, NULL, NULL, NULL, NULL}}};
 
@@ -368,9 +390,29 @@ static int zones_are_bad(const char *text)
     return 1;
 }
 
+/* Without %p the processes of a host would write over each other's. */
+static int stats_are_bad(const struct uct_ha_iface_config *config)
+{
+    const char *file = config->stats_file, *percent;
+    int         ok   = file[0] == '\0' || (strstr(file, "%p") != NULL && strlen(file) < 400);
+
+    for (percent = strchr(file, '%'); percent != NULL; percent = strchr(percent + 1, '%')) {
+        ok &= percent[1] == 'h' || percent[1] == 'p';
+    }
+    if (!ok) {
+        ucs_error("ha_rc [HA-301]: UCX_" UCT_HA_CONFIG_PREFIX "STATS_FILE='%s' cannot be used: it needs %%p (process), "
+                  "may have %%h (host), no other %%, and less than 400 characters",
+                  file);
+        return 1;
+    }
+    return (check_time("STATS_INTERVAL", config->stats_interval, 0.1, FOREVER) != UCS_OK) ||
+           (check_time("STANDBY_WARN", config->standby_warn, 0, FOREVER) != UCS_OK);
+}
+
 ucs_status_t uct_ha_iface_config_check(const struct uct_ha_iface_config *config)
 {
-    if (queues_are_bad(config) || lane_is_bad(config) || failover_is_bad(config) || zones_are_bad(config->zones)) {
+    if (queues_are_bad(config) || lane_is_bad(config) || failover_is_bad(config) || zones_are_bad(config->zones) ||
+        stats_are_bad(config)) {
         return UCS_ERR_INVALID_PARAM;
     }
     return UCS_OK;

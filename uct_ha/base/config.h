@@ -97,6 +97,12 @@ struct uct_ha_iface_config {
 
     unsigned control;       /* enum uct_ha_control */
     char    *tcp_interface; /* net device of the TCP carrier, "" = choose */
+
+    /* what is said and counted */
+    int    require;      /* no standby, no transport */
+    double standby_warn; /* 0 = never */
+    char  *stats_file;   /* "" = none; %h host, %p process */
+    double stats_interval;
 };
 
 extern ucs_config_field_t uct_ha_md_config_table[];

@@ -34,6 +34,12 @@
        "Nothing: UCX_HA_RC_FAILBACK asked for it. Said at level info.")                                                \
     _X(111, MOVED, "one endpoint moved to another rail: the detail of the summaries 101 to 119",                       \
        "Nothing. Said at level info (UCX_LOG_LEVEL=info), one line per endpoint.")                                     \
+    _X(112, BARE, "endpoints have been without a standby for UCX_HA_RC_STANDBY_WARN, 60 s; again after twice as long", \
+       "The next failure of their rail stops them. docs/operations.md, 'Why does the standby not come back?'.")        \
+    _X(113, BACK, "endpoints that were without a standby for long have one again", "Nothing. Said at level info.")     \
+    _X(114, UNPROTECTED, "the process ends, and endpoints of it had no standby for long",                              \
+       "They would not have survived the loss of their rail: ha_info --check on both hosts; look for HA-112 and "      \
+       "HA-309.")                                                                                                      \
     _X(119, OTHER, "failover for another reason", "Look at the reason in the line and at the peer's log.")             \
     _X(120, GONE, "a network card has failed for good, as far as this process goes",                                   \
        "Look at dmesg. Programs that start later use the card if it is back; this one goes on over the other rail.")   \
@@ -109,6 +115,10 @@
        "Lower UCX_HA_RC_RX_QUEUE_INIT, RX_MEM or TX_QUEUE_LEN.")                                                       \
     _X(330, QP_ROOM, "no queue pair or receive buffers for one more connection",                                       \
        "ulimit -l unlimited; lower UCX_HA_RC_RX_QUEUE_INIT, SEG_SIZE or TX_QUEUE_LEN.")                                \
+    _X(331, REQUIRED, "UCX_HA_RC_REQUIRE=y, and there is no standby",                                                  \
+       "Give host and peer a second rail, or do not require it.")                                                      \
+    _X(341, STATS_FILE, "the statistics file cannot be written",                                                       \
+       "Is its folder there, and writable for the user of the job?")                                                   \
     _X(401, UCX_BUILD, "the UCX of the program is not laid out as the one this was built for",                         \
        "The line says how it differs and which UCX to use: each case has its own way out.")                            \
     _X(402, UCX_OTHER, "the program uses a UCX that this ucx-ha has no transport for, or ucx-ha is incomplete",        \

@@ -14,7 +14,9 @@
 #include "ctl/flush.h"
 #include "ctl/msg.h"
 #include "ctl/path.h"
+#include "ctl/prom.h"
 #include "ctl/rail.h"
+#include "ctl/standby.h"
 #include "pair/failover.h"
 #include "pair/lost.h"
 #include "pair/peer.h"
@@ -62,6 +64,7 @@ static void check_round(struct uct_ha_ctl *ctl, uint64_t now)
         }
         uct_ha_check_rto_locked(conn, now);
     }
+    uct_ha_standby_round_locked(ctl, now);
     ctl->checked_at = now;
     if (ctl->lanes->parked != NULL) {
         uct_ha_wake_progress(&ctl->lanes->wake);
@@ -112,6 +115,7 @@ static void timer_readable(int id, ucs_event_set_types_t events, void *arg)
     uct_ha_flush_locked(ctl);
     pthread_mutex_unlock(&ctl->lanes->wake.lock);
     uct_ha_report_flush(uct_ha_now(), 0);
+    uct_ha_prom_run(uct_ha_now());
 }
 
 /* ---- datagrams ------------------------------------------------------------------- */

@@ -23,6 +23,12 @@ struct uct_ha_accept { /* a connection that a peer asks for; progress makes it *
     struct ha_packet_record record;
 };
 
+/* Endpoints without a standby, as ctl/standby.c has said it. */
+struct uct_ha_bare {
+    uint64_t looked_at, told_at, gap, longest;
+    unsigned back;
+};
+
 struct uct_ha_ctl {
     struct uct_ha_pairs  *pairs;
     struct uct_ha_lanes  *lanes;
@@ -40,7 +46,9 @@ struct uct_ha_ctl {
     uint32_t              nonce;
     struct ha_pace        stranger_pace; /* of answers to those who look for somebody else */
     uint64_t              fresh_ns;      /* the path of a rail that is silent for so long is resolved anew */
-    uint8_t               discard;       /* atomic: closing, nobody is accepted any more */
+    struct uct_ha_bare    bare;
+    struct uct_ha_ctl    *prom_next; /* in the statistics file, too */
+    uint8_t               discard;   /* atomic: closing, nobody is accepted any more */
 };
 
 #endif

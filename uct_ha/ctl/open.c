@@ -7,7 +7,9 @@
 #include "ctl/flush.h"
 #include "ctl/msg.h"
 #include "ctl/path.h"
+#include "ctl/prom.h"
 #include "ctl/tcp.h"
+#include "ctl/timer.h"
 #include "pair/peer.h"
 #include "pair/report.h"
 
@@ -83,7 +85,16 @@ ucs_status_t uct_ha_ctl_open(struct uct_ha_ctl *ctl)
     }
     open_tcp(ctl);
     status = open_ud(ctl);
-    return status == UCS_OK ? uct_ha_async_open(ctl) : status;
+    if (status == UCS_OK) {
+        status = uct_ha_async_open(ctl);
+    }
+    if (status == UCS_OK) {
+        uct_ha_prom_open(ctl);
+        pthread_mutex_lock(&ctl->lanes->wake.lock);
+        uct_ha_timer_set_locked(ctl);
+        pthread_mutex_unlock(&ctl->lanes->wake.lock);
+    }
+    return status;
 }
 
 static void drop_job(struct uct_ha_job *job)
@@ -93,6 +104,7 @@ static void drop_job(struct uct_ha_job *job)
 
 void uct_ha_ctl_stop(struct uct_ha_ctl *ctl)
 {
+    uct_ha_prom_close(ctl);
     uct_ha_async_close(ctl);
     uct_ha_job_cancel(UCT_HA_JOB_RESOLVE, ctl->lanes, drop_job);
     uct_ha_job_cancel(UCT_HA_JOB_LOOK, ctl->lanes, drop_job);

@@ -94,6 +94,7 @@ static void resolve_run(struct uct_ha_job *super)
         rail           = &peer->rail[job->slot];
         rail->ah_busy  = 0;
         rail->ah_fails = status == 0 ? 0 : rail->ah_fails + 1;
+        rail->ah_error = -status;
         if (status == 0 && rail->addr_seq == job->addr_seq && rail->ah == NULL) {
             rail->ah = ah;
             ah       = NULL;

@@ -2,6 +2,7 @@
 #include "ctl/timer.h"
 
 #include "ctl/check.h"
+#include "ctl/prom.h"
 #include "pair/lost.h"
 
 #include <sys/timerfd.h>
@@ -10,12 +11,12 @@ static uint64_t next_due(struct uct_ha_ctl *ctl)
 {
     struct uct_ha_conn *conn;
     struct uct_ha_lane *lane;
-    uint64_t            due = UINT64_MAX;
+    uint64_t            due = uct_ha_prom_due();
 
     if (ucs_list_is_empty(&ctl->pairs->peers)) {
         return due; /* nobody to watch */
     }
-    due = ctl->check_at;
+    due = ucs_min(due, ctl->check_at);
     if (ctl->pairs->heartbeat != 0) {
         due = ucs_min(due, ctl->heartbeat_at);
     }

@@ -19,6 +19,7 @@ struct uct_ha_lane;
 struct uct_ha_lanes {
     const struct uct_ha_iface_config *config;
     int                               slots;
+    int                               alone;             /* no standby is wanted */
     struct ha_rail                   *rail[HA_SLOTS];    /* the domain's; valid while it is open */
     unsigned                          rail_no[HA_SLOTS]; /* their numbers, see mem/reg.h */
     uint8_t                           proof[HA_SLOTS];   /* kind that this side gives, enum ha_proof */

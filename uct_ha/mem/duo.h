@@ -12,6 +12,7 @@
 struct uct_ha_duo {
     struct ha_rail *rail[UCT_HA_RAILS];    /* [1] is NULL without a standby */
     unsigned        rail_no[UCT_HA_RAILS]; /* of mem/reg.h; [1] = [0] without a standby */
+    int             alone;                 /* none is wanted (UCX_HA_RC_ENABLE_BACKUP=n) */
 };
 
 /* HA_ACCESS_* of UCT_MD_MEM_ACCESS_*. */

@@ -5,6 +5,7 @@
 #include "base/stats.h"
 #include "lane/lane.h"
 #include "pair/peer.h"
+#include "pair/report.h"
 
 #include <stdlib.h>
 
@@ -79,6 +80,7 @@ ucs_status_t uct_ha_conn_create(struct uct_ha_peer *peer, uint32_t sn, int accep
 
 void uct_ha_conn_destroy(struct uct_ha_conn *conn)
 {
+    uct_ha_report_bare_end(conn->bare_told);
     uct_ha_conn_count(conn, 0, 0);
     uct_ha_setup_end(&conn->setup);
     uct_ha_lane_leave(conn->road);

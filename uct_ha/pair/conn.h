@@ -42,6 +42,8 @@ struct uct_ha_conn {
     struct uct_ha_setup  setup;
     int16_t              connect_error; /* errno of the latest lane that could not be connected, 0 = none */
     int8_t               counted_works, counted_spare; /* as the statistics have it */
+    uint8_t              bare_told;                    /* no standby for long, which was said */
+    uint64_t             bare_since;                   /* without a standby since then, 0 = it has one, or is new */
 };
 
 /* Make the connection number `sn` to `peer`, `accepted` when the peer began it, over a road and

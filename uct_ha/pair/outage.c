@@ -60,6 +60,9 @@ static void count(const struct uct_ha_move *move)
     UCT_HA_STATS_ADD(failbacks, move->cause == HA_CAUSE_FAILBACK || move->peer_cause == HA_CAUSE_FAILBACK);
     UCT_HA_STATS_ADD(outage_ns_total, move->took);
     UCT_HA_STATS_SET(outage_ns_last, move->took);
+    UCT_HA_STATS_ADD(silent_ns_total, move->silent);
+    UCT_HA_STATS_ADD(silent_hist[uct_ha_setup_bin(move->silent)], 1);
+    UCT_HA_STATS_ADD(move_hist[uct_ha_setup_bin(move->took)], 1);
 }
 
 /* A new outage may begin in the asynchronous handler at any time: what counts

@@ -23,6 +23,7 @@ struct uct_ha_peer_rail {
     uint8_t                  known;    /* an address is known and can match ours */
     uint8_t                  ah_busy;  /* a job resolves it */
     unsigned                 ah_fails; /* so many in vain, in a row */
+    int                      ah_error; /* errno of the latest one, 0 = it worked */
     uint8_t                  used;     /* a packet of the peer has come by it */
     uint8_t                  peer_up;  /* the peer says that its port is up */
     uint8_t                  bad;      /* silent: not used for new lanes until it answers */

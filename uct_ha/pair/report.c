@@ -3,6 +3,7 @@
 
 #include "abi/uct_ha_abi.h"
 #include "base/messages.h"
+#include "base/stats.h"
 #include "core/ha_name.h"
 #include "core/ha_state.h"
 #include "verbs/ha_rail.h"
@@ -27,6 +28,8 @@ struct rail {
     uint64_t failed_at; /* the latest */
     uint64_t told_at;   /* the latest line, 0 = none */
     unsigned told;      /* failures, then */
+    unsigned last_cause;
+    uint64_t left[HA_CAUSE_LAST];
 
     unsigned moved; /* endpoints since that line */
     uint64_t first_at, last_at;
@@ -41,6 +44,7 @@ struct rail {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rail     rails[HA_RAILS_MAX];
 static unsigned        users;
+static unsigned        bare_ends;
 
 const char *uct_ha_addr_text(const struct ha_rail_addr *addr, char buf[UCT_HA_ADDR_TEXT_MAX])
 {
@@ -101,9 +105,11 @@ static void add(struct rail *rail, const struct uct_ha_move *move, uint64_t now)
     rail->last_at = now;
     add_peer(rail, move->peer);
     rail->cause[cause < HA_CAUSE_LAST ? cause : HA_CAUSE_NONE][by_peer]++;
-    rail->silent   = ucs_max(rail->silent, move->silent);
-    rail->took_min = ucs_min(rail->took_min, move->took);
-    rail->took_max = ucs_max(rail->took_max, move->took);
+    rail->left[cause < HA_CAUSE_LAST ? cause : HA_CAUSE_NONE]++;
+    rail->last_cause = cause;
+    rail->silent     = ucs_max(rail->silent, move->silent);
+    rail->took_min   = ucs_min(rail->took_min, move->took);
+    rail->took_max   = ucs_max(rail->took_max, move->took);
     rail->replayed += move->replayed;
     rail->retired += move->retired;
 }
@@ -233,6 +239,33 @@ void uct_ha_report_flush(uint64_t now, int all)
     pthread_mutex_unlock(&lock);
 }
 
+int uct_ha_report_rail(unsigned index, struct uct_ha_report_rail *out)
+{
+    const struct rail *rail = &rails[index < HA_RAILS_MAX ? index : 0];
+    int                ret  = -1;
+
+    pthread_mutex_lock(&lock);
+    if (index < HA_RAILS_MAX && rail->name[0] != '\0') {
+        memcpy(out->name, rail->name, sizeof(out->name));
+        memcpy(out->left, rail->left, sizeof(out->left));
+        out->failures   = rail->failures;
+        out->last_cause = rail->last_cause;
+        ret             = 0;
+    }
+    pthread_mutex_unlock(&lock);
+    return ret;
+}
+
+void uct_ha_report_bare_end(int was_bare)
+{
+    if (was_bare) {
+        UCT_HA_STATS_ADD(unprotected, -1);
+        pthread_mutex_lock(&lock);
+        bare_ends++;
+        pthread_mutex_unlock(&lock);
+    }
+}
+
 /* ---- life ------------------------------------------------------------------------- */
 
 void uct_ha_report_open(void)
@@ -247,6 +280,13 @@ void uct_ha_report_close(uint64_t now)
     pthread_mutex_lock(&lock);
     flush_locked(now, 1);
     if (--users == 0) {
+        if (bare_ends > 0) {
+            ucs_warn("ha_rc [HA-%u]: %u endpoint%s of this process ended without a standby, after a long time without "
+                     "one. %s",
+                     UCT_HA_MSG_UNPROTECTED, bare_ends, bare_ends == 1 ? "" : "s",
+                     uct_ha_message_remedy(UCT_HA_MSG_UNPROTECTED));
+        }
+        bare_ends = 0;
         memset(rails, 0, sizeof(rails));
     }
     pthread_mutex_unlock(&lock);

@@ -10,7 +10,8 @@
  * Process-wide, with a lock of its own; any thread, with the control lock or without.
  */
 
-#include "verbs/ha_addr.h"
+#include "core/ha_state.h"
+#include "verbs/ha_rail.h"
 
 #include <stdint.h>
 
@@ -35,6 +36,19 @@ void uct_ha_report_move(const struct uct_ha_move *move, uint64_t now);
 
 /* Write what is ripe; with `all` what waits too. */
 void uct_ha_report_flush(uint64_t now, int all);
+
+/* An endpoint ends; `was_bare`: it had been without a standby for long. */
+void uct_ha_report_bare_end(int was_bare);
+
+/* What became of a rail since the first interface was opened. */
+struct uct_ha_report_rail {
+    char     name[HA_RAIL_NAME_MAX];
+    unsigned failures, last_cause;
+    uint64_t left[HA_CAUSE_LAST]; /* endpoints that left it, by cause, whoever noticed */
+};
+
+/* Number `index`; 0, or -1 when there are no more. */
+int uct_ha_report_rail(unsigned index, struct uct_ha_report_rail *rail);
 
 /* "10.1.0.7", "LID 7", "fe80::1"; returns buf. */
 const char *uct_ha_addr_text(const struct ha_rail_addr *addr, char buf[UCT_HA_ADDR_TEXT_MAX]);

@@ -39,6 +39,12 @@ static void tell_single(const struct uct_ha_iface *iface, const struct uct_ha_pe
                    "see UCX_HA_RC_RAILS and UCX_HA_RC_ZONES");
 }
 
+/* Its second rail may only have no address yet. */
+static int is_single(const struct uct_ha_peer *peer)
+{
+    return peer->slots < HA_SLOTS || (!peer->rail[1].known && peer->rail[1].where.addr.mtu != 0);
+}
+
 static struct uct_ha_peer *peer_of_address(struct uct_ha_iface *iface, const struct uct_ha_packed_rail *dev,
                                            const struct uct_ha_packed_iface *addr)
 {
@@ -101,6 +107,13 @@ static ucs_status_t connect_ep(struct uct_ha_ep *ep, struct uct_ha_iface *iface,
         ucs_error("ha_rc [HA-310]: the peer's address is not one of this version of ucx-ha; "
                   "use the same libuct_ha.so on both hosts");
         return UCS_ERR_INVALID_ADDR;
+    }
+    if (iface->config.require && is_single(peer)) {
+        ucs_error("ha_rc [HA-331]: UCX_HA_RC_REQUIRE=y, and there is no standby for peer %016lx: %s",
+                  (unsigned long)peer->cookie,
+                  peer->slots < HA_SLOTS ? "it has a single rail"
+                                         : "its second rail and ours do not reach each other (UCX_HA_RC_RAILS, ZONES)");
+        return UCS_ERR_UNREACHABLE;
     }
     if (peer->replaced || peer->bye_rx || peer->refused) {
         return UCS_ERR_UNREACHABLE;

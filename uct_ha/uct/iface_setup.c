@@ -246,6 +246,7 @@ static void introduce(struct uct_ha_iface *iface, const struct uct_ha_duo *duo)
 
     lanes->config        = &iface->config;
     lanes->slots         = duo->rail[1] != NULL ? HA_SLOTS : 1;
+    lanes->alone         = duo->alone;
     lanes->pool.duo      = duo;
     lanes->pool.seg_size = iface->config.seg_size;
     for (int s = 0; s < HA_SLOTS; s++) {
@@ -268,6 +269,11 @@ ucs_status_t uct_ha_iface_setup(struct uct_ha_iface *iface, const struct uct_ha_
     ucs_status_t status;
 
     introduce(iface, duo);
+    if (iface->config.require && iface->lanes.slots < HA_SLOTS) {
+        ucs_error("ha_rc [HA-331]: UCX_HA_RC_REQUIRE=y, and %s has no standby (ha_info shows why): it is not used",
+                  ha_rail_name(duo->rail[0]));
+        return UCS_ERR_UNSUPPORTED;
+    }
     status = derive_depths(iface);
     if (status != UCS_OK) {
         return status;

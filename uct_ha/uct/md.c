@@ -186,6 +186,7 @@ static void open_standby(struct uct_ha_md *md, struct uct_ha_rails *table, int r
     const char         *name;
 
     if (!config->enable_backup) {
+        md->duo.alone = 1;
         return;
     }
     if (!ha_topo_groups_given(config->rails)) {

@@ -3,6 +3,7 @@
 
 #include "base/stats.h"
 #include "ctl/watch.h"
+#include "uct_ha_counters.h"
 
 #include <errno.h>
 #include <string.h>
@@ -32,23 +33,19 @@ __attribute__((visibility("default"))) int uct_ha_stats_get(struct uct_ha_stats 
 
 /* ---- for ucx_vfs ----------------------------------------------------------------- */
 
-#define COUNTER(_name)                               \
-    {                                                \
-#_name, offsetof(struct uct_ha_stats, _name) \
-    }
+/* Histograms are many numbers and have no file. */
+#define FILE_OF(_field)       {#_field, offsetof(struct uct_ha_stats, _field)},
+#define FILE_TOTAL(_field)    FILE_OF(_field)
+#define FILE_LEVEL(_field)    FILE_OF(_field)
+#define FILE_TOTAL_NS(_field) FILE_OF(_field)
+#define FILE_LEVEL_NS(_field) FILE_OF(_field)
+#define FILE_HIST(_field)
+#define COUNTER(_field, _kind, _len, _name, _help) FILE_##_kind(_field)
 
 static const struct {
     const char *name;
     size_t      offset;
-} counters[] = {
-    COUNTER(failovers),        COUNTER(failbacks),       COUNTER(replayed),          COUNTER(retired),
-    COUNTER(in_doubt),         COUNTER(false_alarms),    COUNTER(ep_errors),         COUNTER(outage_ns_total),
-    COUNTER(outage_ns_last),   COUNTER(rails_up),        COUNTER(rails_down),        COUNTER(pairs),
-    COUNTER(standbys),         COUNTER(paced),           COUNTER(heartbeats_missed), COUNTER(ctl_tx),
-    COUNTER(ctl_rx),           COUNTER(ctl_dropped),     COUNTER(ctl_malformed),     COUNTER(ctl_stray),
-    COUNTER(ctl_unfit),        COUNTER(ctl_stale),       COUNTER(connects),          COUNTER(accepts),
-    COUNTER(connect_failures), COUNTER(accept_failures),
-};
+} counters[] = {UCT_HA_COUNTERS(COUNTER)};
 
 static void show(void *obj, ucs_string_buffer_t *text, void *arg, uint64_t offset)
 {
