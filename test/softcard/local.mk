@@ -38,6 +38,12 @@ noinst_PROGRAMS += %D%/softcard
 %C%_softcard_SOURCES  = %D%/softcard.c %D%/sc_fabric.c %D%/sc_fabric.h %D%/sc_lock.h %D%/sc_wire.h
 %C%_softcard_CPPFLAGS = -D_GNU_SOURCE $(AM_CPPFLAGS)
 
+# what a device answers, to compare two of them by
+noinst_PROGRAMS += %D%/answers
+%C%_answers_SOURCES  = %D%/answers.c %D%/answers_pair.c %D%/answers.h
+%C%_answers_CPPFLAGS = -D_GNU_SOURCE $(AM_CPPFLAGS) $(VERBS_CFLAGS)
+%C%_answers_LDADD    = $(VERBS_LIBS)
+
 EXTRA_DIST += %D%/native_lab %D%/run_trust
 
 # the card in the program itself: sanitizers see all of it

@@ -53,6 +53,11 @@ static const struct sc_personality table[] = {
      .retry7_forever = 1,
      .port_kills     = IBV_WC_LOC_QP_OP_ERR,
      .last_wqe       = SC_LAST_WQE_NONE,
+     .own_memory     = IBV_WC_LOC_QP_OP_ERR,
+     .long_message   = 1,
+     .no_access      = 1,
+     .odd_atomic     = 1,
+     .late_receive   = 1,
      .max_inline     = 220},
 };
 

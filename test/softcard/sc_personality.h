@@ -20,6 +20,11 @@ struct sc_personality {
     uint8_t     port_kills;     /* a send while the own port is down: enum ibv_wc_status of it, and ERR; 0: retried */
     uint8_t     last_wqe;       /* enum sc_last_wqe: what tells that a shared queue is not used any more */
     uint8_t     no_wr_api;      /* ibv_wr_* */
+    uint8_t     own_memory;     /* enum ibv_wc_status of a request whose own memory has another key; 0: LOC_PROT_ERR */
+    uint8_t     long_message;   /* one too long for its receive: REM_OP_ERR there, LOC_QP_OP_ERR here */
+    uint8_t     no_access;      /* an access that the queue pair does not permit: REM_INV_REQ_ERR, not REM_ACCESS_ERR */
+    uint8_t     odd_atomic;     /* at an odd address: refused when it is posted */
+    uint8_t     late_receive;   /* posted in ERR: never flushed */
     uint32_t    flush_vendor;   /* vendor_err of flushed requests */
     uint32_t    max_inline;
 };

@@ -76,7 +76,7 @@ static int fill(struct sc_qp *qp, struct sc_sqe *sqe, const struct ibv_send_wr *
     take_remote(sqe, wr);
     sqe->psn     = qp->post_psn;
     sqe->packets = is_atomic(sqe->op) || sqe->length == 0 ? 1 : (uint32_t)((sqe->length + qp->mtu - 1) / qp->mtu);
-    if (is_atomic(sqe->op) && sqe->length != 8) {
+    if (is_atomic(sqe->op) && (sqe->length != 8 || (qp->kind->odd_atomic && sqe->raddr % 8 != 0))) {
         return EINVAL;
     }
     return wr->send_flags & IBV_SEND_INLINE ? take_inline(qp, sqe, wr) : 0;
@@ -105,7 +105,9 @@ int sc_post_one(struct sc_qp *qp, const struct ibv_send_wr *wr)
     sqe    = sc_sqe_at(qp, qp->sq_tail);
     status = fill(qp, sqe, wr);
     if (status == 0) {
-        qp->post_psn = (qp->post_psn + sqe->packets) & SC_PSN_MASK;
+        if (qp->base.state == IBV_QPS_RTS) {
+            qp->post_psn = (qp->post_psn + sqe->packets) & SC_PSN_MASK;
+        }
         qp->sq_tail++;
         softcard_counts.sends++;
         softcard_counts.signaled += (wr->send_flags & IBV_SEND_SIGNALED) != 0;

@@ -211,6 +211,11 @@ static void take_ack(struct sc_qp *qp, const struct sc_packet *packet)
     }
 }
 
+static enum ibv_wc_status no_own_memory(const struct sc_qp *qp)
+{
+    return qp->kind->own_memory != 0 ? (enum ibv_wc_status)qp->kind->own_memory : IBV_WC_LOC_PROT_ERR;
+}
+
 /* The answer to the oldest request, or a part of it. */
 static void take_answer(struct sc_qp *qp, const struct sc_packet *packet, const uint8_t *payload)
 {
@@ -231,7 +236,7 @@ static void take_answer(struct sc_qp *qp, const struct sc_packet *packet, const 
     }
     if (sc_scatter(qp->base.pd, sqe->sge, sqe->num_sge, (uint64_t)part * qp->mtu, payload,
                    packet->op == SC_OP_ATOMIC_RESP ? 8 : packet->bytes) < 0) {
-        fail(qp, IBV_WC_LOC_PROT_ERR);
+        fail(qp, no_own_memory(qp));
         return;
     }
     qp->una_psn = (qp->una_psn + 1) & SC_PSN_MASK;
@@ -275,7 +280,7 @@ static const void *piece(struct sc_qp *qp, struct sc_sqe *sqe, uint64_t offset, 
         at = sc_gather(qp->base.pd, sqe->sge, sqe->num_sge, offset, buffer, bytes) == 0 ? buffer : NULL;
     }
     if (at == NULL) {
-        sqe->status = IBV_WC_LOC_PROT_ERR;
+        sqe->status = no_own_memory(qp);
     }
     return at;
 }

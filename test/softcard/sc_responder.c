@@ -82,6 +82,30 @@ static void executed(struct sc_qp *qp, const struct sc_packet *packet, uint32_t 
     }
 }
 
+static void does_not_fit(struct sc_qp *qp, const struct sc_packet *packet, int no_memory)
+{
+    enum ibv_wc_status status = no_memory ? IBV_WC_LOC_PROT_ERR : IBV_WC_LOC_LEN_ERR;
+
+    complete_recv(qp, packet, qp->kind->long_message ? IBV_WC_LOC_QP_OP_ERR : status, IBV_WC_RECV, 0);
+    refuse(qp, no_memory || qp->kind->long_message ? SC_SYN_FAILED : SC_SYN_INVALID);
+    sc_qp_error(qp);
+}
+
+static int permits(struct sc_qp *qp, int access)
+{
+    return (qp->attr.qp_access_flags & (unsigned)access) != 0;
+}
+
+/* The memory is not there for him; or nobody may, over this queue pair. */
+static void refuse_access(struct sc_qp *qp, int access)
+{
+    if (!permits(qp, access) && qp->kind->no_access) {
+        refuse_and_die(qp, SC_SYN_INVALID, IBV_EVENT_QP_REQ_ERR);
+    } else {
+        refuse_and_die(qp, SC_SYN_ACCESS, IBV_EVENT_QP_ACCESS_ERR);
+    }
+}
+
 static void execute_send(struct sc_qp *qp, const struct sc_packet *packet, const uint8_t *payload)
 {
     int64_t placed;
@@ -98,9 +122,7 @@ static void execute_send(struct sc_qp *qp, const struct sc_packet *packet, const
     }
     placed = sc_scatter(qp->base.pd, qp->rqe.sge, qp->rqe.num_sge, qp->offset, payload, packet->bytes);
     if (placed != (int64_t)packet->bytes) {
-        complete_recv(qp, packet, placed < 0 ? IBV_WC_LOC_PROT_ERR : IBV_WC_LOC_LEN_ERR, IBV_WC_RECV, 0);
-        refuse(qp, placed < 0 ? SC_SYN_FAILED : SC_SYN_INVALID);
-        sc_qp_error(qp);
+        does_not_fit(qp, packet, placed < 0);
         return;
     }
     qp->offset += packet->bytes;
@@ -116,8 +138,8 @@ static void execute_write(struct sc_qp *qp, const struct sc_packet *packet, cons
     uint8_t *to = sc_memory_remote(qp->base.pd, packet->rkey, packet->raddr,
                                    packet->flags & SC_FIRST ? packet->length : packet->bytes, IBV_ACCESS_REMOTE_WRITE);
 
-    if (packet->bytes > 0 && (to == NULL || !(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_WRITE))) {
-        refuse_and_die(qp, SC_SYN_ACCESS, IBV_EVENT_QP_ACCESS_ERR);
+    if (packet->bytes > 0 && (to == NULL || !permits(qp, IBV_ACCESS_REMOTE_WRITE))) {
+        refuse_access(qp, IBV_ACCESS_REMOTE_WRITE);
         return;
     }
     if ((packet->flags & SC_IMM) && !have_receive(qp)) {
@@ -133,10 +155,10 @@ static void execute_write(struct sc_qp *qp, const struct sc_packet *packet, cons
     }
 }
 
-static int read_is_allowed(const struct sc_qp *qp, const struct sc_packet *packet)
+static int read_is_allowed(struct sc_qp *qp, const struct sc_packet *packet)
 {
     return packet->length == 0 ||
-           ((qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_READ) &&
+           (permits(qp, IBV_ACCESS_REMOTE_READ) &&
             sc_memory_remote(qp->base.pd, packet->rkey, packet->raddr, packet->length, IBV_ACCESS_REMOTE_READ) != NULL);
 }
 
@@ -163,7 +185,7 @@ static int answer_read(struct sc_qp *qp, const struct sc_packet *packet)
 static void execute_read(struct sc_qp *qp, const struct sc_packet *packet)
 {
     if (!read_is_allowed(qp, packet)) {
-        refuse_and_die(qp, SC_SYN_ACCESS, IBV_EVENT_QP_ACCESS_ERR);
+        refuse_access(qp, IBV_ACCESS_REMOTE_READ);
     } else if (answer_read(qp, packet)) {
         executed(qp, packet, packets_of(qp, packet->length));
         sc_responder_pump(qp);

@@ -81,7 +81,7 @@ int sc_rq_post(struct ibv_qp *base, struct ibv_recv_wr *wr, struct ibv_recv_wr *
         status = EINVAL;
     } else {
         status = post(&qp->rq, wr, bad);
-        if (qp->base.state == IBV_QPS_ERR) {
+        if (qp->base.state == IBV_QPS_ERR && !qp->kind->late_receive) {
             sc_qp_flush(qp);
         }
     }
