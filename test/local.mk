@@ -188,6 +188,7 @@ test_glue_test_glue_SOURCES = $(libuct_ha_1_13_la_SOURCES) \
 	%D%/glue/test_glue_detect.c \
 	%D%/glue/test_glue_ends.c \
 	%D%/glue/test_glue_failover.c \
+	%D%/glue/test_glue_hang.c \
 	%D%/glue/test_glue_hundreds.c \
 	%D%/glue/test_glue_memory.c \
 	%D%/glue/test_glue_forged.c \

@@ -210,6 +210,8 @@ libuct_ha_1_13_la_SOURCES = \
 	%D%/ctl/open.h \
 	%D%/ctl/path.c \
 	%D%/ctl/path.h \
+	%D%/ctl/port.c \
+	%D%/ctl/port.h \
 	%D%/ctl/prom.c \
 	%D%/ctl/prom.h \
 	%D%/ctl/prom_text.c \

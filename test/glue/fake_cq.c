@@ -14,6 +14,7 @@ int ha_cq_create(struct ha_rail *rail, unsigned depth, int with_fd, struct ha_cq
     int           status;
 
     (void)with_fd;
+    fake_command(FAKE_CALL_CQ_CREATE, rail);
     pthread_mutex_lock(&fake.lock);
     status = fake_refuses(FAKE_CALL_CQ_CREATE, rail);
     fake.live += status == 0;
@@ -33,6 +34,7 @@ int ha_cq_create(struct ha_rail *rail, unsigned depth, int with_fd, struct ha_cq
 
 void ha_cq_destroy(struct ha_cq *cq)
 {
+    fake_command(FAKE_CALL_CQ_DESTROY, cq->rail);
     pthread_mutex_lock(&fake.lock);
     fake.live--;
     fake.cq_bytes -= cq->depth * sizeof(struct ha_wc);
@@ -48,6 +50,7 @@ int ha_cq_resize(struct ha_cq *cq, unsigned depth)
     unsigned      used = 0;
     int           status;
 
+    fake_command(FAKE_CALL_CQ_RESIZE, cq->rail);
     pthread_mutex_lock(&fake.lock);
     status = fake_refuses(FAKE_CALL_CQ_RESIZE, cq->rail);
     if (status == 0) {

@@ -5,6 +5,7 @@
 #include "fake_priv.h"
 
 #include <string.h>
+#include <unistd.h>
 
 void fake_push_event(struct ha_rail *rail, enum ha_rail_event_kind kind, uint32_t qpn)
 {
@@ -113,6 +114,85 @@ void fake_fail(enum fake_call call, int rail, int error, unsigned count)
     fake.fail[call].error = error;
     fake.fail[call].count = count;
     pthread_mutex_unlock(&fake.lock);
+}
+
+void fake_hang(enum fake_call call, int rail, unsigned ms, unsigned count)
+{
+    pthread_mutex_lock(&fake.lock);
+    fake.hang[call].rail  = rail;
+    fake.hang[call].ms    = ms;
+    fake.hang[call].count = count;
+    pthread_mutex_unlock(&fake.lock);
+}
+
+unsigned fake_hung(enum fake_call call)
+{
+    unsigned hung;
+
+    pthread_mutex_lock(&fake.lock);
+    hung = fake.hang[call].hung;
+    pthread_mutex_unlock(&fake.lock);
+    return hung;
+}
+
+int fake_hangs(enum fake_call call)
+{
+    int now;
+
+    pthread_mutex_lock(&fake.lock);
+    now = fake.hang[call].now > 0;
+    pthread_mutex_unlock(&fake.lock);
+    return now;
+}
+
+/* ---- where device commands may be called ---- */
+
+static _Thread_local int is_async;
+
+void fake_async_thread(void)
+{
+    is_async = 1;
+}
+
+void fake_forbid(int (*forbidden)(void))
+{
+    pthread_mutex_lock(&fake.lock);
+    fake.forbidden = forbidden;
+    pthread_mutex_unlock(&fake.lock);
+}
+
+static int is_forbidden(int (*forbidden)(void))
+{
+    return is_async || (forbidden != NULL && forbidden());
+}
+
+void fake_command(enum fake_call call, const struct ha_rail *rail)
+{
+    int (*forbidden)(void);
+    unsigned ms = 0;
+
+    pthread_mutex_lock(&fake.lock);
+    forbidden = fake.forbidden;
+    if (fake.hang[call].count > 0 && fake.hang[call].rail == rail->index) {
+        fake.hang[call].count--;
+        fake.hang[call].now++;
+        ms = fake.hang[call].ms;
+    }
+    pthread_mutex_unlock(&fake.lock);
+    if (is_forbidden(forbidden)) {
+        pthread_mutex_lock(&fake.lock);
+        if (fake.counts.forbidden++ == 0) {
+            fake.counts.forbidden_call = call;
+        }
+        pthread_mutex_unlock(&fake.lock);
+    }
+    if (ms > 0) {
+        usleep(ms * 1000);
+        pthread_mutex_lock(&fake.lock);
+        fake.hang[call].now--;
+        fake.hang[call].hung++;
+        pthread_mutex_unlock(&fake.lock);
+    }
 }
 
 void fake_break(uint64_t addr, unsigned count)

@@ -12,6 +12,7 @@ int ha_mr_reg(struct ha_rail *rail, void *addr, size_t length, unsigned access, 
     struct ha_mr *mr = calloc(1, sizeof(*mr));
     int           status;
 
+    fake_command(FAKE_CALL_MR_REG, rail);
     pthread_mutex_lock(&fake.lock);
     status = fake_refuses(FAKE_CALL_MR_REG, rail);
     if (status == 0) {
@@ -39,6 +40,7 @@ void ha_mr_dereg(struct ha_mr *mr)
 {
     struct ha_mr **link;
 
+    fake_command(FAKE_CALL_MR_DEREG, mr->rail);
     pthread_mutex_lock(&fake.lock);
     for (link = &fake.mrs; *link != mr; link = &(*link)->next) {
     }

@@ -162,6 +162,12 @@ struct fake {
         int      rail, error;
         unsigned count;
     } fail[FAKE_CALL_LAST];
+    struct {
+        int      rail;
+        unsigned ms, count, hung;
+        int      now;
+    } hang[FAKE_CALL_LAST];
+    int (*forbidden)(void);
     uint64_t broken_addr; /* of the WRITEs that fail, and how many more */
     unsigned broken;
     void (*on_write)(void *arg, uint64_t addr, uint64_t length);
@@ -175,6 +181,10 @@ uint32_t fake_draw(uint32_t below);
 int      fake_luck(unsigned per_mille); /* 1 with this probability */
 
 void fake_push_event(struct ha_rail *rail, enum ha_rail_event_kind kind, uint32_t qpn);
+
+/* A device command begins: is it allowed here, does it hang? Without fake.lock. */
+void fake_command(enum fake_call call, const struct ha_rail *rail);
+void fake_async_thread(void); /* ... is this one */
 
 /* The error that this call has to answer with, or 0. */
 int fake_refuses(enum fake_call call, const struct ha_rail *rail);

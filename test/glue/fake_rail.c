@@ -126,7 +126,9 @@ void fake_begin(uint64_t seed)
     memset(&fake.counts, 0, sizeof(fake.counts));
     memset(fake.switching, 0, sizeof(fake.switching));
     memset(fake.fail, 0, sizeof(fake.fail));
-    fake.running = pthread_create(&fake.thread, NULL, network, NULL) == 0;
+    memset(fake.hang, 0, sizeof(fake.hang));
+    fake.forbidden = NULL;
+    fake.running   = pthread_create(&fake.thread, NULL, network, NULL) == 0;
     pthread_mutex_unlock(&fake.lock);
 }
 
@@ -317,6 +319,7 @@ int ha_rail_refresh(struct ha_rail *rail)
 {
     int up;
 
+    fake_command(FAKE_CALL_PORT_QUERY, rail);
     pthread_mutex_lock(&fake.lock);
     up = rail->port_up && rail->card == FAKE_CARD_WELL;
     memcpy(rail->addr.gid, rail->gid, sizeof(rail->gid));
@@ -339,6 +342,7 @@ int ha_rail_has_addr(struct ha_rail *rail, const struct ha_rail_addr *addr)
 {
     int has;
 
+    fake_command(FAKE_CALL_GID_QUERY, rail);
     pthread_mutex_lock(&fake.lock);
     has = memcmp(addr->gid, rail->gid, sizeof(rail->gid)) == 0;
     pthread_mutex_unlock(&fake.lock);
@@ -364,6 +368,7 @@ int ha_rail_event_get(struct ha_rail *rail, struct ha_rail_event *event)
 {
     int got = 0;
 
+    fake_async_thread();
     pthread_mutex_lock(&fake.lock);
     if (rail->num_events > 0) {
         *event = rail->events[0];

@@ -15,6 +15,7 @@ int ha_rc_create(struct ha_rail *rail, struct ha_cq *cq, struct ha_rc_caps *caps
     struct ha_rc *rc = calloc(1, sizeof(*rc));
     int           status;
 
+    fake_command(FAKE_CALL_RC_CREATE, rail);
     pthread_mutex_lock(&fake.lock);
     status = fake_refuses(FAKE_CALL_RC_CREATE, rail);
     if (status == 0) {
@@ -62,6 +63,7 @@ void ha_rc_destroy(struct ha_rc *rc)
 {
     struct ha_rc **link;
 
+    fake_command(FAKE_CALL_RC_DESTROY, rc->rail);
     pthread_mutex_lock(&fake.lock);
     for (link = &fake.rcs; *link != rc; link = &(*link)->next) {
     }
@@ -89,6 +91,7 @@ int ha_rc_connect(struct ha_rc *rc, const struct ha_rc_path *path)
     unsigned        block;
     int             status;
 
+    fake_command(FAKE_CALL_RC_CONNECT, rc->rail);
     pthread_mutex_lock(&fake.lock);
     block  = rc->rail->knob[FAKE_BLOCK_MS];
     status = fake_refuses(FAKE_CALL_RC_CONNECT, rc->rail);
@@ -138,6 +141,7 @@ int ha_rc_fence(struct ha_rc *rc)
     int status;
 
     hang(rc->rail);
+    fake_command(FAKE_CALL_RC_FENCE, rc->rail);
     pthread_mutex_lock(&fake.lock);
     status = rc->state == FAKE_ERR ? 0 : fake_refuses(FAKE_CALL_RC_FENCE, rc->rail);
     if (status == 0) {
@@ -174,6 +178,7 @@ int ha_rc_expected_psn(struct ha_rc *rc, uint32_t *psn)
     int status;
 
     hang(rc->rail);
+    fake_command(FAKE_CALL_EXPECTED_PSN, rc->rail);
     pthread_mutex_lock(&fake.lock);
     status = fake_refuses(FAKE_CALL_EXPECTED_PSN, rc->rail);
     *psn   = told_psn(rc);

@@ -15,6 +15,7 @@ int ha_ud_create(struct ha_rail *rail, unsigned depth, unsigned max_len, struct 
     struct ha_ud *ud = calloc(1, sizeof(*ud));
     int           status;
 
+    fake_command(FAKE_CALL_UD_CREATE, rail);
     pthread_mutex_lock(&fake.lock);
     status = fake_refuses(FAKE_CALL_UD_CREATE, rail);
     if (status == 0) {
@@ -54,6 +55,7 @@ void ha_ud_destroy(struct ha_ud *ud)
 {
     struct ha_ud **link;
 
+    fake_command(FAKE_CALL_UD_DESTROY, ud->rail);
     pthread_mutex_lock(&fake.lock);
     for (link = &fake.uds; *link != ud; link = &(*link)->next) {
     }
@@ -86,6 +88,7 @@ int ha_ud_arm(struct ha_ud *ud)
 
 int ha_ud_recycle(struct ha_ud *ud)
 {
+    fake_command(FAKE_CALL_UD_RECYCLE, ud->rail);
     pthread_mutex_lock(&fake.lock);
     drop_queue(ud);
     ud->dead = 0;
@@ -150,6 +153,7 @@ int ha_ud_recv(struct ha_ud *ud, void *data, size_t max)
     struct fake_datagram *datagram;
     int                   got = 0;
 
+    fake_async_thread();
     pthread_mutex_lock(&fake.lock);
     (void)fake_ud_step();
     datagram = ud->queue;
@@ -224,9 +228,11 @@ int ha_ud_ah_create(struct ha_rail *rail, const struct ha_rail_addr *remote, str
     unsigned         block;
     int              status;
 
+    fake_command(FAKE_CALL_AH_CREATE, rail);
     pthread_mutex_lock(&fake.lock);
     block  = rail->knob[FAKE_BLOCK_MS];
     status = fake_refuses(FAKE_CALL_AH_CREATE, rail);
+    fake.counts.lookups += block > 0;
     pthread_mutex_unlock(&fake.lock);
     if (block > 0) {
         usleep(block * 1000);
@@ -252,6 +258,7 @@ int ha_ud_ah_create(struct ha_rail *rail, const struct ha_rail_addr *remote, str
 
 void ha_ud_ah_destroy(struct ha_ud_ah *ah)
 {
+    fake_command(FAKE_CALL_AH_DESTROY, ah->rail);
     pthread_mutex_lock(&fake.lock);
     fake.live--;
     fake.ahs--;

@@ -118,9 +118,27 @@ enum fake_call {
     FAKE_CALL_UD_CREATE,
     FAKE_CALL_UD_SEND,
     FAKE_CALL_AH_CREATE,
+    /* those that cannot fail, but hang */
+    FAKE_CALL_CQ_DESTROY,
+    FAKE_CALL_MR_DEREG,
+    FAKE_CALL_RC_DESTROY,
+    FAKE_CALL_UD_RECYCLE,
+    FAKE_CALL_UD_DESTROY,
+    FAKE_CALL_AH_DESTROY,
+    FAKE_CALL_PORT_QUERY,
+    FAKE_CALL_GID_QUERY,
     FAKE_CALL_LAST
 };
 void fake_fail(enum fake_call call, int rail, int error, unsigned count);
+
+/* The next `count` of these calls on this rail take `ms` each, and then do what they do. */
+void     fake_hang(enum fake_call call, int rail, unsigned ms, unsigned count);
+unsigned fake_hung(enum fake_call call);  /* how many have, since fake_begin() */
+int      fake_hangs(enum fake_call call); /* one does now */
+
+/* Nothing that may enter kernel or firmware (all but POST_*, UD_SEND) may be called where `forbidden` says so, nor on
+ * UCX's async thread: such calls are counted as forbidden. */
+void fake_forbid(int (*forbidden)(void));
 
 /* The responder's device fails at the next `count` WRITEs to this address, before it has
  * executed anything of them. */
@@ -145,11 +163,14 @@ struct fake_counts {
     uint64_t bad_lkey, bad_rkey, bad_length;
     uint64_t wrong_peer; /* packets that a fenced or other queue pair refused */
     uint64_t connects, fences;
-    uint64_t too_long;     /* packets longer than the receiver's path allows; it dropped them */
-    uint64_t psn_overruns; /* sends for which a queue pair had no packet numbers left */
-    uint64_t hasty;        /* queue pairs destroyed, and their numbers free, less than a second after their end */
-    uint64_t after_reset;  /* packets that an undead card has executed */
-    uint64_t unheard;      /* completions that never came: lost flushes, queues that are lost */
+    uint64_t too_long;       /* packets longer than the receiver's path allows; it dropped them */
+    uint64_t psn_overruns;   /* sends for which a queue pair had no packet numbers left */
+    uint64_t hasty;          /* queue pairs destroyed, and their numbers free, less than a second after their end */
+    uint64_t after_reset;    /* packets that an undead card has executed */
+    uint64_t unheard;        /* completions that never came: lost flushes, queues that are lost */
+    uint64_t forbidden;      /* device commands under the control lock, or on the async thread; the first was */
+    unsigned forbidden_call; /* ... this one, enum fake_call */
+    uint64_t lookups;        /* address handles asked for where that takes time */
     uint64_t atomics;
     uint64_t mr_regs;           /* registrations made */
     uint64_t mr_regs_in_switch; /* ... on a host between a fence and its first post on another rail */

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* gettid */
+#endif
+
 #include "glue_side.h"
 
+#include "uct/iface.h"
+
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +42,31 @@ static ucs_status_t on_error(void *arg, uct_ep_h ep, ucs_status_t status)
     side->errors++;
     side->error = status;
     return UCS_OK;
+}
+
+/* ---- who holds a control lock ---- */
+
+static pthread_mutex_t     guard = PTHREAD_MUTEX_INITIALIZER;
+static struct uct_ha_wake *wakes[2];
+
+static void watch_lock(int s, struct uct_ha_wake *wake)
+{
+    pthread_mutex_lock(&guard);
+    wakes[s] = wake;
+    pthread_mutex_unlock(&guard);
+}
+
+/* The C library writes down who holds a mutex, of whatever type. */
+static int lock_is_mine(void)
+{
+    int mine = 0;
+
+    pthread_mutex_lock(&guard);
+    for (int s = 0; s < 2; s++) {
+        mine |= wakes[s] != NULL && wakes[s]->lock.__data.__owner == gettid();
+    }
+    pthread_mutex_unlock(&guard);
+    return mine;
 }
 
 /* ---- opening ------------------------------------------------------------------- */
@@ -138,6 +170,7 @@ void side_open(int s, const char *settings)
 
     open_domain(s, settings);
     assert_int_equal(open_iface(side, s, settings), UCS_OK);
+    watch_lock(s, &uct_ha_iface(side->iface)->lanes.wake);
     uct_iface_progress_enable(side->iface, UCT_PROGRESS_SEND | UCT_PROGRESS_RECV);
     assert_int_equal(uct_iface_set_am_handler(side->iface, AM_ID, am_received, side, 0), UCS_OK);
     assert_int_equal(uct_iface_query(side->iface, &side->attr), UCS_OK);
@@ -151,6 +184,7 @@ void side_leave(int s)
         ep_close(s, i);
     }
     if (world.side[s].iface != NULL) {
+        watch_lock(s, NULL);
         uct_iface_close(world.side[s].iface);
         world.side[s].iface = NULL;
     }
@@ -189,6 +223,7 @@ void world_open_small(uint64_t seed, uint32_t max_cqe, const char *settings)
         snprintf(world.names[i], sizeof(world.names[i]), "%s", names[i]);
         assert_int_equal(fake_rail_add(names[i], (unsigned)i % 2, 1 + (unsigned)i / 2), i);
     }
+    fake_forbid(lock_is_mine);
     (void)uct_ha_stats_get(&world.before, sizeof(world.before));
     side_open(0, settings);
     side_open(1, settings);
@@ -227,6 +262,10 @@ void world_close(void)
     assert_int_equal(counts.overbooked, 0);
     assert_int_equal(counts.rnr, 0);
     assert_int_equal(counts.psn_overruns, 0);
+    if (counts.forbidden > 0) {
+        fail_msg("device commands under the control lock or on the async thread: %lu; the first was enum fake_call %u",
+                 counts.forbidden, counts.forbidden_call);
+    }
 }
 
 int glue_setup(void **state)

@@ -21,6 +21,7 @@ int glue_order(void);
 int glue_credits(void);
 int glue_barrier(void);
 int glue_hundreds(void);
+int glue_hang(void);
 int glue_proof(void);
 int glue_ends(void);
 int glue_detect(void);

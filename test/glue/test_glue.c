@@ -47,6 +47,7 @@ int main(int argc, char **argv)
     failed += glue_hundreds();
     failed += glue_proof();
     failed += glue_card();
+    failed += glue_hang();
     failed += glue_detect();
     failed += glue_ends();
     failed += glue_paths();

@@ -151,7 +151,7 @@ static void test_lost_is_not_looked_for(void **state)
     pump_until(uct_ha_now() > peer_of(0).last_rx + 5500000000ull); /* what it said last may have an answer */
     fake_port(A0, 0);
     fake_port(A0, 1);
-    pump_until(peer_of(0).rail[0].ah == NULL);
+    pump_until(peer_of(0).rail[0].way == NULL);
     pump_ms(300);
     assert_int_equal(peer_of(0).rail[0].retry_at, 0);
     assert_int_equal(peers_of(0), 1); /* an endpoint is still held */

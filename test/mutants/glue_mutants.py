@@ -43,7 +43,7 @@ MUTANTS = [
          "    flow->amo_done++;")]),
     # ---- barrier: settle, drain, close ----
     ("settle-one-read", "a process that computes proves by one read", "test_late_packet_between_reads", [
-        ("lane->reads > 0 && psn == lane->last_read;", "1;")]),
+        ("lane->answer == 0 && lane->reads > 0 && lane->answer_psn == lane->last_read;", "lane->answer == 0;")]),
     ("close-lane-no-reread", "the proof is not read again when a lane is closed", "test_card_that_goes_on_after_its_proof", [
         ("    uct_ha_settle_read(lane, &event);\n    lane->closing = 0;",
          "    event.proof    = conn->pair.lane[lane->slot].proof;\n    event.psn      = conn->pair.lane[lane->slot].rxpsn;\n    event.received = conn->pair.lane[lane->slot].received;\n    lane->closing = 0;")]),
@@ -80,7 +80,7 @@ MUTANTS = [
     ("connect-swaps-psn", "a lane is connected with the wrong first packet numbers", "test_acks_lost", [
         (".recv_psn = view->psn, .send_psn = lane->psn,", ".recv_psn = lane->psn, .send_psn = view->psn,")]),
     ("log-lane-not-started", "the log does not hear of a new generation", "test_many_cuts", [
-        ("        ha_log_lane_start(&conn->tx->log, slot, gen, conn->road->lane[slot]->psn);\n",
+        ("    ha_log_lane_start(&conn->tx->log, slot, gen, lane->psn);\n",
          "")]),
     # ---- credits ----
     ("rx-old-totals-taken", "totals of messages that were held count", "test_old_totals_are_not_taken", [
@@ -144,6 +144,29 @@ MUTANTS = [
         ("    uct_ha_rx_resume(flow);\n    uct_ha_tx_retire(flow);",
          "    uct_ha_tx_retire(flow);")]),
     # ---- completion queues ----
+    # ---- device commands ----
+    ("psn-asked-under-lock", "the packet number is asked for under the control lock", "test_any_command_hangs", [
+        ("    uct_ha_job_post(UCT_HA_JOB_FENCE, lane->lanes->rail_no[lane->slot], &lane->job);\n}\n\nvoid uct_ha_settle_read(",
+         "    (void)ask_run;\n    lane->asking = 0;\n    lane->answer = ha_rc_final_psn(lane->rc, &lane->answer_psn);\n    lane->lanes->answered(lane);\n}\n\nvoid uct_ha_settle_read(")]),
+    ("port-recycled-under-lock", "the control port is brought up again under the control lock", "test_any_command_hangs", [
+        ("    uct_ha_job_post(UCT_HA_JOB_PORT, ctl->lanes->rail_no[slot], &recycle->super);",
+         "    recycle->busy = 0;\n    (void)recycle_run;\n    if (ha_ud_recycle(ctl->ud[slot]) == 0) {\n        (void)ha_ud_arm(ctl->ud[slot]);\n    }")]),
+    ("way-let-go-under-lock", "an address handle is destroyed under the control lock", "test_any_command_hangs", [
+        ("        uct_ha_job_post(UCT_HA_JOB_PORT, peer->pairs->lanes->rail_no[slot], &rail->way->super);",
+         "        let_go_run(&rail->way->super);")]),
+    ("port-looked-at-by-the-handler", "a port is looked at on the async thread", "test_any_command_hangs", [
+        ("        uct_ha_job_post(UCT_HA_JOB_PORT, entry->rail_no, &entry->look);",
+         "        pthread_mutex_unlock(&lock);\n        look_run(&entry->look);\n        pthread_mutex_lock(&lock);")]),
+    ("buffers-registered-under-lock", "receive buffers of a new lane are registered under the control lock",
+     "test_hundreds_fail_over_at_once", [
+        ("        } else if ((desc = uct_ha_desc_at_hand(&road->lanes->pool)) == NULL) {",
+         "        } else if ((desc = uct_ha_desc_alloc(&road->lanes->pool)) == NULL) {")]),
+    ("proof-kept-for-the-close", "what the device said first stands for what it says at the close",
+     "test_card_that_goes_on_after_its_proof", [
+        ("uct_ha_settle_wants_answer(lane) && !lane->reread) {", "uct_ha_settle_wants_answer(lane) && !lane->settled) {")]),
+    ("dead-neighbours-first", "who was looked for in vain stands before who answers", "test_dead_neighbours_wait", [
+        ("        uct_ha_job_post(rail->ah_fails == 0 ? UCT_HA_JOB_RESOLVE : UCT_HA_JOB_RETRY,",
+         "        uct_ha_job_post(rail->ah_fails == 0 ? UCT_HA_JOB_RESOLVE : UCT_HA_JOB_RESOLVE,")]),
     # ---- control packets ----
     ("msg-record-unchecked", "records that contradict the pair are believed", "test_forged_packets", [
         ("    if (ha_packet_record_check(&conn->pair, &record->state) != 0) {", "    if (0) {")]),
@@ -179,7 +202,7 @@ MUTANTS = [
     ("rto-ignores-length", "a long operation is no excuse", "test_long_operation", [
         (" + bytes / SLOWEST_BYTES_PER_MS * MSEC;", " + 0 * bytes;")]),
     ("lanes-outlive-address", "lanes live on when the address they were made with is gone", "test_address_of_an_idle_standby_changes", [
-        ("    if (moved && !ha_rail_has_addr(", "    if (0 && !ha_rail_has_addr(")]),
+        ("    if (moved && !kept) {", "    if (0 && moved && !kept) {")]),
     ("ring-one-lane", "a window grows on one lane only", "test_credits_after_failover", [
         ("        if (extend_lane(road, s, ", "        if (s == 0 && extend_lane(road, s, ")]),
 ]

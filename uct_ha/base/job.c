@@ -189,3 +189,8 @@ void uct_ha_job_cancel(enum uct_ha_job_kind kind, const void *owner, void (*drop
         }
     }
 }
+
+void uct_ha_job_run(struct uct_ha_job *job)
+{
+    job->run(job);
+}

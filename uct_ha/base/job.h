@@ -9,9 +9,9 @@
  *  - creating an address handle and connecting a queue pair resolve the
  *    neighbour, which takes a second when it is dead. With many peers behind a silent
  *    rail that is many seconds: the other rail must not queue behind them, nor lanes
- *    behind handles, which are tried for ever;
+ *    behind handles, which are tried for ever, nor living peers behind dead ones;
  *  - any command may take a minute when the card hangs: to stop a queue pair or to ask how
- *    far it is, above all, which is what one does then;
+ *    far it is, above all, which is what one does then; but also to make one, to look at a port;
  *  - destroying a queue pair waits until the device has let go of its packets,
  *    which on Soft-RoCE over a dead net device was seen to take 50 s.
  *
@@ -20,10 +20,13 @@
  */
 
 enum uct_ha_job_kind {
-    UCT_HA_JOB_RESOLVE,
+    UCT_HA_JOB_RESOLVE, /* the way to a peer's control port */
+    UCT_HA_JOB_RETRY,   /* ... that was looked for in vain before */
+    UCT_HA_JOB_BUILD,   /* queue pairs, with the memory they receive in */
     UCT_HA_JOB_CONNECT,
-    UCT_HA_JOB_FENCE,
+    UCT_HA_JOB_FENCE, /* stop one, ask how far it came */
     UCT_HA_JOB_LOOK,
+    UCT_HA_JOB_PORT, /* how is the port, and its control queue pair */
     UCT_HA_JOB_DESTROY,
     UCT_HA_JOB_KINDS
 };
@@ -47,5 +50,8 @@ void uct_ha_job_post(enum uct_ha_job_kind kind, unsigned rail_no, struct uct_ha_
 /* Take every queued job of `owner` off and wait for the running one. For each
  * job taken off `drop` is called. Not from run(). */
 void uct_ha_job_cancel(enum uct_ha_job_kind kind, const void *owner, void (*drop)(struct uct_ha_job *job));
+
+/* A `drop` that does it here and now. */
+void uct_ha_job_run(struct uct_ha_job *job);
 
 #endif

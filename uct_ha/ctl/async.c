@@ -14,6 +14,7 @@
 #include "ctl/flush.h"
 #include "ctl/msg.h"
 #include "ctl/path.h"
+#include "ctl/port.h"
 #include "ctl/prom.h"
 #include "ctl/rail.h"
 #include "ctl/standby.h"
@@ -35,8 +36,8 @@
 static void recycle_ud(struct uct_ha_ctl *ctl)
 {
     for (int s = 0; s < ctl->lanes->slots; s++) {
-        if (ctl->ud[s] != NULL && ha_ud_is_dead(ctl->ud[s]) && !ctl->pairs->down[s] && ha_ud_recycle(ctl->ud[s]) == 0) {
-            (void)ha_ud_arm(ctl->ud[s]);
+        if (ctl->ud[s] != NULL && !ctl->pairs->down[s] && !ctl->recycle[s].busy && ha_ud_is_dead(ctl->ud[s])) {
+            uct_ha_port_recycle_locked(ctl, s);
         }
     }
 }
@@ -123,10 +124,14 @@ static void timer_readable(int id, ucs_event_set_types_t events, void *arg)
 static void ud_readable(struct uct_ha_ctl *ctl, int slot)
 {
     pthread_mutex_lock(&ctl->lanes->wake.lock);
-    uct_ha_msg_receive_locked(ctl, slot);
-    (void)ha_ud_arm(ctl->ud[slot]);
-    uct_ha_msg_receive_locked(ctl, slot); /* what came before arming */
-    uct_ha_flush_locked(ctl);
+    if (ctl->recycle[slot].busy) {
+        (void)ha_ud_arm(ctl->ud[slot]); /* what comes now is of its old life */
+    } else {
+        uct_ha_msg_receive_locked(ctl, slot);
+        (void)ha_ud_arm(ctl->ud[slot]);
+        uct_ha_msg_receive_locked(ctl, slot); /* what came before arming */
+        uct_ha_flush_locked(ctl);
+    }
     pthread_mutex_unlock(&ctl->lanes->wake.lock);
 }
 
@@ -168,7 +173,8 @@ ucs_status_t uct_ha_async_open(struct uct_ha_ctl *ctl)
     }
     ctl->timer_fd = fd;
     for (int s = 0; s < ctl->lanes->slots; s++) {
-        status = uct_ha_watch_add(&ctl->watch[s], ctl->lanes->rail[s], uct_ha_rail_event, ctl, s);
+        status = uct_ha_watch_add(&ctl->watch[s], ctl->lanes->rail[s], ctl->lanes->rail_no[s], uct_ha_rail_event, ctl,
+                                  s);
         if (status != UCS_OK) {
             return status;
         }

@@ -64,7 +64,7 @@ static int heartbeat(struct uct_ha_peer *peer, uint64_t now, int *suspect)
     *suspect = HA_NO_SLOT;
     for (int s = 0; s < ctl->lanes->slots; s++) {
         rail = &peer->rail[s];
-        if (!rail->known || rail->ah == NULL || rail->ud_qpn == 0 || ctl->pairs->down[s]) {
+        if (!rail->known || rail->way == NULL || rail->ud_qpn == 0 || ctl->pairs->down[s]) {
             rail->waiting = 0;
             continue;
         }
@@ -199,7 +199,7 @@ int uct_ha_beat_ask_locked(struct uct_ha_peer *peer, uint64_t now)
     }
     peer->asked++;
     for (int s = 0; s < peer->pairs->lanes->slots; s++) {
-        if (peer->rail[s].ah != NULL && !peer->pairs->down[s]) {
+        if (peer->rail[s].way != NULL && !peer->pairs->down[s]) {
             uct_ha_send_ping_locked(peer, s);
         }
     }

@@ -20,37 +20,21 @@ static int must_fence(const struct uct_ha_lane *lane)
 
 uint64_t uct_ha_check_settle_due(const struct uct_ha_lane *lane)
 {
-    if (lane == NULL || !lane->fenced || lane->fencing ||
+    if (lane == NULL || !lane->fenced || lane->fencing || lane->asking ||
         (!must_fence(lane) && (lane->settled || !uct_ha_settle_is_ready(lane)))) {
         return UINT64_MAX;
     }
     return (lane->read_at != 0 ? lane->read_at : lane->fence_at) + SETTLE_NS;
 }
 
-/* Two equal reads, apart: no packet is being executed any more. One that the
- * device refuses counts for nothing; after too many it is not asked again. */
 void uct_ha_check_settle_locked(struct uct_ha_lane *lane, uint64_t now)
 {
-    uint32_t psn;
-    int      ready, status;
-
     if (now < uct_ha_check_settle_due(lane)) {
         return;
     }
     if (must_fence(lane)) {
         uct_ha_fence_begin_locked(lane);
-        return;
-    }
-    ready = !lane->connected;
-    if (!ready) {
-        status           = ha_rc_final_psn(lane->rc, &psn);
-        ready            = status == 0 && lane->reads > 0 && psn == lane->last_read;
-        lane->read_fails = (uint8_t)(lane->read_fails + (status != 0));
-        lane->reads      = status == 0;
-        lane->last_read  = psn;
-        lane->read_at    = now;
-    }
-    if (ready) {
+    } else {
         uct_ha_fact_settle_locked(lane, HA_CTX_ASYNC);
     }
 }

@@ -8,6 +8,7 @@
  * constant while it is open: pairs, lanes, ud, tcp.
  */
 
+#include "base/job.h"
 #include "core/ha_packet.h"
 #include "ctl/watch.h"
 #include "pair/pairs.h"
@@ -29,6 +30,24 @@ struct uct_ha_bare {
     unsigned back;
 };
 
+/* How to reach the control port of a peer on a rail: looked for by a job, and let go by one. */
+struct uct_ha_way {
+    struct uct_ha_job   super;
+    struct uct_ha_ctl  *ctl;
+    struct ha_ud_ah    *ah;
+    uint64_t            cookie;
+    int                 slot;
+    uint32_t            addr_seq;
+    struct ha_rail_addr addr;
+};
+
+struct uct_ha_recycle { /* a job brings the UD port of a rail up again */
+    struct uct_ha_job  super;
+    struct uct_ha_ctl *ctl;
+    int                slot;
+    int                busy; /* nobody else touches the port meanwhile, but to arm it */
+};
+
 struct uct_ha_ctl {
     struct uct_ha_pairs  *pairs;
     struct uct_ha_lanes  *lanes;
@@ -36,6 +55,7 @@ struct uct_ha_ctl {
     struct uct_ha_tcp    *tcp;          /* NULL: no TCP carrier */
     struct uct_ha_watch   watch[HA_SLOTS];
     uint8_t               watched[HA_SLOTS], ud_handled[HA_SLOTS];
+    struct uct_ha_recycle recycle[HA_SLOTS];
     struct ha_rail_addr   addr[HA_SLOTS]; /* own address, as the peers were told */
     struct uct_ha_accept *accepts;
     unsigned              num_accepts;

@@ -45,9 +45,7 @@ static void heard(struct uct_ha_peer *peer, int carrier)
     if (carrier < HA_SLOTS) {
         peer->rail[carrier].last_rx = peer->last_rx;
         peer->rail[carrier].used    = 1;
-        if (peer->rail[carrier].ah == NULL) {
-            uct_ha_path_find(peer, peer->last_rx);
-        }
+        uct_ha_path_heard(peer, carrier, peer->last_rx);
     }
 }
 

@@ -102,11 +102,19 @@ static void drop_job(struct uct_ha_job *job)
     free(job); /* these kinds of job begin with it */
 }
 
+/* Ways that are let go, or a port that is brought up again: the port goes, too. */
+static void end_port_jobs(struct uct_ha_ctl *ctl)
+{
+    uct_ha_job_cancel(UCT_HA_JOB_PORT, ctl->lanes, uct_ha_job_run);
+}
+
 void uct_ha_ctl_stop(struct uct_ha_ctl *ctl)
 {
     uct_ha_prom_close(ctl);
     uct_ha_async_close(ctl);
     uct_ha_job_cancel(UCT_HA_JOB_RESOLVE, ctl->lanes, drop_job);
+    uct_ha_job_cancel(UCT_HA_JOB_RETRY, ctl->lanes, drop_job);
+    end_port_jobs(ctl);
     uct_ha_job_cancel(UCT_HA_JOB_LOOK, ctl->lanes, drop_job);
     uct_ha_report_close(uct_ha_now());
 }
@@ -120,6 +128,7 @@ void uct_ha_ctl_close(struct uct_ha_ctl *ctl)
         uct_ha_path_destroy_peer(peer);
     }
     pthread_mutex_unlock(&ctl->lanes->wake.lock);
+    end_port_jobs(ctl);
     if (ctl->tcp != NULL) {
         uct_ha_tcp_close(ctl->tcp);
     }

@@ -10,6 +10,7 @@
 #include "base/job.h"
 #include "base/now.h"
 #include "ctl/flush.h"
+#include "ctl/port.h"
 #include "ctl/tcp.h"
 #include "pair/fact.h"
 #include "pair/peer.h"
@@ -18,8 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RETRY_NS 1000000000ull
-#define AH_FAILS 2 /* attempts in a row */
+#define RETRY_NS  1000000000ull
+#define RETRY_MAX 3u /* doubled so often: 8 s */
+#define AH_FAILS  2  /* attempts in a row */
 
 /* The second rail waits so long for first messages over the first one: in any case, and at
  * most. */
@@ -31,35 +33,51 @@
 #define GONE_NS 5000000000ull  /* it is lost, has left, or looked for somebody else */
 #define IDLE_NS 60000000000ull /* it may come back */
 
-void uct_ha_path_drop(struct uct_ha_peer *peer, int slot)
+static void let_go_run(struct uct_ha_job *job)
+{
+    struct uct_ha_way *way = ucs_container_of(job, struct uct_ha_way, super);
+
+    ha_ud_ah_destroy(way->ah);
+    free(way);
+}
+
+static void drop(struct uct_ha_peer *peer, int slot)
 {
     struct uct_ha_peer_rail *rail = &peer->rail[slot];
 
     rail->addr_seq++; /* a job under way works for nothing */
-    if (rail->ah != NULL) {
-        ha_ud_ah_destroy(rail->ah);
-        rail->ah = NULL;
+    if (rail->way != NULL) {
+        rail->way->super.run = let_go_run;
+        uct_ha_job_post(UCT_HA_JOB_PORT, peer->pairs->lanes->rail_no[slot], &rail->way->super);
+        rail->way = NULL;
     }
 }
 
 void uct_ha_path_anew(struct uct_ha_peer *peer, int slot)
 {
-    uct_ha_path_drop(peer, slot);
+    drop(peer, slot);
     peer->rail[slot].retry_at  = 0;
     peer->pairs->ctl->check_at = 0;
 }
 
 /* ---- finding it ------------------------------------------------------------------- */
 
-struct resolve_job {
-    struct uct_ha_job   super;
-    struct uct_ha_ctl  *ctl;
-    struct ha_rail     *rail;
-    uint64_t            cookie;
-    int                 slot;
-    uint32_t            addr_seq;
-    struct ha_rail_addr addr;
-};
+/* Dead neighbours wait longer and longer, in a queue of their own. One that says a word on the rail
+ * does not wait: uct_ha_path_heard(). */
+static uint64_t pause_after(unsigned fails)
+{
+    return RETRY_NS << ucs_min(fails - 1, RETRY_MAX);
+}
+
+void uct_ha_path_heard(struct uct_ha_peer *peer, int slot, uint64_t now)
+{
+    struct uct_ha_peer_rail *rail = &peer->rail[slot];
+
+    if (rail->way == NULL) {
+        rail->retry_at = ucs_min(rail->retry_at, now + RETRY_NS);
+        uct_ha_path_find(peer, now);
+    }
+}
 
 /* There is no way to it on this rail, which is not seen by pings, for none can be sent,
  * while the other one answers: no new lanes here until it answers as well. */
@@ -78,39 +96,41 @@ static void leave_unresolved(struct uct_ha_peer *peer, int slot)
 
 /* On the job thread: may take a second. The peer may be gone meanwhile, so it
  * is looked up again. */
-static void resolve_run(struct uct_ha_job *super)
+static void resolve_run(struct uct_ha_job *job)
 {
-    struct resolve_job      *job = ucs_container_of(super, struct resolve_job, super);
-    struct uct_ha_ctl       *ctl = job->ctl;
-    struct ha_ud_ah         *ah  = NULL;
+    struct uct_ha_way       *way = ucs_container_of(job, struct uct_ha_way, super);
+    struct uct_ha_ctl       *ctl = way->ctl;
     struct uct_ha_peer      *peer;
     struct uct_ha_peer_rail *rail;
-    int                      status;
+    int                      status, used = 0;
 
-    status = ha_ud_ah_create(job->rail, &job->addr, &ah);
+    status = ha_ud_ah_create(ctl->lanes->rail[way->slot], &way->addr, &way->ah);
     pthread_mutex_lock(&ctl->lanes->wake.lock);
-    peer = uct_ha_peer_find(ctl->pairs, job->cookie);
+    peer = uct_ha_peer_find(ctl->pairs, way->cookie);
     if (peer != NULL) {
-        rail           = &peer->rail[job->slot];
+        rail           = &peer->rail[way->slot];
         rail->ah_busy  = 0;
         rail->ah_fails = status == 0 ? 0 : rail->ah_fails + 1;
         rail->ah_error = -status;
-        if (status == 0 && rail->addr_seq == job->addr_seq && rail->ah == NULL) {
-            rail->ah = ah;
-            ah       = NULL;
+        if (status == 0 && rail->addr_seq == way->addr_seq && rail->way == NULL) {
+            rail->way = way;
+            used      = 1;
             /* its life begins now, not when it was asked for: a look-up may outlast it */
             rail->fresh_at = uct_ha_now() + ctl->fresh_ns;
             uct_ha_flush_locked(ctl);
         } else if (status != 0) {
-            ucs_debug("ha_rc: no path from %s to its peer yet: %s", ha_rail_name(job->rail), strerror(-status));
-            leave_unresolved(peer, job->slot);
+            ucs_debug("ha_rc: no path from %s to its peer yet: %s", ha_rail_name(ctl->lanes->rail[way->slot]),
+                      strerror(-status));
+            rail->retry_at = uct_ha_now() + pause_after(rail->ah_fails);
+            leave_unresolved(peer, way->slot);
         }
     }
     pthread_mutex_unlock(&ctl->lanes->wake.lock);
-    if (ah != NULL) {
-        ha_ud_ah_destroy(ah);
+    if (!used && status == 0) {
+        let_go_run(job);
+    } else if (!used) {
+        free(way);
     }
-    free(job);
 }
 
 /* To begin, one rail is enough; what goes out on both makes twice the work, on both
@@ -121,9 +141,8 @@ static int can_wait(const struct uct_ha_peer *peer, int slot, uint64_t now)
     const struct uct_ha_ctl       *ctl   = peer->pairs->ctl;
     const struct uct_ha_peer_rail *first = &peer->rail[0];
 
-    return slot != 0 && !peer->rail[slot].used && (first->ah != NULL || first->ah_busy) && first->ah_fails == 0 &&
-           first->peer_up && first->ud_qpn != 0 && ctl->ud[0] != NULL && !ctl->pairs->down[0] &&
-           !ha_ud_is_dead(ctl->ud[0]) && now < peer->born + LAST_NS &&
+    return slot != 0 && !peer->rail[slot].used && (first->way != NULL || first->ah_busy) && first->ah_fails == 0 &&
+           first->peer_up && first->ud_qpn != 0 && uct_ha_port_works_locked(ctl, 0) && now < peer->born + LAST_NS &&
            (now < peer->born + LATER_NS || uct_ha_setup_is_busy(now));
 }
 
@@ -131,29 +150,29 @@ void uct_ha_path_find(struct uct_ha_peer *peer, uint64_t now)
 {
     struct uct_ha_ctl       *ctl = peer->pairs->ctl;
     struct uct_ha_peer_rail *rail;
-    struct resolve_job      *job;
+    struct uct_ha_way       *way;
 
     for (int s = 0; s < ctl->lanes->slots; s++) {
         rail = &peer->rail[s];
-        if (!rail->known || rail->ah != NULL || rail->ah_busy || ctl->pairs->down[s] || ctl->ud[s] == NULL ||
+        if (!rail->known || rail->way != NULL || rail->ah_busy || ctl->pairs->down[s] || ctl->ud[s] == NULL ||
             now < rail->retry_at || can_wait(peer, s, now)) {
             continue;
         }
-        job = calloc(1, sizeof(*job));
-        if (job == NULL) {
+        way = calloc(1, sizeof(*way));
+        if (way == NULL) {
             continue; /* the next tick tries again */
         }
-        job->super.owner = ctl->lanes;
-        job->super.run   = resolve_run;
-        job->ctl         = ctl;
-        job->rail        = ctl->lanes->rail[s];
-        job->cookie      = peer->cookie;
-        job->slot        = s;
-        job->addr_seq    = rail->addr_seq;
-        job->addr        = rail->where.addr;
+        way->super.owner = ctl->lanes;
+        way->super.run   = resolve_run;
+        way->ctl         = ctl;
+        way->cookie      = peer->cookie;
+        way->slot        = s;
+        way->addr_seq    = rail->addr_seq;
+        way->addr        = rail->where.addr;
         rail->ah_busy    = 1;
         rail->retry_at   = now + RETRY_NS;
-        uct_ha_job_post(UCT_HA_JOB_RESOLVE, ctl->lanes->rail_no[s], &job->super);
+        uct_ha_job_post(rail->ah_fails == 0 ? UCT_HA_JOB_RESOLVE : UCT_HA_JOB_RETRY, ctl->lanes->rail_no[s],
+                        &way->super);
     }
 }
 
@@ -269,7 +288,7 @@ void uct_ha_path_revive(struct uct_ha_peer *peer, uint64_t heard)
 static void leave(struct uct_ha_peer *peer)
 {
     for (int s = 0; s < HA_SLOTS; s++) {
-        uct_ha_path_drop(peer, s);
+        drop(peer, s);
     }
     if (peer->tcp_link != NULL) {
         uct_ha_tcp_link_destroy(peer->tcp_link);

@@ -27,6 +27,9 @@ void uct_ha_path_moved(struct uct_ha_peer *peer, int slot);
  * messages. */
 void uct_ha_path_find(struct uct_ha_peer *peer, uint64_t now);
 
+/* A word of the peer has come by this rail: there should be a way back. */
+void uct_ha_path_heard(struct uct_ha_peer *peer, int slot, uint64_t now);
+
 /* Forget the way on a rail: the next check has another one found. */
 void uct_ha_path_anew(struct uct_ha_peer *peer, int slot);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Events of our own rails, on UCX's async thread: a port goes down or comes
- * back, its address changes or moves, a queue pair dies.
+ * Events of our own rails: a port goes down or comes back, its address changes or moves, a queue
+ * pair dies.
  */
 
 #include "ctl/rail.h"
@@ -10,6 +10,7 @@
 #include "base/now.h"
 #include "ctl/flush.h"
 #include "ctl/path.h"
+#include "ctl/port.h"
 #include "pair/attention.h"
 #include "pair/conn.h"
 #include "pair/fact.h"
@@ -72,9 +73,7 @@ static void rail_up(struct uct_ha_ctl *ctl, int slot)
 {
     struct uct_ha_peer *peer;
 
-    if (ctl->ud[slot] != NULL && ha_ud_recycle(ctl->ud[slot]) == 0) {
-        (void)ha_ud_arm(ctl->ud[slot]);
-    }
+    uct_ha_port_recycle_locked(ctl, slot);
     ctl->pairs->down[slot] = 0;
     ucs_list_for_each (peer, &ctl->pairs->peers, list) {
         uct_ha_path_moved(peer, slot);
@@ -90,13 +89,13 @@ static void rail_up(struct uct_ha_ctl *ctl, int slot)
 /* The address or only its place in the table has moved. Address handles name the
  * place, so all are made anew. With the address itself gone, what was connected
  * with it is dead. Every packet from here on tells the peers. */
-static void address_moved(struct uct_ha_ctl *ctl, int slot)
+static void address_moved(struct uct_ha_ctl *ctl, int slot, int kept)
 {
     struct ha_rail_addr addr  = ha_rail_addr(ctl->lanes->rail[slot]);
     int                 moved = !uct_ha_where_is_same(&addr, &ctl->addr[slot]);
     struct uct_ha_peer *peer;
 
-    if (moved && !ha_rail_has_addr(ctl->lanes->rail[slot], &ctl->addr[slot])) {
+    if (moved && !kept) {
         lanes_down(ctl, slot, HA_CAUSE_PORT);
     }
     ctl->addr[slot] = addr;
@@ -120,7 +119,7 @@ static void qp_fatal(struct uct_ha_ctl *ctl, int slot, uint32_t qpn)
     }
 }
 
-void uct_ha_rail_event(void *arg, int slot, const struct ha_rail_event *event)
+void uct_ha_rail_event(void *arg, int slot, const struct ha_rail_event *event, int kept)
 {
     struct uct_ha_ctl *ctl = arg;
 
@@ -140,7 +139,7 @@ void uct_ha_rail_event(void *arg, int slot, const struct ha_rail_event *event)
         if (ctl->pairs->down[slot]) {
             rail_up(ctl, slot);
         }
-        address_moved(ctl, slot);
+        address_moved(ctl, slot, kept);
         break;
     case HA_RAIL_EVENT_QP_FATAL:
         qp_fatal(ctl, slot, event->qpn);

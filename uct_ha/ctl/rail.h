@@ -5,6 +5,6 @@
 #include "verbs/ha_rail.h"
 
 /* An event of one of our rails; for uct_ha_watch_add(). */
-void uct_ha_rail_event(void *ctl, int slot, const struct ha_rail_event *event);
+void uct_ha_rail_event(void *ctl, int slot, const struct ha_rail_event *event, int kept);
 
 #endif

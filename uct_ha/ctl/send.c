@@ -9,6 +9,7 @@
 
 #include "base/now.h"
 #include "base/stats.h"
+#include "ctl/port.h"
 #include "ctl/tcp.h"
 #include "pair/conn.h"
 #include "pair/peer.h"
@@ -56,8 +57,8 @@ static int can_send(const struct uct_ha_peer *peer, int slot)
 {
     const struct uct_ha_ctl *ctl = peer->pairs->ctl;
 
-    return slot < ctl->lanes->slots && peer->rail[slot].ah != NULL && peer->rail[slot].ud_qpn != 0 &&
-           ctl->ud[slot] != NULL && !ctl->pairs->down[slot] && !ha_ud_is_dead(ctl->ud[slot]);
+    return slot < ctl->lanes->slots && peer->rail[slot].way != NULL && peer->rail[slot].ud_qpn != 0 &&
+           uct_ha_port_works_locked(ctl, slot);
 }
 
 int uct_ha_send_probes(const struct uct_ha_peer *peer)
@@ -95,7 +96,7 @@ static int send_on(struct uct_ha_peer *peer, int slot, struct ha_packet_header *
     }
     header->rail = (uint8_t)slot;
     (void)ha_packet_encode_header(buf, header);
-    if (ha_ud_send(peer->pairs->ctl->ud[slot], peer->rail[slot].ah, peer->rail[slot].ud_qpn, buf, length) != 0) {
+    if (ha_ud_send(peer->pairs->ctl->ud[slot], peer->rail[slot].way->ah, peer->rail[slot].ud_qpn, buf, length) != 0) {
         return 0;
     }
     UCT_HA_STATS_ADD(ctl_tx, 1);

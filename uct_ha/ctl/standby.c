@@ -71,7 +71,7 @@ static const char *reason(const struct uct_ha_conn *conn, int slot, uint64_t now
         return "no rail of the peer is known that it reaches";
     } else if (!rail->peer_up) {
         return "the peer's port is down";
-    } else if (rail->ah == NULL && rail->ud_qpn != 0) {
+    } else if (rail->way == NULL && rail->ud_qpn != 0) {
         (void)snprintf(buf, size, "no path to the peer's address (%s)",
                        rail->ah_error != 0 ? strerror(rail->ah_error) : "not looked up yet");
         return buf;

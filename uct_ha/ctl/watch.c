@@ -1,69 +1,106 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "ctl/watch.h"
 
-#include <pthread.h>
+#include "base/job.h"
 
-/* Lock order: `life`, `lock`, any interface's control lock. The handler takes
- * the last two only, so that it can be waited for under the first. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A rail that somebody watches. */
+struct watched {
+    struct watched     *next;
+    struct ha_rail     *rail;
+    unsigned            rail_no, watches;
+    struct uct_ha_job   look;
+    int                 due;  /* the job is queued and has not begun */
+    struct ha_rail_addr addr; /* when it looked last */
+};
+
+/* Lock order: `life`, `lock`, any interface's control lock. The handler and the job take
+ * the last two only, so that they can be waited for under the first. */
 static pthread_mutex_t      life = PTHREAD_MUTEX_INITIALIZER; /* add, remove */
 static pthread_mutex_t      lock = PTHREAD_MUTEX_INITIALIZER;
+static struct watched      *rails;
 static struct uct_ha_watch *watches;
 
-static int is_watched(const struct ha_rail *rail)
+static struct watched *find(const struct ha_rail *rail)
 {
-    const struct uct_ha_watch *watch;
+    struct watched *entry;
 
-    for (watch = watches; watch != NULL; watch = watch->next) {
-        if (watch->rail == rail) {
-            return 1;
-        }
+    for (entry = rails; entry != NULL && entry->rail != rail; entry = entry->next) {
     }
-    return 0;
+    return entry;
 }
 
-/* Events are edges that say "look again", never state: a port event may be
- * repeated, late, or mean the opposite by the time it is read. */
-static void settle_event(struct ha_rail *rail, struct ha_rail_event *event)
-{
-    int up;
-
-    if (event->kind == HA_RAIL_EVENT_PORT_DOWN || event->kind == HA_RAIL_EVENT_PORT_UP ||
-        event->kind == HA_RAIL_EVENT_ADDR_CHANGE) {
-        up = ha_rail_refresh(rail) > 0;
-        if (event->kind != HA_RAIL_EVENT_ADDR_CHANGE || !up) {
-            event->kind = up ? HA_RAIL_EVENT_PORT_UP : HA_RAIL_EVENT_PORT_DOWN;
-        }
-    }
-}
-
-static void deliver(struct ha_rail *rail, const struct ha_rail_event *event)
+static void deliver(const struct ha_rail *rail, const struct ha_rail_event *event, int kept)
 {
     struct uct_ha_watch *watch;
 
     for (watch = watches; watch != NULL; watch = watch->next) {
         if (watch->rail == rail) {
-            watch->cb(watch->arg, watch->slot, event);
+            watch->cb(watch->arg, watch->slot, event, kept);
         }
     }
+}
+
+/* Events are edges that say "look again", never state: a port event may be
+ * repeated, late, or mean the opposite by the time it is read. To look is a device
+ * command: a job of the rail does it. */
+static void look_run(struct uct_ha_job *job)
+{
+    struct watched      *entry = ucs_container_of(job, struct watched, look);
+    struct ha_rail_event event = {.kind = HA_RAIL_EVENT_PORT_DOWN};
+    struct ha_rail_addr  addr;
+    int                  kept;
+
+    pthread_mutex_lock(&lock);
+    entry->due = 0; /* what comes from here on is looked at anew */
+    pthread_mutex_unlock(&lock);
+    if (ha_rail_refresh(entry->rail) > 0) {
+        event.kind = HA_RAIL_EVENT_PORT_UP;
+    }
+    addr = ha_rail_addr(entry->rail);
+    kept = memcmp(&addr, &entry->addr, sizeof(addr)) == 0 || ha_rail_has_addr(entry->rail, &entry->addr);
+    pthread_mutex_lock(&lock);
+    entry->addr = addr;
+    deliver(entry->rail, &event, kept);
+    pthread_mutex_unlock(&lock);
+}
+
+static void look(struct watched *entry)
+{
+    if (!entry->due) {
+        entry->due = 1;
+        uct_ha_job_post(UCT_HA_JOB_PORT, entry->rail_no, &entry->look);
+    }
+}
+
+static void not_looked(struct uct_ha_job *job)
+{
+    (void)job;
 }
 
 static void rail_readable(int id, ucs_event_set_types_t events, void *arg)
 {
     struct ha_rail      *rail = arg;
+    struct watched      *entry;
     struct ha_rail_event event;
     int                  status;
 
     (void)events;
     pthread_mutex_lock(&lock);
-    while (is_watched(rail) && (status = ha_rail_event_get(rail, &event)) != 0) {
+    while ((entry = find(rail)) != NULL && (status = ha_rail_event_get(rail, &event)) != 0) {
         if (status < 0) {
             event.kind = HA_RAIL_EVENT_DEVICE_FATAL;
             event.qpn  = 0;
             ucs_async_remove_handler(id, 0); /* readable for ever otherwise */
         }
-        settle_event(rail, &event);
-        if (event.kind != HA_RAIL_EVENT_NONE) {
-            deliver(rail, &event);
+        if (event.kind == HA_RAIL_EVENT_PORT_DOWN || event.kind == HA_RAIL_EVENT_PORT_UP ||
+            event.kind == HA_RAIL_EVENT_ADDR_CHANGE) {
+            look(entry);
+        } else if (event.kind != HA_RAIL_EVENT_NONE) {
+            deliver(rail, &event, 1);
         }
         if (status < 0) {
             break;
@@ -72,9 +109,56 @@ static void rail_readable(int id, ucs_event_set_types_t events, void *arg)
     pthread_mutex_unlock(&lock);
 }
 
-ucs_status_t uct_ha_watch_add(struct uct_ha_watch *watch, struct ha_rail *rail, uct_ha_watch_cb cb, void *arg, int slot)
+/* With both locks. */
+static ucs_status_t hold(struct ha_rail *rail, unsigned rail_no)
 {
-    ucs_status_t status = UCS_OK;
+    struct watched *entry = find(rail);
+    ucs_status_t    status;
+
+    if (entry != NULL) {
+        entry->watches++;
+        return UCS_OK;
+    }
+    entry = calloc(1, sizeof(*entry));
+    if (entry == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    status = ucs_async_set_event_handler(UCS_ASYNC_MODE_THREAD_SPINLOCK, ha_rail_event_fd(rail), UCS_EVENT_SET_EVREAD,
+                                         rail_readable, rail, NULL);
+    if (status != UCS_OK) {
+        free(entry);
+        return status;
+    }
+    entry->rail       = rail;
+    entry->rail_no    = rail_no;
+    entry->watches    = 1;
+    entry->look.owner = entry;
+    entry->look.run   = look_run;
+    entry->addr       = ha_rail_addr(rail);
+    entry->next       = rails;
+    rails             = entry;
+    return UCS_OK;
+}
+
+/* The entry, if nobody watches the rail any more: it is not found from here on. */
+static struct watched *let_go(const struct ha_rail *rail)
+{
+    struct watched **link, *entry;
+
+    for (link = &rails; (*link)->rail != rail; link = &(*link)->next) {
+    }
+    entry = *link;
+    if (--entry->watches > 0) {
+        return NULL;
+    }
+    *link = entry->next;
+    return entry;
+}
+
+ucs_status_t uct_ha_watch_add(struct uct_ha_watch *watch, struct ha_rail *rail, unsigned rail_no, uct_ha_watch_cb cb,
+                              void *arg, int slot)
+{
+    ucs_status_t status;
 
     watch->rail = rail;
     watch->cb   = cb;
@@ -83,10 +167,7 @@ ucs_status_t uct_ha_watch_add(struct uct_ha_watch *watch, struct ha_rail *rail, 
 
     pthread_mutex_lock(&life);
     pthread_mutex_lock(&lock);
-    if (!is_watched(rail)) {
-        status = ucs_async_set_event_handler(UCS_ASYNC_MODE_THREAD_SPINLOCK, ha_rail_event_fd(rail),
-                                             UCS_EVENT_SET_EVREAD, rail_readable, rail, NULL);
-    }
+    status = hold(rail, rail_no);
     if (status == UCS_OK) {
         watch->next = watches;
         watches     = watch;
@@ -99,33 +180,31 @@ ucs_status_t uct_ha_watch_add(struct uct_ha_watch *watch, struct ha_rail *rail, 
 void uct_ha_watch_remove(struct uct_ha_watch *watch)
 {
     struct uct_ha_watch **link;
-    int                   last;
+    struct watched       *last;
 
     pthread_mutex_lock(&life);
     pthread_mutex_lock(&lock);
     for (link = &watches; *link != watch; link = &(*link)->next) {
     }
     *link = watch->next;
-    last  = !is_watched(watch->rail);
+    last  = let_go(watch->rail);
     pthread_mutex_unlock(&lock);
-    if (last) {
+    if (last != NULL) {
         ucs_async_remove_handler(ha_rail_event_fd(watch->rail), 1);
+        uct_ha_job_cancel(UCT_HA_JOB_PORT, last, not_looked);
+        free(last);
     }
     pthread_mutex_unlock(&life);
 }
 
 void uct_ha_watch_count(unsigned *up, unsigned *down)
 {
-    struct uct_ha_watch *watch, *earlier;
+    struct watched *entry;
 
     *up = *down = 0;
     pthread_mutex_lock(&lock);
-    for (watch = watches; watch != NULL; watch = watch->next) {
-        for (earlier = watches; earlier->rail != watch->rail; earlier = earlier->next) {
-        }
-        if (earlier == watch) {
-            *(ha_rail_up(watch->rail) ? up : down) += 1;
-        }
+    for (entry = rails; entry != NULL; entry = entry->next) {
+        *(ha_rail_up(entry->rail) ? up : down) += 1;
     }
     pthread_mutex_unlock(&lock);
 }

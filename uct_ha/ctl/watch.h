@@ -5,13 +5,16 @@
 /*
  * Asynchronous events of the rails, delivered to every interface that uses
  * them. A rail is one per process and a file descriptor can have only one
- * handler, hence this fan-out. Callbacks run on UCX's async thread.
+ * handler, hence this fan-out. Callbacks run on UCX's async thread, or on the rail's job
+ * thread that has looked at its port.
  */
 
 #include "abi/uct_ha_abi.h"
 #include "verbs/ha_rail.h"
 
-typedef void (*uct_ha_watch_cb)(void *arg, int slot, const struct ha_rail_event *event);
+/* `kept`: the port still has the address that it had before the event, be it another one's now that is
+ * chosen. */
+typedef void (*uct_ha_watch_cb)(void *arg, int slot, const struct ha_rail_event *event, int kept);
 
 struct uct_ha_watch {
     struct uct_ha_watch *next;
@@ -22,8 +25,8 @@ struct uct_ha_watch {
 };
 
 /* Fill `watch` (owned by the caller until removed) and start delivery. */
-ucs_status_t uct_ha_watch_add(struct uct_ha_watch *watch, struct ha_rail *rail, uct_ha_watch_cb cb, void *arg,
-                              int slot);
+ucs_status_t uct_ha_watch_add(struct uct_ha_watch *watch, struct ha_rail *rail, unsigned rail_no, uct_ha_watch_cb cb,
+                              void *arg, int slot);
 
 /* After this returns the callback does not run any more. The caller must not
  * hold a lock that the callback takes. */

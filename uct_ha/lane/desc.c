@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lane/desc.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #define DESCS_PER_CHUNK 64
@@ -39,7 +40,18 @@ static struct uct_ha_chunk *chunk_create(struct uct_ha_desc_pool *pool)
         return NULL;
     }
     uct_ha_duo_reg_standby(pool->duo, &chunk->mem);
+    chunk->next = __atomic_load_n(&pool->chunks, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&pool->chunks, &chunk->next, chunk, 1, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+    }
     return chunk;
+}
+
+static struct uct_ha_desc *desc_of(const struct uct_ha_desc_pool *pool, struct uct_ha_chunk *chunk, unsigned i)
+{
+    struct uct_ha_desc *desc = UCS_PTR_BYTE_OFFSET(chunk->mem.address, i * desc_stride(pool));
+
+    desc->mem = &chunk->mem;
+    return desc;
 }
 
 void uct_ha_desc_return(struct uct_ha_desc_pool *pool, struct uct_ha_desc *desc)
@@ -52,7 +64,6 @@ void uct_ha_desc_return(struct uct_ha_desc_pool *pool, struct uct_ha_desc *desc)
 struct uct_ha_desc *uct_ha_desc_alloc_slow(struct uct_ha_desc_pool *pool)
 {
     struct uct_ha_chunk *chunk;
-    struct uct_ha_desc  *desc;
 
     pool->free = __atomic_exchange_n(&pool->returned, NULL, __ATOMIC_ACQUIRE);
     if (pool->free != NULL) {
@@ -62,14 +73,61 @@ struct uct_ha_desc *uct_ha_desc_alloc_slow(struct uct_ha_desc_pool *pool)
     if (chunk == NULL) {
         return NULL;
     }
-    chunk->next  = pool->chunks;
-    pool->chunks = chunk;
     for (unsigned i = 0; i < DESCS_PER_CHUNK; i++) {
-        desc      = UCS_PTR_BYTE_OFFSET(chunk->mem.address, i * desc_stride(pool));
-        desc->mem = &chunk->mem;
-        uct_ha_desc_free(pool, desc);
+        uct_ha_desc_free(pool, desc_of(pool, chunk, i));
     }
     return uct_ha_desc_alloc(pool);
+}
+
+struct uct_ha_desc *uct_ha_desc_at_hand(struct uct_ha_desc_pool *pool)
+{
+    if (pool->free == NULL) {
+        pool->free = __atomic_exchange_n(&pool->returned, NULL, __ATOMIC_ACQUIRE);
+    }
+    return pool->free == NULL ? NULL : uct_ha_desc_alloc(pool);
+}
+
+void uct_ha_desc_return_list(struct uct_ha_desc_pool *pool, struct uct_ha_desc *list)
+{
+    struct uct_ha_desc *desc;
+
+    while ((desc = list) != NULL) {
+        list = desc->next;
+        uct_ha_desc_return(pool, desc);
+    }
+}
+
+/* From `from`, as long as there are any; what is not wanted goes back. Returns how many. */
+static unsigned take(struct uct_ha_desc_pool *pool, struct uct_ha_desc *from, unsigned count, struct uct_ha_desc **list)
+{
+    struct uct_ha_desc *desc;
+    unsigned            taken = 0;
+
+    while (taken < count && (desc = from) != NULL) {
+        from       = desc->next;
+        desc->next = *list;
+        *list      = desc;
+        taken++;
+    }
+    uct_ha_desc_return_list(pool, from);
+    return taken;
+}
+
+int uct_ha_desc_stock(struct uct_ha_desc_pool *pool, unsigned count, struct uct_ha_desc **list)
+{
+    struct uct_ha_chunk *chunk;
+
+    while (count > 0) {
+        count -= take(pool, __atomic_exchange_n(&pool->returned, NULL, __ATOMIC_ACQUIRE), count, list);
+        chunk = count > 0 ? chunk_create(pool) : NULL;
+        if (chunk == NULL) {
+            return count > 0 ? -ENOMEM : 0;
+        }
+        for (unsigned i = 0; i < DESCS_PER_CHUNK; i++) {
+            uct_ha_desc_return(pool, desc_of(pool, chunk, i));
+        }
+    }
+    return 0;
 }
 
 void uct_ha_desc_cleanup(struct uct_ha_desc_pool *pool)

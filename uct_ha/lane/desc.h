@@ -18,8 +18,8 @@ struct uct_ha_desc_pool {
     const struct uct_ha_duo *duo;      /* where they are registered */
     size_t                   seg_size; /* bytes of each */
     struct uct_ha_desc      *free;
-    struct uct_ha_desc      *returned; /* atomic; by the job thread */
-    struct uct_ha_chunk     *chunks;
+    struct uct_ha_desc      *returned; /* atomic; by job threads */
+    struct uct_ha_chunk     *chunks;   /* atomic */
 };
 
 /* A buffer of seg_size bytes, or NULL when memory is short. */
@@ -44,6 +44,14 @@ static inline void uct_ha_desc_free(struct uct_ha_desc_pool *pool, struct uct_ha
 
 /* From another thread than progress; uct_ha_desc_alloc_slow() finds it. */
 void uct_ha_desc_return(struct uct_ha_desc_pool *pool, struct uct_ha_desc *desc);
+
+/* One that is at hand, or NULL: no memory is registered for it. Progress. */
+struct uct_ha_desc *uct_ha_desc_at_hand(struct uct_ha_desc_pool *pool);
+
+/* Put so many on a list: registers memory if need be, which may block. Any thread. 0 or -ENOMEM; what
+ * is on the list stays there. */
+int  uct_ha_desc_stock(struct uct_ha_desc_pool *pool, unsigned count, struct uct_ha_desc **list);
+void uct_ha_desc_return_list(struct uct_ha_desc_pool *pool, struct uct_ha_desc *list);
 
 void uct_ha_desc_cleanup(struct uct_ha_desc_pool *pool);
 

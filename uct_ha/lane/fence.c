@@ -40,7 +40,7 @@ static void fence_run(struct uct_ha_job *job)
 
 void uct_ha_fence_begin_locked(struct uct_ha_lane *lane)
 {
-    if (lane->fencing) {
+    if (lane->fencing || lane->asking) {
         return;
     }
     if (!lane->fenced) {
@@ -55,7 +55,9 @@ void uct_ha_fence_begin_locked(struct uct_ha_lane *lane)
 
 static void forget(struct uct_ha_job *job)
 {
-    ucs_container_of(job, struct uct_ha_lane, job)->fencing = 0;
+    struct uct_ha_lane *lane = ucs_container_of(job, struct uct_ha_lane, job);
+
+    lane->fencing = lane->asking = 0;
 }
 
 void uct_ha_fence_cancel(struct uct_ha_lanes *lanes)

@@ -15,6 +15,8 @@
 /* A device that was told to flush has done so by then. */
 #define FLUSH_NS 10000000ull
 
+#define BUILDS 3 /* others may take what was made for a lane; so often it is made again */
+
 /* Logs full of sends that a lane may have under way: every operation, each with a mark
  * where the peer wants them. */
 static unsigned logs_of(const struct uct_ha_road *road)
@@ -96,85 +98,207 @@ static void tell_limit(struct uct_ha_lanes *lanes, int slot, int status)
     }
 }
 
+/* ---- a lane is built: on the job thread ---- */
+
 static int open_queue_pair(struct uct_ha_lane *lane)
 {
     struct uct_ha_lanes *lanes = lane->lanes;
-    int                  marks = lane->road->marks;
-    struct ha_rc_caps    caps  = {
-            .send_depth = sends_of(lane->road),
-            .recv_depth = lanes->rx_depth,
-            .max_sge    = lanes->max_sge,
-            .max_inline = ucs_max(lanes->max_inline, marks ? UCT_HA_LEDGER_MARK : 0),
-    };
-    int status = ha_rc_create(lanes->rail[lane->slot], lane->room->cq, &caps, &lane->rc);
+    struct ha_rc_caps    caps  = lane->caps;
+    int                  status;
 
-    if (status == 0) {
-        status = caps.max_inline >= UCT_HA_LEDGER_MARK || !marks ? uct_ha_ring_post(lane) : -ENOTSUP;
-        if (status != 0) {
-            ha_rc_destroy(lane->rc);
-        }
+    status = ha_rc_create(lanes->rail[lane->slot], lane->room->cq, &caps, &lane->rc);
+    if (status == 0 && lane->marks && caps.max_inline < UCT_HA_LEDGER_MARK) {
+        ha_rc_destroy(lane->rc);
+        lane->rc = NULL;
+        status   = -ENOTSUP;
     }
     return status;
+}
+
+/* A queue that stays as deep as it was is not the end: sends share what there is. */
+static void deepen(struct uct_ha_lane *lane)
+{
+    int status = lane->depth == 0 ? 0 : ha_cq_resize(lane->room->cq, lane->depth);
+
+    if (status != 0) {
+        ucs_debug("ha_rc: %s: completion queue stays as it is, not %u entries: %s",
+                  ha_rail_name(lane->lanes->rail[lane->slot]), lane->depth, strerror(-status));
+        lane->depth = 0;
+    }
+}
+
+static int build(struct uct_ha_lane *lane)
+{
+    int status;
+
+    deepen(lane);
+    status = uct_ha_desc_stock(&lane->lanes->pool, lane->stock, &lane->stocked);
+    if (status == 0 && lane->wants_ledger && lane->ledger.word == NULL) {
+        status = uct_ha_ledger_init(&lane->ledger, lane->lanes->rail[lane->slot]);
+    }
+    if (status == 0 && lane->rc == NULL) {
+        status = open_queue_pair(lane);
+    }
+    return status;
+}
+
+static void build_run(struct uct_ha_job *job)
+{
+    struct uct_ha_lane  *lane   = ucs_container_of(job, struct uct_ha_lane, job);
+    struct uct_ha_lanes *lanes  = lane->lanes;
+    int                  status = build(lane);
+
+    pthread_mutex_lock(&lanes->wake.lock);
+    lane->building = 0;
+    lane->build    = status;
+    if (lane->road != NULL && !lanes->leaving) {
+        lanes->built(lane);
+    }
+    pthread_mutex_unlock(&lanes->wake.lock);
+}
+
+/* ---- ... and in progress ---- */
+
+static void post_build(struct uct_ha_lane *lane)
+{
+    struct uct_ha_road *road = lane->road;
+
+    lane->stock    = uct_ha_ring_lacks(road, lane->slot);
+    lane->depth    = uct_ha_room_lacks(lane->room, road->rx_window + UCT_HA_RX_RESERVE, logs_of(road));
+    lane->building = 1;
+    lane->builds++;
+    lane->job.owner = lane->lanes;
+    lane->job.run   = build_run;
+    uct_ha_job_post(UCT_HA_JOB_BUILD, lane->lanes->rail_no[lane->slot], &lane->job);
+}
+
+static struct uct_ha_lane *allocate(struct uct_ha_road *road, int slot, uint32_t gen)
+{
+    struct uct_ha_lanes *lanes = road->lanes;
+    struct uct_ha_lane  *lane  = calloc(1, sizeof(*lane));
+
+    if (lane == NULL || (lane->held = calloc(lanes->rx_depth, sizeof(*lane->held))) == NULL) {
+        free(lane);
+        return NULL;
+    }
+    lane->lanes        = lanes;
+    lane->road         = road;
+    lane->room         = &lanes->room[slot];
+    lane->slot         = (uint8_t)slot;
+    lane->gen          = gen;
+    lane->born         = uct_ha_now();
+    lane->proof        = lanes->proof[slot];
+    lane->psn          = (uint32_t)uct_ha_random() & HA_PSN_MASK;
+    lane->marks        = road->marks;
+    lane->wants_ledger = lane->proof == HA_PROOF_LEDGER && road->ledger[slot].word == NULL;
+    lane->caps         = (struct ha_rc_caps){
+                .send_depth = sends_of(road),
+                .recv_depth = lanes->rx_depth,
+                .max_sge    = lanes->max_sge,
+                .max_inline = ucs_max(lanes->max_inline, road->marks ? UCT_HA_LEDGER_MARK : 0),
+    };
+    return lane;
+}
+
+int uct_ha_lane_begin(struct uct_ha_road *road, int slot, uint32_t gen)
+{
+    struct uct_ha_lane *lane;
+
+    if (sends_of(road) > ha_rail_limits(road->lanes->rail[slot])->max_qp_wr) {
+        tell_limit(road->lanes, slot, -E2BIG);
+        return -E2BIG;
+    }
+    lane = allocate(road, slot, gen);
+    if (lane == NULL) {
+        return -ENOMEM;
+    }
+    if (add_to_table(road->lanes, lane) != 0) {
+        free(lane->held);
+        free(lane);
+        return -ENOMEM;
+    }
+    road->next[slot] = lane;
+    (void)uct_ha_ring_fill(road, slot, &lane->stocked); /* what is at hand */
+    post_build(lane);
+    return 0;
 }
 
 static int open_lane(struct uct_ha_lane *lane)
 {
-    struct uct_ha_road *road = lane->road;
-    int                 slot = lane->slot;
-    int status = sends_of(road) <= ha_rail_limits(lane->lanes->rail[slot])->max_qp_wr ? uct_ha_ring_fill(road, slot)
-                                                                                      : -E2BIG;
+    struct uct_ha_road *road   = lane->road;
+    int                 slot   = lane->slot;
+    int                 status = uct_ha_room_add_lane(lane->room, road->ring[slot].count, logs_of(road));
 
-    if (status == 0 && lane->proof == HA_PROOF_LEDGER) {
-        status = uct_ha_ledger_init(road, slot);
-    }
     if (status == 0) {
-        status = uct_ha_room_add_lane(lane->room, road->ring[slot].count, logs_of(road));
-        if (status == 0) {
-            status = open_queue_pair(lane);
-            if (status != 0) {
-                uct_ha_room_undo_lane(lane->room, road->ring[slot].count, logs_of(road));
-            }
+        status = uct_ha_ring_post(lane);
+        if (status != 0) {
+            uct_ha_room_undo_lane(lane->room, road->ring[slot].count, logs_of(road));
         }
     }
-    if (status == -ENOSPC || status == -ENOMEM || status == -E2BIG) {
-        tell_limit(lane->lanes, slot, status);
+    if (status == 0 && lane->wants_ledger) {
+        road->ledger[slot] = lane->ledger;
+        lane->ledger.word  = NULL;
     }
     return status;
 }
 
-int uct_ha_lane_create(struct uct_ha_road *road, int slot, uint32_t gen)
+/* Others have taken the places that were made for it, and there may be more. */
+static int lacks_room(const struct uct_ha_lane *lane)
 {
-    struct uct_ha_lanes *lanes = road->lanes;
-    struct uct_ha_lane  *lane  = calloc(1, sizeof(*lane));
-    int                  status;
+    struct uct_ha_road *road = lane->road;
 
-    if (lane == NULL || (lane->held = calloc(lanes->rx_depth, sizeof(*lane->held))) == NULL) {
-        free(lane);
-        return -ENOMEM;
+    return lane->depth != 0 && lane->builds < BUILDS &&
+           uct_ha_room_lacks(lane->room, road->rx_window + UCT_HA_RX_RESERVE, logs_of(road)) != 0;
+}
+
+/* It never comes to life. Nothing was received on it, and nothing will be. */
+static void bury(struct uct_ha_lane *lane);
+
+int uct_ha_lane_complete(struct uct_ha_road *road, int slot)
+{
+    struct uct_ha_lane *lane   = road->next[slot];
+    int                 status = lane->build;
+
+    if (lane->building) {
+        return -EINPROGRESS;
     }
-    lane->lanes = lanes;
-    lane->road  = road;
-    lane->room  = &lanes->room[slot];
-    lane->slot  = (uint8_t)slot;
-    lane->gen   = gen;
-    lane->born  = uct_ha_now();
-    lane->proof = lanes->proof[slot];
-    lane->psn   = (uint32_t)uct_ha_random() & HA_PSN_MASK;
-    status      = add_to_table(lanes, lane);
+    uct_ha_room_deepened(lane->room, lane->depth);
+    if (status == 0) {
+        status = uct_ha_ring_fill(road, slot, &lane->stocked);
+    }
+    if (lane->build == 0 && (status == -EAGAIN || (status == 0 && lacks_room(lane)))) {
+        post_build(lane); /* the window has grown, or the room is gone */
+        return -EINPROGRESS;
+    }
+    road->next[slot] = NULL;
     if (status == 0) {
         status = open_lane(lane);
-        if (status != 0) {
-            take_from_table(lane);
-        }
     }
-    if (status != 0) {
-        ucs_debug("ha_rc: cannot build a queue pair on %s: %s", ha_rail_name(lanes->rail[slot]), strerror(-status));
-        free(lane->held);
-        free(lane);
-        return status;
+    if (status == 0) {
+        road->lane[slot] = lane;
+        return 0;
     }
-    road->lane[slot] = lane;
-    return 0;
+    if (status == -ENOSPC || status == -ENOMEM) {
+        tell_limit(lane->lanes, slot, status);
+    }
+    ucs_debug("ha_rc: cannot build a queue pair on %s: %s", ha_rail_name(lane->lanes->rail[slot]), strerror(-status));
+    take_from_table(lane);
+    lane->road = NULL;
+    bury(lane);
+    return status;
+}
+
+static void not_built(struct uct_ha_job *job)
+{
+    struct uct_ha_lane *lane = ucs_container_of(job, struct uct_ha_lane, job);
+
+    lane->building = 0;
+    lane->build    = -ECANCELED;
+}
+
+void uct_ha_lane_cancel(struct uct_ha_lanes *lanes)
+{
+    uct_ha_job_cancel(UCT_HA_JOB_BUILD, lanes, not_built);
 }
 
 void uct_ha_lane_park(struct uct_ha_road *road, int slot, uint64_t until)
@@ -197,6 +321,18 @@ void uct_ha_lane_park(struct uct_ha_road *road, int slot, uint64_t until)
     lane->lanes->parked = lane;
 }
 
+/* Its job may still be at it. */
+static void leave_next(struct uct_ha_road *road, int slot)
+{
+    struct uct_ha_lane *lane = road->next[slot];
+
+    road->next[slot] = NULL;
+    take_from_table(lane);
+    lane->road          = NULL;
+    lane->parked        = lane->lanes->parked;
+    lane->lanes->parked = lane;
+}
+
 void uct_ha_lane_leave(struct uct_ha_road *road)
 {
     struct uct_ha_lane *lane;
@@ -207,8 +343,11 @@ void uct_ha_lane_leave(struct uct_ha_road *road)
         if (lane != NULL) {
             uct_ha_lane_park(road, s, uct_ha_now() + FLUSH_NS);
         }
+        if (road->next[s] != NULL) {
+            leave_next(road, s);
+        }
         uct_ha_ring_leave(road, s, lane);
-        uct_ha_ledger_cleanup(road, s);
+        uct_ha_ledger_leave(&road->ledger[s], road->lanes, s);
     }
 }
 
@@ -216,7 +355,11 @@ static void destroy(struct uct_ha_job *job)
 {
     struct uct_ha_lane *lane = ucs_container_of(job, struct uct_ha_lane, job);
 
-    ha_rc_destroy(lane->rc);
+    if (lane->rc != NULL) {
+        ha_rc_destroy(lane->rc);
+    }
+    uct_ha_ledger_end(&lane->ledger);
+    uct_ha_desc_return_list(&lane->lanes->pool, lane->stocked);
     uct_ha_ring_return(lane);
     uct_ha_room_later(lane->room, lane->places);
     free(lane->held);
@@ -235,7 +378,7 @@ void uct_ha_lane_reap(struct uct_ha_lanes *lanes, uint64_t now)
     struct uct_ha_lane **link, *lane;
 
     for (link = &lanes->parked; (lane = *link) != NULL;) {
-        if (lane->busy || lane->fencing || lane->park_until > now) {
+        if (lane->busy || lane->building || lane->fencing || lane->asking || lane->park_until > now) {
             link = &lane->parked;
         } else {
             *link = lane->parked;
@@ -262,5 +405,5 @@ void uct_ha_lane_finish(struct uct_ha_lanes *lanes)
     pthread_mutex_lock(&lanes->wake.lock);
     uct_ha_lane_reap(lanes, UINT64_MAX);
     pthread_mutex_unlock(&lanes->wake.lock);
-    uct_ha_job_cancel(UCT_HA_JOB_DESTROY, lanes, destroy);
+    uct_ha_job_cancel(UCT_HA_JOB_DESTROY, lanes, uct_ha_job_run);
 }

@@ -2,13 +2,24 @@
 #ifndef UCT_HA_LANE_H_
 #define UCT_HA_LANE_H_
 
-/* The life of a lane: built with its receives posted, parked in ERR, destroyed. The control
- * lock is held, but for uct_ha_lane_finish(). */
+/*
+ * The life of a lane: built with its receives posted, parked in ERR, destroyed. The control
+ * lock is held, but for uct_ha_lane_finish().
+ *
+ *   begin ──▶ a job: completion queue, buffers, queue pair ──▶ lanes->built ──▶ complete
+ */
 
 #include "lane/road.h"
 
-/* Build the lane of a slot. 0 or a negative errno value. */
-int uct_ha_lane_create(struct uct_ha_road *road, int slot, uint32_t gen);
+/* Have the lane of a slot built: road->next. 0 or a negative errno value. Progress. */
+int uct_ha_lane_begin(struct uct_ha_road *road, int slot, uint32_t gen);
+
+/* It is built: post its receives, it is road->lane from here on. 0, -EINPROGRESS: not yet, or a
+ * negative errno value: it is gone. Progress. */
+int uct_ha_lane_complete(struct uct_ha_road *road, int slot);
+
+/* The interface closes: no lane is being built any more. Without the lock. */
+void uct_ha_lane_cancel(struct uct_ha_lanes *lanes);
 
 /* The queue pair rests in ERR before it is destroyed, so that its number does
  * not come back while old packets may be on the wire. */

@@ -37,10 +37,14 @@ struct uct_ha_lanes {
 
     struct uct_ha_wake  wake;
     struct uct_ha_lane *parked;
-    uint8_t             gone[HA_SLOTS];        /* own card: not believed, and never back */
-    uint64_t            silence;               /* a card that was told to stop may say nothing for so long */
-    uint8_t             leaving;               /* the interface closes: nothing new is begun */
-    void (*stopped)(struct uct_ha_lane *lane); /* handed down: the device has stopped this lane, or refuses to */
+    uint8_t             gone[HA_SLOTS]; /* own card: not believed, and never back */
+    uint64_t            silence;        /* a card that was told to stop may say nothing for so long */
+    uint8_t             leaving;        /* the interface closes: nothing new is begun */
+    /* handed down: the device has stopped this lane, or refuses to; has answered how far it came; the
+     * queue pair is built, or was refused */
+    void (*stopped)(struct uct_ha_lane *lane);
+    void (*answered)(struct uct_ha_lane *lane);
+    void (*built)(struct uct_ha_lane *lane);
 };
 
 #endif

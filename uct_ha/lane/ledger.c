@@ -8,19 +8,23 @@
 
 #define LINE 64 /* a cache line of its own */
 
-int uct_ha_ledger_init(struct uct_ha_road *road, int slot)
-{
-    struct uct_ha_ledger *ledger = &road->ledger[slot];
-    void                 *word;
-    int                   status;
+/* Behind the word, in a line of its own. */
+struct ending {
+    struct uct_ha_job job;
+    struct ha_mr     *mr;
+};
 
-    if (ledger->word != NULL) {
-        return 0;
-    }
-    if (posix_memalign(&word, LINE, LINE) != 0) {
+_Static_assert(sizeof(struct ending) <= LINE, "it has one line");
+
+int uct_ha_ledger_init(struct uct_ha_ledger *ledger, struct ha_rail *rail)
+{
+    void *word;
+    int   status;
+
+    if (posix_memalign(&word, LINE, 2 * LINE) != 0) {
         return -ENOMEM;
     }
-    status = ha_mr_reg(road->lanes->rail[slot], word, LINE, HA_ACCESS_REMOTE_PUT, &ledger->mr);
+    status = ha_mr_reg(rail, word, LINE, HA_ACCESS_REMOTE_PUT, &ledger->mr);
     if (status != 0) {
         free(word);
         return status;
@@ -29,15 +33,36 @@ int uct_ha_ledger_init(struct uct_ha_road *road, int slot)
     return 0;
 }
 
-void uct_ha_ledger_cleanup(struct uct_ha_road *road, int slot)
+void uct_ha_ledger_end(struct uct_ha_ledger *ledger)
 {
-    struct uct_ha_ledger *ledger = &road->ledger[slot];
-
     if (ledger->word != NULL) {
         ha_mr_dereg(ledger->mr);
         free(ledger->word);
         ledger->word = NULL;
     }
+}
+
+static void end(struct uct_ha_job *job)
+{
+    struct ending *ending = ucs_container_of(job, struct ending, job);
+
+    ha_mr_dereg(ending->mr);
+    free(UCS_PTR_BYTE_OFFSET(ending, -LINE));
+}
+
+void uct_ha_ledger_leave(struct uct_ha_ledger *ledger, struct uct_ha_lanes *lanes, int slot)
+{
+    struct ending *ending;
+
+    if (ledger->word == NULL) {
+        return;
+    }
+    ending            = UCS_PTR_BYTE_OFFSET(ledger->word, LINE);
+    ending->mr        = ledger->mr;
+    ending->job.owner = lanes;
+    ending->job.run   = end;
+    ledger->word      = NULL;
+    uct_ha_job_post(UCT_HA_JOB_DESTROY, lanes->rail_no[slot], &ending->job);
 }
 
 static uint64_t mark(const struct uct_ha_lane *lane, uint32_t number)

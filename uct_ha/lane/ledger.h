@@ -14,9 +14,14 @@
 
 #define UCT_HA_LEDGER_MARK 8u /* bytes, sent inline */
 
-/* Our word of a slot: made once. 0 or a negative errno value. */
-int  uct_ha_ledger_init(struct uct_ha_road *road, int slot);
-void uct_ha_ledger_cleanup(struct uct_ha_road *road, int slot);
+/* A word of ours on a rail: registers memory, on a job thread. 0 or a negative errno value. */
+int uct_ha_ledger_init(struct uct_ha_ledger *ledger, struct ha_rail *rail);
+
+/* ... and its end, on a job thread. */
+void uct_ha_ledger_end(struct uct_ha_ledger *ledger);
+
+/* Nobody needs it any more: the rail's job thread takes the registration back. */
+void uct_ha_ledger_leave(struct uct_ha_ledger *ledger, struct uct_ha_lanes *lanes, int slot);
 
 /* Before the lane can receive: the peer's first number is known now. */
 void uct_ha_ledger_begin(struct uct_ha_lane *lane, uint32_t number);

@@ -13,40 +13,69 @@ static int64_t bytes(const struct uct_ha_lanes *lanes, uint32_t buffers)
     return (int64_t)(buffers * lanes->pool.seg_size);
 }
 
-/* A ring has `count` buffers, all of them on the slot's rail. */
-static int extend(struct uct_ha_road *road, int slot, uint32_t count)
+static int make_place(struct uct_ha_ring *ring, uint32_t count)
 {
-    struct uct_ha_lanes *lanes = road->lanes;
-    struct uct_ha_ring  *ring  = &road->ring[slot];
-    struct uct_ha_desc **buffers;
-    struct uct_ha_desc  *desc;
+    struct uct_ha_desc **buffers = realloc(ring->buffers, count * sizeof(*buffers));
 
-    if (ring->count >= count) {
-        return 0;
-    }
-    buffers = realloc(ring->buffers, count * sizeof(*buffers));
     if (buffers == NULL) {
         return -ENOMEM;
     }
     ring->buffers = buffers;
-    while (ring->count < count) {
-        desc = uct_ha_desc_alloc(&lanes->pool);
-        if (desc == NULL) {
-            return -ENOMEM;
-        }
-        if (!uct_ha_reg_is_on(desc->mem, lanes->rail_no[slot])) {
-            uct_ha_desc_free(&lanes->pool, desc); /* the standby refused it */
-            return -ENOMEM;
-        }
-        ring->buffers[ring->count++] = desc;
-        UCT_HA_STATS_ADD(rx_bytes, bytes(lanes, 1));
-    }
     return 0;
 }
 
-int uct_ha_ring_fill(struct uct_ha_road *road, int slot)
+static int add(struct uct_ha_road *road, int slot, struct uct_ha_desc *desc)
 {
-    return extend(road, slot, road->rx_window + UCT_HA_RX_RESERVE);
+    struct uct_ha_lanes *lanes = road->lanes;
+    struct uct_ha_ring  *ring  = &road->ring[slot];
+
+    if (!uct_ha_reg_is_on(desc->mem, lanes->rail_no[slot])) {
+        uct_ha_desc_free(&lanes->pool, desc); /* the standby refused it */
+        return -ENOMEM;
+    }
+    ring->buffers[ring->count++] = desc;
+    UCT_HA_STATS_ADD(rx_bytes, bytes(lanes, 1));
+    return 0;
+}
+
+/* A ring has `count` buffers, all of them on the slot's rail. */
+static int extend(struct uct_ha_road *road, int slot, uint32_t count)
+{
+    struct uct_ha_ring *ring   = &road->ring[slot];
+    int                 status = ring->count >= count ? 0 : make_place(ring, count);
+    struct uct_ha_desc *desc;
+
+    while (status == 0 && ring->count < count) {
+        desc   = uct_ha_desc_alloc(&road->lanes->pool);
+        status = desc == NULL ? -ENOMEM : add(road, slot, desc);
+    }
+    return status;
+}
+
+uint32_t uct_ha_ring_lacks(const struct uct_ha_road *road, int slot)
+{
+    uint32_t count = (uint32_t)road->rx_window + UCT_HA_RX_RESERVE;
+
+    return count > road->ring[slot].count ? count - road->ring[slot].count : 0;
+}
+
+int uct_ha_ring_fill(struct uct_ha_road *road, int slot, struct uct_ha_desc **list)
+{
+    struct uct_ha_ring *ring   = &road->ring[slot];
+    uint32_t            lacks  = uct_ha_ring_lacks(road, slot);
+    int                 status = lacks == 0 ? 0 : make_place(ring, ring->count + lacks);
+    struct uct_ha_desc *desc;
+
+    while (status == 0 && lacks-- > 0) {
+        desc = *list;
+        if (desc != NULL) {
+            *list = desc->next;
+        } else if ((desc = uct_ha_desc_at_hand(&road->lanes->pool)) == NULL) {
+            return -EAGAIN;
+        }
+        status = add(road, slot, desc);
+    }
+    return status;
 }
 
 int uct_ha_ring_post(struct uct_ha_lane *lane)

@@ -18,8 +18,12 @@
 
 #include "lane/road.h"
 
-/* Buffers for the present window; before the first lane of a slot. 0 or -ENOMEM. */
-int uct_ha_ring_fill(struct uct_ha_road *road, int slot);
+/* Buffers that the present window lacks in this slot. */
+uint32_t uct_ha_ring_lacks(const struct uct_ha_road *road, int slot);
+
+/* Buffers for the present window from this list, and from those at hand: nothing is registered. 0,
+ * -EAGAIN: too few, or -ENOMEM. */
+int uct_ha_ring_fill(struct uct_ha_road *road, int slot, struct uct_ha_desc **list);
 
 /* Post what a lane does not have yet of its ring. 0 or what the device answered. */
 int uct_ha_ring_post(struct uct_ha_lane *lane);

@@ -44,6 +44,7 @@ struct uct_ha_road {
     struct uct_ha_lanes *lanes;
     struct uct_ha_conn  *conn;
     struct uct_ha_lane  *lane[HA_SLOTS]; /* written under the lock, read by progress */
+    struct uct_ha_lane  *next[HA_SLOTS]; /* a job builds it; under the lock */
     struct uct_ha_ring   ring[HA_SLOTS];
     struct uct_ha_ledger ledger[HA_SLOTS];
     uint32_t             id;                   /* of the connection, to be named by */
@@ -54,7 +55,7 @@ struct uct_ha_road {
 };
 
 struct uct_ha_lane {
-    struct uct_ha_job    job; /* its fence, then its end */
+    struct uct_ha_job    job; /* it is built, fenced, asked, destroyed */
     struct uct_ha_lanes *lanes;
     struct uct_ha_road  *road; /* NULL once parked */
     struct uct_ha_room  *room;
@@ -88,21 +89,35 @@ struct uct_ha_lane {
     struct ha_wc        rejected;
 
     /* control part: under the lock */
-    uint8_t             fenced;      /* nothing is posted any more; atomic, progress reads it */
-    uint8_t             fencing;     /* a job stops it: must not be destroyed */
-    uint8_t             fence_fails; /* modify(ERR) was refused so often; 0 = the device has stopped it */
-    uint8_t             settled;     /* atomic, too */
-    uint8_t             connected;   /* was READY: the peer may have posted on it */
-    uint8_t             busy;        /* a job works on it: must not be destroyed */
-    uint8_t             reads;       /* the latest PSN read since the fence succeeded */
-    uint8_t             read_fails;
-    uint32_t            last_read;
-    uint32_t            sign;     /* of life: what the data part had done at the last heartbeat */
-    uint32_t            look_psn; /* expected at the last look, when the rail was silent */
-    uint64_t            look_at;
-    uint64_t            born, fence_at, read_at, park_until;
-    uint64_t            fenced_at, lost_look; /* it was told to stop; progress was sent to look */
-    struct uct_ha_lane *parked;               /* next in lanes->parked */
+    uint8_t              fenced;      /* nothing is posted any more; atomic, progress reads it */
+    uint8_t              fencing;     /* a job stops it: must not be destroyed */
+    uint8_t              fence_fails; /* modify(ERR) was refused so often; 0 = the device has stopped it */
+    uint8_t              settled;     /* atomic, too */
+    uint8_t              building;    /* a job builds it: must not be destroyed */
+    uint8_t              builds;      /* jobs that did so, or tried */
+    int                  build;       /* 0 or a negative errno value: what came of it */
+    unsigned             depth;       /* of the completion queue, wanted for it; 0: as it is */
+    unsigned             stock;       /* buffers, wanted for it, */
+    struct uct_ha_desc  *stocked;     /* and made */
+    struct ha_rc_caps    caps;
+    uint8_t              marks, wants_ledger; /* as road->marks; the road has no word yet */
+    struct uct_ha_ledger ledger;              /* made with it, if there was none */
+    uint8_t              connected;           /* was READY: the peer may have posted on it */
+    uint8_t              busy;                /* a job works on it: must not be destroyed */
+    uint8_t              asking;              /* a job asks the device for its packet number: must not be destroyed */
+    uint8_t              asked_final;         /* ... behind the barrier: the answer is the proof */
+    uint8_t              reread;              /* ... and has been answered since the proof was given */
+    int                  answer;              /* 0 or a negative errno value: what it said last, */
+    uint32_t             answer_psn;
+    uint8_t              reads; /* the latest PSN read since the fence succeeded */
+    uint8_t              read_fails;
+    uint32_t             last_read;
+    uint32_t             sign;     /* of life: what the data part had done at the last heartbeat */
+    uint32_t             look_psn; /* expected at the last look, when the rail was silent */
+    uint64_t             look_at;
+    uint64_t             born, fence_at, read_at, park_until;
+    uint64_t             fenced_at, lost_look; /* it was told to stop; progress was sent to look */
+    struct uct_ha_lane  *parked;               /* next in lanes->parked */
 };
 
 static inline int uct_ha_lane_is_fenced(const struct uct_ha_lane *lane)

@@ -32,12 +32,20 @@ void uct_ha_room_close(struct uct_ha_room *room)
     }
 }
 
-static void grow(struct uct_ha_room *room, unsigned want)
+/* 0: it cannot be deeper, or need not be. */
+static unsigned next_depth(const struct uct_ha_room *room, unsigned want)
 {
     unsigned depth = ucs_min(ucs_max(want, 2 * room->depth), depth_limit(room));
+
+    return want > room->depth && depth > room->depth ? depth : 0;
+}
+
+static void grow(struct uct_ha_room *room, unsigned want)
+{
+    unsigned depth = next_depth(room, want);
     int      status;
 
-    if (depth <= room->depth) {
+    if (depth == 0) {
         return;
     }
     status = ha_cq_resize(room->cq, depth);
@@ -52,11 +60,7 @@ static void grow(struct uct_ha_room *room, unsigned want)
 static int add(struct uct_ha_room *room, unsigned places, unsigned logs)
 {
     unsigned reserved = room->reserved + places;
-    unsigned want     = reserved + (room->logs + logs) * room->log_len;
 
-    if (want > room->depth) {
-        grow(room, want);
-    }
     /* At least one log full of sends, so that work goes on. */
     if (reserved + room->log_len > room->depth) {
         return reserved + room->log_len > room->depth + room->parked ? -ENOSPC : -EAGAIN;
@@ -65,6 +69,22 @@ static int add(struct uct_ha_room *room, unsigned places, unsigned logs)
     room->logs += logs;
     set_sends_max(room);
     return 0;
+}
+
+static unsigned wanted(const struct uct_ha_room *room, unsigned places, unsigned logs)
+{
+    return room->reserved + places + (room->logs + logs) * room->log_len;
+}
+
+unsigned uct_ha_room_lacks(const struct uct_ha_room *room, unsigned receives, unsigned logs)
+{
+    return next_depth(room, wanted(room, receives + LANE_EXTRA, logs));
+}
+
+void uct_ha_room_deepened(struct uct_ha_room *room, unsigned depth)
+{
+    room->depth = ucs_max(room->depth, depth);
+    set_sends_max(room);
 }
 
 int uct_ha_room_add_lane(struct uct_ha_room *room, unsigned receives, unsigned logs)
@@ -80,6 +100,7 @@ int uct_ha_room_add_receives(struct uct_ha_room *room, unsigned receives)
     if (2 * (room->reserved + receives) + room->log_len > depth_limit(room)) {
         return -ENOSPC; /* the rest is for connections to come */
     }
+    grow(room, wanted(room, receives, 0));
     return add(room, receives, 0);
 }
 

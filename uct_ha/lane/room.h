@@ -18,7 +18,6 @@
  * a destroyed queue pair back.
  *
  * Owned by progress, but for uct_ha_room_later().
- * Owned by progress, but for uct_ha_room_later().
  */
 
 #include "base/wake.h"
@@ -46,6 +45,11 @@ void uct_ha_room_close(struct uct_ha_room *room);
  * when lanes that are gone will have been destroyed. */
 int uct_ha_room_add_lane(struct uct_ha_room *room, unsigned receives, unsigned logs);
 int uct_ha_room_add_receives(struct uct_ha_room *room, unsigned receives);
+
+/* How deep the queue should be to take such a lane, 0: it is deep enough. To make it so is a device
+ * command, for a job: progress is told, and adds the lane then without one. */
+unsigned uct_ha_room_lacks(const struct uct_ha_room *room, unsigned receives, unsigned logs);
+void     uct_ha_room_deepened(struct uct_ha_room *room, unsigned depth);
 
 /* A lane that never came to life gives back what uct_ha_room_add_lane() took. */
 void uct_ha_room_undo_lane(struct uct_ha_room *room, unsigned receives, unsigned logs);

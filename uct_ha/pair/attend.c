@@ -45,6 +45,10 @@ static void close_lane(struct uct_ha_conn *conn, struct uct_ha_lane *lane)
     if (!lane->closing || (lane->rx_done != lane->close_k && !lost)) {
         return;
     }
+    if (uct_ha_settle_wants_answer(lane) && !lane->reread) {
+        uct_ha_settle_ask_locked(lane, 1);
+        return;
+    }
     uct_ha_settle_read(lane, &event);
     lane->closing = 0;
     uct_ha_failover_event_locked(conn, &event, HA_CTX_PROGRESS);

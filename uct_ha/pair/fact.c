@@ -103,13 +103,10 @@ void uct_ha_fact_start_locked(struct uct_ha_conn *conn)
     uct_ha_attention_locked(conn);
 }
 
-void uct_ha_fact_settle_locked(struct uct_ha_lane *lane, enum ha_context ctx)
+static void settle(struct uct_ha_lane *lane, enum ha_context ctx)
 {
     struct ha_event event = {.kind = HA_EV_SETTLED, .slot = lane->slot, .gen = lane->gen};
 
-    if (lane->settled || !lane->fenced || !uct_ha_settle_is_ready(lane)) {
-        return;
-    }
     uct_ha_settle_read(lane, &event);
     if (event.proof == HA_PROOF_NONE) {
         lane->read_fails = UCT_HA_PROOF_TRIES; /* progress will declare it */
@@ -118,6 +115,46 @@ void uct_ha_fact_settle_locked(struct uct_ha_lane *lane, enum ha_context ctx)
     uct_ha_settle_tell(lane, &event);
     __atomic_store_n(&lane->settled, 1, __ATOMIC_RELAXED); /* progress reads it */
     uct_ha_failover_event_locked(lane->road->conn, &event, ctx);
+}
+
+void uct_ha_fact_settle_locked(struct uct_ha_lane *lane, enum ha_context ctx)
+{
+    if (lane->settled || !lane->fenced || !uct_ha_settle_is_ready(lane)) {
+        return;
+    }
+    if (uct_ha_settle_wants_answer(lane)) {
+        uct_ha_settle_ask_locked(lane, __atomic_load_n(&lane->flushed, __ATOMIC_ACQUIRE));
+    } else {
+        settle(lane, ctx);
+    }
+}
+
+/* Two equal answers, apart: no packet is being executed any more. One that the device refuses
+ * counts for nothing; after too many it is not asked again. */
+static int is_at_rest(struct uct_ha_lane *lane)
+{
+    int rests = lane->answer == 0 && lane->reads > 0 && lane->answer_psn == lane->last_read;
+
+    lane->read_fails = (uint8_t)(lane->read_fails + (lane->answer != 0));
+    lane->reads      = lane->answer == 0;
+    lane->last_read  = lane->answer_psn;
+    lane->read_at    = uct_ha_now();
+    return rests;
+}
+
+/* What was asked behind the barrier is the proof: a flushed receive, or two equal answers. */
+void uct_ha_fact_answered_locked(struct uct_ha_lane *lane)
+{
+    if (lane->settled) {
+        lane->reread = 1; /* for the close */
+    } else if (lane->asked_final) {
+        settle(lane, HA_CTX_ASYNC);
+    } else if (is_at_rest(lane)) {
+        uct_ha_settle_ask_locked(lane, 1);
+    } else if (__atomic_load_n(&lane->flushed, __ATOMIC_ACQUIRE)) {
+        uct_ha_fact_settle_locked(lane, HA_CTX_ASYNC); /* the barrier was passed meanwhile: once more */
+    }
+    end_locked(lane->road->conn);
 }
 
 /* It can drain and be settled now. */
@@ -129,6 +166,11 @@ void uct_ha_fact_stopped_locked(struct uct_ha_lane *lane)
         uct_ha_fact_settle_locked(lane, HA_CTX_ASYNC); /* progress has seen that, too early */
     }
     end_locked(conn);
+}
+
+void uct_ha_fact_built_locked(struct uct_ha_lane *lane)
+{
+    end_locked(lane->road->conn);
 }
 
 void uct_ha_fact_usable_locked(struct uct_ha_peer *peer)

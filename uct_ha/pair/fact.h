@@ -44,6 +44,12 @@ void uct_ha_fact_settle_locked(struct uct_ha_lane *lane, enum ha_context ctx);
 /* A device has stopped a lane, or refuses to; for lanes->stopped. */
 void uct_ha_fact_stopped_locked(struct uct_ha_lane *lane);
 
+/* ... has said how far it came; for lanes->answered. */
+void uct_ha_fact_answered_locked(struct uct_ha_lane *lane);
+
+/* A queue pair is built, or was refused: progress takes it up. For lanes->built. */
+void uct_ha_fact_built_locked(struct uct_ha_lane *lane);
+
 /* Which rails towards this peer are good for new lanes. */
 void uct_ha_fact_usable_locked(struct uct_ha_peer *peer);
 

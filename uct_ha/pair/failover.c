@@ -12,6 +12,7 @@
 #include "pair/peer.h"
 #include "pair/tell.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,6 +95,7 @@ static void drop_job(struct uct_ha_job *super)
 void uct_ha_failover_cancel_jobs(struct uct_ha_pairs *pairs)
 {
     uct_ha_job_cancel(UCT_HA_JOB_CONNECT, pairs->lanes, drop_job);
+    uct_ha_lane_cancel(pairs->lanes);
     pthread_mutex_lock(&pairs->lanes->wake.lock);
     uct_ha_lane_rest(pairs->lanes);
     pthread_mutex_unlock(&pairs->lanes->wake.lock);
@@ -151,7 +153,8 @@ static void connect_lane(struct step *step, int slot)
  * first messages. */
 static int is_first_standby_early(const struct step *step, int slot, uint32_t gen)
 {
-    const struct uct_ha_lane *first = step->conn->road->lane[!slot];
+    const struct uct_ha_road *road  = step->conn->road;
+    const struct uct_ha_lane *first = road->lane[!slot] != NULL ? road->lane[!slot] : road->next[!slot];
 
     return gen == 1 && first != NULL && step->now - first->born < FIRST_NS && uct_ha_setup_is_busy(step->now);
 }
@@ -176,23 +179,55 @@ static int is_too_soon(struct step *step, int slot, uint32_t gen)
 
 static void create_lane(struct step *step, int slot, uint32_t gen)
 {
-    struct uct_ha_conn *conn  = step->conn;
-    struct ha_event     event = {.kind = HA_EV_QP_FAILED, .slot = slot, .gen = gen};
+    struct uct_ha_conn *conn = step->conn;
 
-    if (!is_too_soon(step, slot, gen) && uct_ha_lane_create(conn->road, slot, gen) == 0) {
+    if (conn->road->next[slot] != NULL || is_too_soon(step, slot, gen) ||
+        uct_ha_lane_begin(conn->road, slot, gen) != 0) {
+        push(step, (struct ha_event){.kind = HA_EV_QP_FAILED, .slot = slot, .gen = gen});
+    } else {
         conn->pairs->find_way(conn->peer, step->now); /* the rail is needed from here on */
-        ha_log_lane_start(&conn->tx->log, slot, gen, conn->road->lane[slot]->psn);
-        event.kind  = HA_EV_QP_CREATED;
-        event.qpn   = ha_rc_qpn(conn->road->lane[slot]->rc);
-        event.psn   = conn->road->lane[slot]->psn;
-        event.proof = conn->road->lane[slot]->proof;
-        if (event.proof == HA_PROOF_LEDGER) {
-            event.ledger_addr = (uintptr_t)conn->road->ledger[slot].word;
-            event.ledger_key  = ha_mr_rkey(conn->road->ledger[slot].mr);
-        }
-        event.mtu = ha_rail_addr(conn->pairs->lanes->rail[slot]).mtu;
+    }
+}
+
+static void created(struct step *step, int slot, uint32_t gen)
+{
+    struct uct_ha_conn       *conn  = step->conn;
+    const struct uct_ha_lane *lane  = conn->road->lane[slot];
+    struct ha_event           event = {.kind  = HA_EV_QP_CREATED,
+                                       .slot  = slot,
+                                       .gen   = gen,
+                                       .qpn   = ha_rc_qpn(lane->rc),
+                                       .psn   = lane->psn,
+                                       .proof = lane->proof,
+                                       .mtu   = ha_rail_addr(conn->pairs->lanes->rail[slot]).mtu};
+
+    ha_log_lane_start(&conn->tx->log, slot, gen, lane->psn);
+    if (event.proof == HA_PROOF_LEDGER) {
+        event.ledger_addr = (uintptr_t)conn->road->ledger[slot].word;
+        event.ledger_key  = ha_mr_rkey(conn->road->ledger[slot].mr);
     }
     push(step, event);
+}
+
+/* What a job has built meanwhile. */
+static void take_built(struct step *step)
+{
+    struct uct_ha_road *road = step->conn->road;
+    uint32_t            gen;
+    int                 status;
+
+    for (int s = 0; s < HA_SLOTS; s++) {
+        if (road->next[s] == NULL) {
+            continue;
+        }
+        gen    = road->next[s]->gen;
+        status = uct_ha_lane_complete(road, s);
+        if (status == 0) {
+            created(step, s, gen);
+        } else if (status != -EINPROGRESS) {
+            push(step, (struct ha_event){.kind = HA_EV_QP_FAILED, .slot = s, .gen = gen});
+        }
+    }
 }
 
 static void fence_lane(struct step *step, int slot)
@@ -396,5 +431,8 @@ void uct_ha_failover_run_locked(struct uct_ha_conn *conn, enum ha_context ctx)
 {
     struct step step = {.conn = conn, .ctx = ctx, .now = uct_ha_now()};
 
+    if (ctx == HA_CTX_PROGRESS) {
+        take_built(&step);
+    }
     settle(&step);
 }

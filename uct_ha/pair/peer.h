@@ -15,11 +15,12 @@
 #include "verbs/ha_ud.h"
 
 struct uct_ha_tcp_link; /* of a carrier above */
+struct uct_ha_way;      /* ctl/path.h */
 
 struct uct_ha_peer_rail {
     struct uct_ha_rail_where where;
     uint32_t                 ud_qpn;
-    struct ha_ud_ah         *ah;
+    struct uct_ha_way       *way;      /* to its control port; NULL before it is found */
     uint8_t                  known;    /* an address is known and can match ours */
     uint8_t                  ah_busy;  /* a job resolves it */
     unsigned                 ah_fails; /* so many in vain, in a row */

@@ -227,7 +227,9 @@ static ucs_status_t open_control(struct uct_ha_iface *iface)
         uct_ha_wake_close(&iface->lanes.wake);
         return UCS_ERR_NO_MEMORY;
     }
-    iface->lanes.stopped = uct_ha_fact_stopped_locked;
+    iface->lanes.stopped  = uct_ha_fact_stopped_locked;
+    iface->lanes.answered = uct_ha_fact_answered_locked;
+    iface->lanes.built    = uct_ha_fact_built_locked;
     uct_ha_pairs_open(&iface->pairs);
     status = uct_ha_ctl_open(&iface->ctl);
     if (status == UCS_OK) {

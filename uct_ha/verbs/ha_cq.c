@@ -55,6 +55,7 @@ int ha_cq_create(struct ha_rail *rail, unsigned depth, int with_fd, struct ha_cq
     if (cq == NULL) {
         return -ENOMEM;
     }
+    pthread_mutex_init(&cq->resizing, NULL);
     if (with_fd) {
         cq->channel = ibv_create_comp_channel(rail->ctx);
         if (cq->channel == NULL) {
@@ -84,6 +85,7 @@ void ha_cq_destroy(struct ha_cq *cq)
 {
     (void)ha_cq_drain_fd(cq);
     ibv_destroy_cq(cq->cq);
+    pthread_mutex_destroy(&cq->resizing);
     if (cq->channel != NULL) {
         ibv_destroy_comp_channel(cq->channel);
     }
@@ -92,12 +94,13 @@ void ha_cq_destroy(struct ha_cq *cq)
 
 int ha_cq_resize(struct ha_cq *cq, unsigned depth)
 {
-    int status;
+    int status = 0;
 
-    if (depth <= (unsigned)cq->cq->cqe) {
-        return 0;
+    pthread_mutex_lock(&cq->resizing);
+    if (depth > (unsigned)cq->cq->cqe) {
+        status = ibv_resize_cq(cq->cq, (int)depth);
     }
-    status = ibv_resize_cq(cq->cq, (int)depth);
+    pthread_mutex_unlock(&cq->resizing);
     return status > 0 ? -status : status;
 }
 

@@ -8,6 +8,7 @@
 struct ha_cq {
     struct ibv_cq           *cq;
     struct ibv_comp_channel *channel; /* NULL when events were not wanted */
+    pthread_mutex_t          resizing;
 };
 
 #endif

@@ -77,7 +77,7 @@ struct ha_send {
 
 /* `depth`: completions it must hold. `with_fd`: events can be asked for.
  * A queue that overruns is lost, so the owner counts; ha_cq_resize() grows it
- * while in use. */
+ * while in use, from any thread. */
 int  ha_cq_create(struct ha_rail *rail, unsigned depth, int with_fd, struct ha_cq **cq_p);
 void ha_cq_destroy(struct ha_cq *cq);
 int  ha_cq_resize(struct ha_cq *cq, unsigned depth);
