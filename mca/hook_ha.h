@@ -24,6 +24,7 @@
 /* MCA parameters; owned by Open MPI's variable system. */
 struct mca_hook_ha_params {
     bool  enable;
+    bool  require; /* a job that would run without ha_rc ends */
     char *library; /* file or soname; empty: installed library, then the soname */
     char *tls;     /* default for UCX_TLS */
     int   verbose; /* 0 silent unless the user asked for ha_rc and cannot have it */

@@ -7,15 +7,19 @@
  */
 #include "hook_ha.h"
 
+#include "ompi/communicator/communicator.h"
 #include "ompi/constants.h"
 #include "ompi/mca/hook/base/base.h"
 #include "ompi/mca/hook/hook.h"
 #include "ompi/mca/pml/base/base.h"
+#include "ompi/runtime/mpiruntime.h"
 #include "opal/util/output.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct mca_hook_ha_params mca_hook_ha_params = {
     .enable  = true,
@@ -25,7 +29,8 @@ struct mca_hook_ha_params mca_hook_ha_params = {
 };
 int mca_hook_ha_output = -1;
 
-static bool is_active; /* the library is loaded and defaults are set */
+static bool is_active;  /* the library is loaded and defaults are set */
+static char unmet[512]; /* why this process has no ha_rc, "" = it has */
 
 /* Open MPI finds it by name; the build hides everything else. */
 extern ompi_hook_base_component_t mca_hook_ha_component __attribute__((visibility("default")));
@@ -67,6 +72,10 @@ static int hook_ha_register(void)
 
     param_register("enable", "Load the UCX transport ha_rc and make it the default", MCA_BASE_VAR_TYPE_BOOL,
                    OPAL_INFO_LVL_2, &p->enable);
+    param_register("require",
+                   "End a job that would run without ha_rc, instead of letting it run unprotected; UCX_HA_RC_REQUIRE "
+                   "becomes y",
+                   MCA_BASE_VAR_TYPE_BOOL, OPAL_INFO_LVL_2, &p->require);
     param_register("tls", "UCX_TLS for jobs that do not set it themselves", MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_3,
                    &p->tls);
     param_register("library",
@@ -99,10 +108,10 @@ static bool is_first_of_host(void)
     return true;
 }
 
-/* Verbosity from which on it is said that the job has no ha_rc. */
+/* Verbosity from which on it is said that the job has no ha_rc; where it is required, its end is said instead. */
 static int unmet_level(bool is_asked_for)
 {
-    return is_asked_for && is_first_of_host() ? 0 : 1;
+    return is_asked_for && is_first_of_host() && !mca_hook_ha_params.require ? 0 : 1;
 }
 
 /* Success whatever happens: without us the job runs as it would have run. */
@@ -119,7 +128,11 @@ static int hook_ha_open(void)
         opal_output_verbose(1, mca_hook_ha_output, "hook/ha: off (hook_ha_enable=0)");
         return OMPI_SUCCESS;
     }
+    if (p->require) {
+        (void)setenv("UCX_HA_RC_REQUIRE", "y", 0);
+    }
     if (!mca_hook_ha_choice_allows(&reason)) {
+        (void)snprintf(unmet, sizeof(unmet), "%s", reason);
         opal_output_verbose(unmet_level(is_asked_for), mca_hook_ha_output,
                             is_asked_for ? "hook/ha: ha_rc was asked for, but %s: the job goes on "
                                            "without it; drop one of the two settings, or say "
@@ -129,6 +142,7 @@ static int hook_ha_open(void)
         return OMPI_SUCCESS;
     }
     if (!mca_hook_ha_library_load(&reason, &is_told)) {
+        (void)snprintf(unmet, sizeof(unmet), "%s", reason);
         opal_output_verbose(unmet_level(is_asked_for && !is_told), mca_hook_ha_output,
                             "hook/ha: ha_rc is not available, the job goes on without it: %s", reason);
         return OMPI_SUCCESS;
@@ -155,6 +169,23 @@ static const char *env_or_default(const char *name)
     return value ? value : "all";
 }
 
+/* The user said that no job is better than one without protection. Through Open MPI's own door, so that the launcher
+ * ends all of it; by the first moment at which that works. */
+static void end_if_required(void)
+{
+    if (mca_hook_ha_params.require && unmet[0] != '\0') {
+        if (is_first_of_host()) {
+            opal_output(0,
+                        "hook/ha: hook_ha_require=1, and this process has no ha_rc: %s. The job ends; without "
+                        "hook_ha_require it goes on unprotected",
+                        unmet);
+        } else {
+            (void)sleep(2); /* the first one says it for all, and ends us with it */
+        }
+        (void)ompi_mpi_abort(&ompi_mpi_comm_world.comm, 1);
+    }
+}
+
 /* ob1 stays a fallback, so a host whose ports are all down still runs; but then
  * nobody should believe that the job is protected. */
 static void hook_ha_init_bottom(int argc, char **argv, int requested, int *provided)
@@ -164,21 +195,25 @@ static void hook_ha_init_bottom(int argc, char **argv, int requested, int *provi
 
     (void)argc, (void)argv, (void)requested, (void)provided;
     if (!is_active) {
+        end_if_required();
         return;
     }
     if (strcmp(pml, "ucx") != 0) {
+        (void)snprintf(unmet, sizeof(unmet), "Open MPI took pml/%s, not pml/ucx", pml);
         opal_output_verbose(unmet_level(true), mca_hook_ha_output,
                             "hook/ha: Open MPI took pml/%s, not pml/ucx: no traffic of this process "
                             "uses ha_rc. Is a rail's port ACTIVE (ibv_devinfo)? Details: --mca "
                             "opal_common_ucx_verbose 10",
                             pml);
     } else if (mca_hook_ha_library_stats(&s) && s.rails_up + s.rails_down == 0) {
+        (void)snprintf(unmet, sizeof(unmet), "UCX uses no device of it");
         opal_output_verbose(unmet_level(mca_hook_ha_choice_is_explicit()), mca_hook_ha_output,
                             "hook/ha: UCX uses no device of ha_rc (UCX_TLS=%s, UCX_NET_DEVICES=%s): "
                             "the job goes on without it. Is a rail's port ACTIVE (ibv_devinfo)? "
                             "Details: UCX_LOG_LEVEL=diag",
                             env_or_default("UCX_TLS"), env_or_default("UCX_NET_DEVICES"));
     }
+    end_if_required();
 }
 
 static void hook_ha_finalize_top(void)

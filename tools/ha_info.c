@@ -8,6 +8,7 @@
 #include "ha_info_import.h"
 #include "ha_info_json.h"
 #include "ha_info_text.h"
+#include "ha_info_verdict.h"
 
 #include "topo/ha_discover_hwloc.h"
 
@@ -16,17 +17,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEALTHY  0
-#define FINDINGS 1
-#define FAILED   2
+#define HEALTHY        INFO_HEALTHY
+#define FINDINGS       INFO_FINDINGS
+#define FAILED         INFO_FAILED
+#define NAGIOS_UNKNOWN 3
 
 static void usage(FILE *out)
 {
-    fputs("usage: ha_info [--check] [--pairs] [--json] [--matrix] [--import FILE] [--hwloc FILE] [--help]\n"
+    fputs("usage: ha_info [--check | --nagios] [--fail-on=LEVEL] [--ignore=ID] [--pairs] [--json] [--matrix] [--import "
+          "FILE] [--hwloc FILE] [--help]\n"
           "\n"
           "Shows the rails of this host as ha_rc sees them with the present UCX_HA_RC_* variables.\n"
           "\n"
           "  --check       only what is wrong, with the remedy for each\n"
+          "  --fail-on=problem|warning\n"
+          "                what makes the exit status 1: warnings and problems (default), or problems only\n"
+          "  --ignore=ID[,ID...]\n"
+          "                findings that are known and accepted, for example shared-fate\n"
+          "  --nagios      as --check, with one line first and Nagios' statuses: 0 OK, 1 WARNING,\n"
+          "                2 CRITICAL (a problem), 3 UNKNOWN (it could not look)\n"
           "  --pairs       only which rail backs which, and why\n"
           "  --json        everything, findings included, as one JSON object\n"
           "  --matrix      which rails are near which NUMA node, as JSON for the batch engine\n"
@@ -67,7 +76,10 @@ static int pairs_of_file(const char *path)
     return HEALTHY;
 }
 
-enum what { WHAT_ALL, WHAT_CHECK = 'c', WHAT_PAIRS = 'p', WHAT_JSON = 'j', WHAT_MATRIX = 'm' };
+enum what { WHAT_ALL, WHAT_CHECK = 'c', WHAT_PAIRS = 'p', WHAT_JSON = 'j', WHAT_MATRIX = 'm', WHAT_NAGIOS = 'n' };
+
+static int                 is_unlooked; /* the host could not be looked at */
+static struct info_verdict verdict = {.fail_on = INFO_WARNING};
 
 static int import(const char *path)
 {
@@ -85,12 +97,14 @@ static int show(enum what what)
 {
     static struct info         info;
     static struct info_finding findings[INFO_FINDINGS_MAX];
-    int                        num;
+    int                        num, status;
 
     if (info_gather(&info) != 0) {
+        is_unlooked = 1;
         return FAILED;
     }
-    num = info_check(&info, findings, INFO_FINDINGS_MAX);
+    num    = info_verdict_filter(&verdict, findings, info_check(&info, findings, INFO_FINDINGS_MAX));
+    status = info_verdict_status(&verdict, findings, num, stdout);
     switch (what) {
     case WHAT_JSON:
         info_print_json(&info, findings, num, stdout);
@@ -107,30 +121,49 @@ static int show(enum what what)
         info_print_pairs(info.topo, info.choice, info.num, stdout);
         printf("\nfindings\n"); /* fall through */
     case WHAT_CHECK:
+    case WHAT_NAGIOS:
         info_print_findings(findings, num, stdout);
         break;
     }
-    return info_is_unhealthy(findings, num) ? FINDINGS : HEALTHY;
+    return status;
 }
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"check", no_argument, NULL, WHAT_CHECK}, {"pairs", no_argument, NULL, WHAT_PAIRS},
-        {"json", no_argument, NULL, WHAT_JSON},   {"matrix", no_argument, NULL, WHAT_MATRIX},
-        {"hwloc", required_argument, NULL, 'x'},  {"import", required_argument, NULL, 'i'},
-        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
-    const char *file = NULL, *matrix = NULL;
-    enum what   what = WHAT_ALL;
-    int         option, status;
+    static const struct option options[] = {{"check", no_argument, NULL, WHAT_CHECK},
+                                            {"pairs", no_argument, NULL, WHAT_PAIRS},
+                                            {"json", no_argument, NULL, WHAT_JSON},
+                                            {"matrix", no_argument, NULL, WHAT_MATRIX},
+                                            {"hwloc", required_argument, NULL, 'x'},
+                                            {"import", required_argument, NULL, 'i'},
+                                            {"fail-on", required_argument, NULL, 'f'},
+                                            {"ignore", required_argument, NULL, 'g'},
+                                            {"nagios", no_argument, NULL, WHAT_NAGIOS},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
+    const char                *file = NULL, *matrix = NULL;
+    enum what                  what = WHAT_ALL;
+    int                        option, status;
 
     while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
         switch (option) {
+        case 'f':
+            if (info_verdict_fail_on(&verdict, optarg, stderr) != 0) {
+                return FAILED;
+            }
+            break;
+        case 'g':
+            if (info_verdict_ignore(&verdict, optarg, stderr) != 0) {
+                return FAILED;
+            }
+            break;
         case WHAT_CHECK:
         case WHAT_PAIRS:
         case WHAT_JSON:
         case WHAT_MATRIX:
-            what = (enum what)option;
+        case WHAT_NAGIOS:
+            verdict.nagios = option == WHAT_NAGIOS;
+            what           = (enum what)option;
             break;
         case 'x':
             file = optarg;
@@ -155,5 +188,5 @@ int main(int argc, char **argv)
         fprintf(stderr, "ha_info: cannot write: %s\n", strerror(errno));
         return FAILED;
     }
-    return status;
+    return verdict.nagios && status == FAILED && is_unlooked ? NAGIOS_UNKNOWN : status;
 }

@@ -3,7 +3,7 @@
 
 bin_PROGRAMS += %D%/ha_info
 
-info_judge_sources = %D%/ha_info_facts.h %D%/ha_info_check.h %D%/ha_info_check.c
+info_judge_sources = %D%/ha_info_facts.h %D%/ha_info_check.h %D%/ha_info_check.c %D%/ha_info_verdict.c %D%/ha_info_verdict.h
 
 %C%_ha_info_SOURCES = \
 	$(info_judge_sources) \

@@ -88,6 +88,28 @@ says out "[heartbeat-off]"
     exit $failed
 ) || failed=1
 
+# what counts, for prologs and for Nagios
+UCX_HA_RC_HEARTBEAT=0 expect "0 1" --check --fail-on=problem
+says out "[heartbeat-off]"
+UCX_HA_RC_HEARTBEAT=0 expect "0 1" --check --ignore=heartbeat-off,memlock
+! grep -qE 'heartbeat-off|memlock' "$work/out" || says out "nothing of what is ignored"
+UCX_HA_RC_HEARTBEAT=0 expect 0 --check --fail-on=warning \
+    --ignore="$(UCX_HA_RC_HEARTBEAT=0 "$program" --check | grep -oE '\[[a-z-]+\]$' | tr -d '[]' | sort -u | paste -sd,)"
+UCX_HA_RC_HEARTBEAT=0 expect "1 2" --nagios
+grep -qE '^HA_RC (WARNING|CRITICAL) - [0-9]+ problems, [0-9]+ warnings, .*host heartbeat-off' <(head -n 1 "$work/out") ||
+    says out "a line for Nagios"
+(
+    ulimit -l 64
+    expect 2 --nagios --fail-on=problem
+    says out "HA_RC CRITICAL - "
+    exit $failed
+) || failed=1
+UCX_HA_RC_TIMEOUT=77 expect 3 --nagios
+expect 2 --fail-on=everything
+says err "--fail-on=everything: use problem or warning"
+expect 2 --ignore=shared-fat
+says err "--ignore=shared-fat: no such finding; there are no-rail"
+
 expect 2 --hwloc "$work/none"
 expect 2 --hwloc "$here/test_ha_info.sh"
 if ! grep -q "built without hwloc" "$work/err"; then

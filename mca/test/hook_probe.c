@@ -61,6 +61,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
     environment_print("UCX_TLS");
+    environment_print("UCX_HA_RC_REQUIRE");
     environment_print("OMPI_MCA_pml");
     environment_print("OMPI_MCA_osc");
     environment_print("OMPI_MCA_opal_common_ucx_tls");

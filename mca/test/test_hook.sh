@@ -134,6 +134,15 @@ home=
 probe -x FAKE_UCT_HA=norail "${fake[@]}" "${loose[@]}" -x UCX_NET_DEVICES=lo
 expect 'pml/ucx without ha_rc: told' 'UCX uses no device of ha_rc' 'UCX_NET_DEVICES=lo'
 
+probe --mca hook_ha_require 1 "${fake[@]}" "${loose[@]}"
+expect 'required and there: runs' 'UCX_HA_RC_REQUIRE=y' '!hook_ha_require=1'
+probe --mca hook_ha_require 1 -x FAKE_UCT_HA=nodevice "${fake[@]}"
+expect 'required, no device: the job ends' 'hook_ha_require=1, and this process has no ha_rc: ' 'no usable RDMA device' \
+    '!goes on without it' '!OMPI_MCA_pml='
+probe --mca hook_ha_require 1 --mca pml ob1
+expect 'required, another pml: the job ends' 'hook_ha_require=1' 'pml=ob1 excludes ucx' '!OMPI_MCA_pml='
+probe --mca hook_ha_require 1 -x FAKE_UCT_HA=norail "${fake[@]}" "${loose[@]}" -x UCX_NET_DEVICES=lo
+expect 'required, UCX uses no rail: the job ends' 'UCX uses no device of it' '!OMPI_MCA_pml='
 probe -x FAKE_UCT_HA=nodevice "${fake[@]}"
 expect 'no device: nothing set, one line as a library was named' "${untouched[@]}" \
     'no usable RDMA device'
