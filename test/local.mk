@@ -52,7 +52,7 @@ test_unit_test_budget_SOURCES  = test/unit/test_budget.c
 test_unit_test_budget_CPPFLAGS = $(unit_cppflags)
 test_unit_test_budget_LDADD    = libha_topo.la $(unit_libs)
 
-test_unit_test_config_SOURCES  = test/unit/test_config.c uct_ha/base/config.c
+test_unit_test_config_SOURCES  = test/unit/test_config.c uct_ha/base/config.c uct_ha/base/units.c
 test_unit_test_config_CPPFLAGS = $(unit_cppflags)
 test_unit_test_config_LDADD    = libha_topo.la $(unit_libs) $(UCX_LIBS)
 
@@ -104,7 +104,7 @@ test_unit_test_core_slow_SOURCES  = test/unit/test_core_slow.c
 test_unit_test_core_slow_CPPFLAGS = $(unit_cppflags)
 test_unit_test_core_slow_LDADD    = $(unit_libs)
 
-md_sources = test/unit/md_world.c test/unit/md_world.h uct_ha/base/config.c \
+md_sources = test/unit/md_world.c test/unit/md_world.h uct_ha/base/config.c uct_ha/base/units.c \
 	uct_ha/mem/exposed.c uct_ha/uct/md.c uct_ha/uct/md_mem.c uct_ha/mem/duo.c uct_ha/mem/rails.c uct_ha/mem/rcache.c \
 	uct_ha/mem/reg.c
 test_unit_test_md_SOURCES  = test/unit/test_md.c $(md_sources)

@@ -11,7 +11,7 @@ info_judge_sources = %D%/ha_info_facts.h %D%/ha_info_check.h %D%/ha_info_check.c
 	%D%/ha_info_gather.c %D%/ha_info_gather.h \
 	%D%/ha_info_json.c %D%/ha_info_json.h \
 	%D%/ha_info_text.c %D%/ha_info_text.h \
-	uct_ha/base/config.c \
+	uct_ha/base/config.c uct_ha/base/units.c \
 	uct_ha/mem/rails.c \
 	uct_ha/lane/selftest.c uct_ha/lane/selftest.h
 if HAVE_JANSSON

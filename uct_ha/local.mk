@@ -116,6 +116,8 @@ libuct_ha_1_13_la_SOURCES = \
 	%D%/base/random.h \
 	%D%/base/stats.c \
 	%D%/base/stats.h \
+	%D%/base/units.c \
+	%D%/base/units.h \
 	%D%/base/wake.c \
 	%D%/base/wake.h \
 	%D%/mem/duo.c \

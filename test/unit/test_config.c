@@ -3,6 +3,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,6 +73,75 @@ static void test_values(void **state)
     parse("UCX_HA_RC_COOLDOWN", "0", UCS_OK, UCS_OK);
     parse("UCX_HA_RC_SLOW_RAIL", "off", UCS_OK, UCS_OK);
     parse("UCX_HA_RC_SLOW_RAIL", "20", UCS_OK, UCS_OK);
+}
+
+/* The card's timeout as a time: rounded up to what the card has. */
+static void test_timeout_as_time(void **state)
+{
+    static const struct {
+        const char *text;
+        unsigned    exponent;
+    } cases[] = {{"16", 16}, {"268ms", 16}, {"269ms", 17}, {"268.435ms", 16}, {"1us", 1}, {"8.192us", 1}, {"1s", 18}};
+    struct uct_ha_iface_config config;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        setenv("UCX_HA_RC_TIMEOUT", cases[i].text, 1);
+        assert_int_equal(
+            ucs_config_parser_fill_opts(&config, uct_ha_iface_config_table, "UCX_", UCT_HA_CONFIG_PREFIX, 0), UCS_OK);
+        if (config.timeout != cases[i].exponent) {
+            fail_msg("TIMEOUT=%s is %u", cases[i].text, config.timeout);
+        }
+        ucs_config_parser_release_opts(&config, uct_ha_iface_config_table);
+    }
+    unsetenv("UCX_HA_RC_TIMEOUT");
+    parse("UCX_HA_RC_TIMEOUT", "99999s", UCS_OK, UCS_ERR_INVALID_PARAM);
+    parse("UCX_HA_RC_TIMEOUT", "-5ms", UCS_ERR_INVALID_PARAM, UCS_OK);
+    parse("UCX_HA_RC_TIMEOUT", "long", UCS_ERR_INVALID_PARAM, UCS_OK);
+}
+
+/* `auto` is what the number for it was. */
+static void test_auto(void **state)
+{
+    static const char *const names[] = {"GID_INDEX", "SL", "TRAFFIC_CLASS", "PATH_MTU"};
+    static const char *const old[]   = {"-1", "0", "0", "0"};
+    struct uct_ha_md_config  words, numbers;
+    char                     name[64];
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        (void)snprintf(name, sizeof(name), "UCX_HA_RC_%s", names[i]);
+        setenv(name, "auto", 1);
+        assert_int_equal(ucs_config_parser_fill_opts(&words, uct_ha_md_config_table, "UCX_", UCT_HA_CONFIG_PREFIX, 0),
+                         UCS_OK);
+        setenv(name, old[i], 1);
+        assert_int_equal(ucs_config_parser_fill_opts(&numbers, uct_ha_md_config_table, "UCX_", UCT_HA_CONFIG_PREFIX, 0),
+                         UCS_OK);
+        assert_int_equal(words.gid_index, numbers.gid_index);
+        assert_int_equal(words.gid_index, -1);
+        assert_int_equal(words.sl, numbers.sl);
+        assert_int_equal(words.traffic_class, numbers.traffic_class);
+        assert_int_equal(words.path_mtu, numbers.path_mtu);
+        ucs_config_parser_release_opts(&words, uct_ha_md_config_table);
+        ucs_config_parser_release_opts(&numbers, uct_ha_md_config_table);
+        setenv(name, "automatic", 1);
+        assert_int_equal(ucs_config_parser_fill_opts(&words, uct_ha_md_config_table, "UCX_", UCT_HA_CONFIG_PREFIX, 0),
+                         UCS_ERR_INVALID_PARAM);
+        unsetenv(name);
+    }
+}
+
+/* A file of its own for each process. */
+static void test_statistics_file(void **state)
+{
+    (void)state;
+    parse("UCX_HA_RC_STATS_FILE", "/run/ucx-ha/%h.%p.prom", UCS_OK, UCS_OK);
+    parse("UCX_HA_RC_STATS_FILE", "/run/ucx-ha/%h.prom", UCS_OK, UCS_ERR_INVALID_PARAM);
+    parse("UCX_HA_RC_STATS_FILE", "/run/%p.%q", UCS_OK, UCS_ERR_INVALID_PARAM);
+    parse("UCX_HA_RC_STATS_FILE", "/run/%p%", UCS_OK, UCS_ERR_INVALID_PARAM);
+    parse("UCX_HA_RC_STATS_INTERVAL", "10ms", UCS_OK, UCS_ERR_INVALID_PARAM);
+    parse("UCX_HA_RC_STANDBY_WARN", "0", UCS_OK, UCS_OK);
+    parse("UCX_HA_RC_REQUIRE", "perhaps", UCS_ERR_INVALID_PARAM, UCS_OK);
 }
 
 static void test_out_of_range(void **state)
@@ -153,9 +223,11 @@ static void test_every_knob_has_help(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),          cmocka_unit_test(test_values),
-        cmocka_unit_test(test_out_of_range),      cmocka_unit_test(test_not_a_value),
-        cmocka_unit_test(test_words_are_written), cmocka_unit_test(test_every_knob_has_help)};
+        cmocka_unit_test(test_defaults),           cmocka_unit_test(test_values),
+        cmocka_unit_test(test_timeout_as_time),    cmocka_unit_test(test_auto),
+        cmocka_unit_test(test_statistics_file),    cmocka_unit_test(test_out_of_range),
+        cmocka_unit_test(test_not_a_value),        cmocka_unit_test(test_words_are_written),
+        cmocka_unit_test(test_every_knob_has_help)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/config.h"
 
+#include "base/units.h"
+
 #include "topo/ha_zone.h"
 
 #include <stdio.h>
@@ -83,6 +85,9 @@ static void word_help(char *buf, size_t max, const void *arg)
         word_read, word_write, ucs_config_clone_double, ucs_config_release_nop, word_help, &(_words) \
     }
 
+/* What `auto` stands for. */
+static const int auto_gid = -1, auto_zero = 0;
+
 /* ---- the tables ---------------------------------------------------------------- */
 
 /* What opening a rail needs. */
@@ -96,25 +101,25 @@ ucs_config_field_t uct_ha_md_config_table[] = {
      "Empty: all rails are used and standbys are chosen by topology.",
      MD_FIELD(rails), UCS_CONFIG_TYPE_STRING},
 
-    {"GID_INDEX", "-1",
-     "GID table index for every rail; -1 chooses: RoCE v2 IPv4, then IPv6 global,\n"
+    {"GID_INDEX", "auto",
+     "GID table index for every rail; auto (-1) chooses: RoCE v2 IPv4, then IPv6 global,\n"
      "then link-local.",
-     MD_FIELD(gid_index), UCS_CONFIG_TYPE_INT},
+     MD_FIELD(gid_index), UCT_HA_TYPE_AUTO_INT(auto_gid)},
 
     {"PKEY_INDEX", "0", "Index into the partition key table. Rails of different partitions do not talk.",
      MD_FIELD(pkey_index), UCS_CONFIG_TYPE_UINT},
 
-    {"SL", "0", "Service level; 0 takes that of the peer.", MD_FIELD(sl), UCS_CONFIG_TYPE_UINT},
+    {"SL", "auto", "Service level; auto (0) takes that of the peer.", MD_FIELD(sl), UCT_HA_TYPE_AUTO_UINT(auto_zero)},
 
-    {"TRAFFIC_CLASS", "0", "Traffic class (RoCE: DSCP and ECN byte); 0 takes that of the peer.",
-     MD_FIELD(traffic_class), UCS_CONFIG_TYPE_UINT},
+    {"TRAFFIC_CLASS", "auto", "Traffic class (RoCE: DSCP and ECN byte); auto (0) takes that of the peer.",
+     MD_FIELD(traffic_class), UCT_HA_TYPE_AUTO_UINT(auto_zero)},
 
     {"HOP_LIMIT", "64", "Hop limit of routed packets.", MD_FIELD(hop_limit), UCS_CONFIG_TYPE_UINT},
 
-    {"PATH_MTU", "0",
+    {"PATH_MTU", "auto",
      "Upper bound of the path MTU in bytes: 256, 512, 1024, 2048 or 4096;\n"
-     "0 takes what both ports allow.",
-     MD_FIELD(path_mtu), UCS_CONFIG_TYPE_UINT},
+     "auto (0) takes what both ports allow.",
+     MD_FIELD(path_mtu), UCT_HA_TYPE_AUTO_UINT(auto_zero)},
 
     {"ENABLE_BACKUP", "y", "Use a standby rail; n gives plain single-rail operation.", MD_FIELD(enable_backup),
      UCS_CONFIG_TYPE_BOOL},
@@ -160,9 +165,10 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
      UCS_CONFIG_TYPE_UINT},
 
     {"TIMEOUT", "16",
-     "Local ACK timeout of a lane: 4.096 us * 2^TIMEOUT. Together with\n"
+     "Local ACK timeout of a lane: an exponent, 4.096 us * 2^TIMEOUT, or a time such as 268ms,\n"
+     "which is rounded up to the next such one. Together with\n"
      "RETRY_COUNT it says how long the HCA itself retries. Of both sides the lower counts.",
-     IFACE_FIELD(timeout), UCS_CONFIG_TYPE_UINT},
+     IFACE_FIELD(timeout), UCT_HA_TYPE_EXPONENT},
 
     {"RETRY_COUNT", "6",
      "Retransmissions of a lane before the HCA gives up. 7 means for ever on some devices\n"
