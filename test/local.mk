@@ -327,7 +327,7 @@ test_fuzz_fuzz_addr_CPPFLAGS = $(fuzz_cppflags) $(UCX_CFLAGS)
 test_fuzz_fuzz_addr_LDADD    = libha_topo.la
 
 # compiles ctl/tcp.c itself: its reader of frames is not public
-test_fuzz_fuzz_frame_SOURCES  = $(fuzz_driver) %D%/fuzz/fuzz_frame.c uct_ha/ctl/netdev.c
+test_fuzz_fuzz_frame_SOURCES  = $(fuzz_driver) %D%/fuzz/fuzz_frame.c uct_ha/base/now.c uct_ha/ctl/netdev.c
 test_fuzz_fuzz_frame_CPPFLAGS = $(fuzz_cppflags) $(UCX_CFLAGS)
 test_fuzz_fuzz_frame_LDADD    = $(UCX_LIBS) -lpthread
 

@@ -106,6 +106,8 @@ libuct_ha_1_13_la_SOURCES = \
 	%D%/abi/ucx_1_13.h \
 	%D%/base/config.c \
 	%D%/base/config.h \
+	%D%/base/hash.c \
+	%D%/base/hash.h \
 	%D%/base/job.c \
 	%D%/base/job.h \
 	%D%/base/messages.c \
@@ -155,6 +157,8 @@ libuct_ha_1_13_la_SOURCES = \
 	%D%/pair/attention.h \
 	%D%/pair/conn.c \
 	%D%/pair/conn.h \
+	%D%/pair/due.c \
+	%D%/pair/due.h \
 	%D%/pair/fact.c \
 	%D%/pair/fact.h \
 	%D%/pair/failover.c \

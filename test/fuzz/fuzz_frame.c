@@ -22,7 +22,7 @@ static struct {
 } stream;
 
 /* The next frame must be the one that is next in the stream. */
-static void on_frame(void *arg, const void *data, size_t length)
+static int on_frame(void *arg, const void *data, size_t length)
 {
     size_t told;
 
@@ -33,6 +33,7 @@ static void on_frame(void *arg, const void *data, size_t length)
     fuzz_expect(memcmp(stream.bytes + stream.at + LENGTH_LEN, data, length) == 0, "other bytes");
     fuzz_expect(length > 0 && length <= HA_PACKET_MTU, "a frame of a length that is none");
     stream.at += LENGTH_LEN + length;
+    return 0;
 }
 
 /* Is a whole frame waiting, or one that can never be? */

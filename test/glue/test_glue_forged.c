@@ -7,11 +7,18 @@
 
 #include "base/now.h"
 #include "ctl/msg.h"
+#include "ctl/tcp.h"
 #include "pair/conn.h"
 #include "pair/peer.h"
 #include "uct/iface.h"
 
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <netinet/in.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 static struct uct_ha_iface *iface_of(int s)
 {
@@ -239,11 +246,113 @@ static void test_stranger_becomes_peer(void **state)
     }
 }
 
+/* Each stranger's neighbour costs the card a while: nobody else waits for that. */
+static void test_strangers_hold_nobody_up(void **state)
+{
+    struct uct_ha_peer *peer;
+    struct forged       f;
+    uint64_t            before;
+    int                 found = 0;
+
+    (void)state;
+    redundant_open(198, "HEARTBEAT=200ms");
+    make_genuine(&f);
+    before = fake_counts().lookups;
+    fake_set(A0, FAKE_BLOCK_MS, 300);
+    for (uint8_t i = 0; i < 20; i++) {
+        for (int s = 0; s < HA_SLOTS; s++) {
+            f.header.rails[s].mtu = 1024;
+            memcpy(f.header.rails[s].gid, ha_rail_addr(iface_of(1)->lanes.rail[s]).gid, 15);
+            f.header.rails[s].gid[15] = (uint8_t)(200 + i);
+        }
+        f.header.src_cookie += 7;
+        f.header.dst_cookie += 13;
+        encode(&f);
+        bring(&f);
+    }
+    fake_readdress(B0, 55); /* the way to the peer is looked for anew */
+    while (!found) {
+        pump_ms(1);
+        pthread_mutex_lock(&iface_of(0)->lanes.wake.lock);
+        peer  = peer_of(0);
+        found = peer->rail[0].where.addr.gid[15] == 55 && peer->rail[0].way != NULL;
+        pthread_mutex_unlock(&iface_of(0)->lanes.wake.lock);
+        assert_in_range(fake_counts().lookups - before, 0, 4);
+    }
+    am_exchange(0, 20);
+}
+
+#define CALLERS 60
+
+static unsigned descriptors(void)
+{
+    DIR     *dir   = opendir("/proc/self/fd");
+    unsigned count = 0;
+
+    assert_non_null(dir);
+    while (readdir(dir) != NULL) {
+        count++;
+    }
+    closedir(dir);
+    return count;
+}
+
+static int call(const struct uct_ha_tcp_addr *addr)
+{
+    struct sockaddr_in sin = {.sin_family = AF_INET, .sin_port = htons(addr->port)};
+    int                fd  = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    memcpy(&sin.sin_addr, addr->ip, sizeof(addr->ip));
+    assert_true(fd >= 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&sin, sizeof(sin)), 0);
+    return fd;
+}
+
+static int is_closed(int fd)
+{
+    char    byte;
+    ssize_t got = recv(fd, &byte, 1, MSG_DONTWAIT);
+
+    return got == 0 || (got < 0 && errno == ECONNRESET);
+}
+
+/* Who connects and says nothing, or not enough, is sent away; few of them are kept until then. */
+static void test_silent_callers(void **state)
+{
+    unsigned before, left = CALLERS;
+    int      fd[CALLERS];
+
+    (void)state;
+    redundant_open(199, "CONTROL=tcp HEARTBEAT=50ms");
+    pump_until(stats().connects > 0);
+    before = descriptors();
+    for (unsigned i = 0; i < CALLERS; i++) {
+        struct uct_ha_tcp_addr addr = uct_ha_tcp_addr(iface_of(0)->ctl.tcp);
+
+        fd[i] = call(&addr);
+        assert_int_equal(send(fd[i], "\x01", i % 2, MSG_NOSIGNAL), i % 2);
+    }
+    pump_ms(50);
+    assert_in_range(descriptors(), before, before + CALLERS + 40); /* ours, and few of theirs */
+    while (left > 0) {
+        pump_ms(20);
+        left = 0;
+        for (unsigned i = 0; i < CALLERS; i++) {
+            left += !is_closed(fd[i]);
+        }
+    }
+    for (unsigned i = 0; i < CALLERS; i++) {
+        close(fd[i]);
+    }
+    fake_port(A0, 0); /* and who has said something is still there */
+    am_exchange(0, 20);
+    pump_until(stats().failovers == 2);
+    assert_in_range(descriptors(), before - 8, before + 8);
+}
+
 static const struct CMUnitTest tests[] = {
-    GLUE_TEST(test_forged_packets),
-    GLUE_TEST(test_broken_packets),
-    GLUE_TEST(test_flood_of_strangers),
-    GLUE_TEST(test_stranger_becomes_peer),
+    GLUE_TEST(test_forged_packets),           GLUE_TEST(test_broken_packets), GLUE_TEST(test_flood_of_strangers),
+    GLUE_TEST(test_strangers_hold_nobody_up), GLUE_TEST(test_silent_callers), GLUE_TEST(test_stranger_becomes_peer),
 };
 
 int glue_forged(void)

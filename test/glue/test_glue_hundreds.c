@@ -6,23 +6,62 @@
 
 #include "glue_tests.h"
 
+#include "uct/iface.h"
+
 #define SOFT_ROCE_CQE 32767
 #define MANY          EPS_ROOM
 #define BUFFERS       (8 + 4) /* of a lane: RX_QUEUE_INIT and the reserve */
 #define SEG_SIZE      8192
+#define VISITS_MAX    2000 /* seen: some hundred; when each packet looked at all connections, 512 of them: 37000 */
+#define MANY_SETTINGS "RX_QUEUE_LEN=128 DEAD_PEER=20s CONNECT_TIMEOUT=60s HEARTBEAT=500ms TIMEOUT=18 RTO=5s RTO_MAX=5s"
 
-static void open_many(void)
+static void open_many(int many)
 {
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < many; i++) {
         ep_open(i % 2, i);
         ep_open(!(i % 2), i);
     }
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < many; i++) {
         am_post(0, i, 2);
         am_post(1, i, 2);
     }
     pump_until(am_all_here());
-    wait_standbys(2 * MANY);
+    wait_standbys(2u * (unsigned)many);
+}
+
+/* How often packets and timers have looked at a connection. */
+static uint64_t visits(void)
+{
+    uint64_t sum = 0;
+
+    for (int s = 0; s < 2; s++) {
+        struct uct_ha_iface *iface = uct_ha_iface(world.side[s].iface);
+
+        pthread_mutex_lock(&iface->lanes.wake.lock);
+        sum += iface->pairs.dues.visits;
+        pthread_mutex_unlock(&iface->lanes.wake.lock);
+    }
+    return sum;
+}
+
+/* A failover costs each connection the same, however many there are. */
+static void test_work_does_not_grow(void **state)
+{
+    uint64_t before;
+
+    (void)state;
+    for (int many = 64; many <= MANY; many *= many == 64 ? 4 : 2) {
+        world_open_small(93, SOFT_ROCE_CQE, MANY_SETTINGS);
+        open_many(many);
+        before = visits();
+        fake_port(B0, 0);
+        pump_until(stats().failovers >= 2u * (unsigned)many);
+        print_message("%d connections fail over: each is looked at %lu times\n", many,
+                      (visits() - before) / (2u * (unsigned)many));
+        assert_true(visits() - before < VISITS_MAX * 2u * (unsigned)many);
+        world_close();
+        (void)glue_setup(NULL);
+    }
 }
 
 static void test_hundreds_fail_over_at_once(void **state)
@@ -30,11 +69,9 @@ static void test_hundreds_fail_over_at_once(void **state)
     uint64_t start, opening, failing_over, in_switch;
 
     (void)state;
-    world_open_small(90, SOFT_ROCE_CQE,
-                     "RX_QUEUE_LEN=128 DEAD_PEER=20s CONNECT_TIMEOUT=60s "
-                     "HEARTBEAT=500ms TIMEOUT=18 RTO=5s RTO_MAX=5s");
+    world_open_small(90, SOFT_ROCE_CQE, MANY_SETTINGS);
     start = now_ns();
-    open_many();
+    open_many(MANY);
     opening = now_ns() - start;
     print_message("%u connections on both sides in %.1f s, receive buffers %.0f KiB each\n", MANY,
                   (double)opening / 1e9, (double)stats().rx_bytes / 1024 / (2 * MANY));
@@ -119,6 +156,7 @@ static void test_sends_wait_for_places(void **state)
 
 static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_hundreds_fail_over_at_once),
+    GLUE_TEST(test_work_does_not_grow),
     GLUE_TEST(test_places_come_back),
     GLUE_TEST(test_sends_wait_for_places),
 };

@@ -165,8 +165,8 @@ MUTANTS = [
      "test_card_that_goes_on_after_its_proof", [
         ("uct_ha_settle_wants_answer(lane) && !lane->reread) {", "uct_ha_settle_wants_answer(lane) && !lane->settled) {")]),
     ("dead-neighbours-first", "who was looked for in vain stands before who answers", "test_dead_neighbours_wait", [
-        ("        uct_ha_job_post(rail->ah_fails == 0 ? UCT_HA_JOB_RESOLVE : UCT_HA_JOB_RETRY,",
-         "        uct_ha_job_post(rail->ah_fails == 0 ? UCT_HA_JOB_RESOLVE : UCT_HA_JOB_RESOLVE,")]),
+        (" : rail->ah_fails == 0 ? UCT_HA_JOB_RESOLVE : UCT_HA_JOB_RETRY;",
+         " : UCT_HA_JOB_RESOLVE;")]),
     # ---- control packets ----
     ("msg-record-unchecked", "records that contradict the pair are believed", "test_forged_packets", [
         ("    if (ha_packet_record_check(&conn->pair, &record->state) != 0) {", "    if (0) {")]),
@@ -199,6 +199,18 @@ MUTANTS = [
         ("        sent += send_on(peer, s, header, buf, length);", "        sent += s == 0 ? send_on(peer, s, header, buf, length) : 0;")]),
     ("strangers-unpaced", "every stranger is answered", "test_flood_of_strangers", [
         ("        !ha_pace_take(&ctl->stranger_pace, STRANGERS_BURST, STRANGERS_NS, now)) {", "        now == 0) {")]),
+    ("strangers-with-the-others", "the ways to strangers are looked for in one queue with all others",
+     "test_strangers_hold_nobody_up", [
+        ("return peer->stranger ? UCT_HA_JOB_STRANGER :", "return peer->stranger ? UCT_HA_JOB_RESOLVE :")]),
+    ("callers-stay", "who connects by TCP and says nothing stays", "test_silent_callers", [
+        ("    while (uct_ha_tcp_due(tcp) <= now) {", "    while (uct_ha_tcp_due(tcp) <= now && now == 0) {")]),
+    ("callers-without-number", "any number of callers may wait", "test_silent_callers", [
+        ("        if (tcp->unproven == UNPROVEN_MAX) {", "        if (0) {")]),
+    ("callers-must-prove-twice", "who has said what is for us is sent away as well", "test_control_by_tcp", [
+        ("            in->proven = 1;\n            tcp->unproven--;", "            in->proven = 0;")]),
+    ("walks-all", "the timer asks every connection each time", "test_work_does_not_grow", [
+        ("    while ((conn = uct_ha_due_next_touched(&ctl->pairs->dues)) != NULL) {",
+         "    struct uct_ha_conn *each;\n    ucs_list_for_each (each, &ctl->pairs->conns, list) {\n        uct_ha_due_touch(&each->due);\n    }\n    while ((conn = uct_ha_due_next_touched(&ctl->pairs->dues)) != NULL) {")]),
     ("rto-ignores-length", "a long operation is no excuse", "test_long_operation", [
         (" + bytes / SLOWEST_BYTES_PER_MS * MSEC;", " + 0 * bytes;")]),
     ("lanes-outlive-address", "lanes live on when the address they were made with is gone", "test_address_of_an_idle_standby_changes", [

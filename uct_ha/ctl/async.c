@@ -18,6 +18,8 @@
 #include "ctl/prom.h"
 #include "ctl/rail.h"
 #include "ctl/standby.h"
+#include "ctl/tcp.h"
+#include "ctl/timer.h"
 #include "pair/failover.h"
 #include "pair/lost.h"
 #include "pair/peer.h"
@@ -64,6 +66,7 @@ static void check_round(struct uct_ha_ctl *ctl, uint64_t now)
             conn->rto_struck = 0;
         }
         uct_ha_check_rto_locked(conn, now);
+        uct_ha_due_set(&conn->due, uct_ha_timer_due(conn)); /* should nobody have said that it has changed */
     }
     uct_ha_standby_round_locked(ctl, now);
     ctl->checked_at = now;
@@ -72,23 +75,34 @@ static void check_round(struct uct_ha_ctl *ctl, uint64_t now)
     }
 }
 
+static void check_conn(struct uct_ha_conn *conn, uint64_t now)
+{
+    struct ha_event event = {.kind = HA_EV_TIMER};
+
+    for (int s = 0; s < HA_SLOTS; s++) {
+        if (conn->road->lane[s] != NULL) {
+            uct_ha_check_settle_locked(conn->road->lane[s], now);
+            uct_ha_lost_check(conn->road->lane[s], now);
+        }
+    }
+    if (now >= ha_pair_next_timer(&conn->pair)) {
+        event.value = (uint32_t)uct_ha_peer_is_alive(conn->peer, now);
+        uct_ha_failover_event_locked(conn, &event, HA_CTX_ASYNC);
+    }
+}
+
 static void tick(struct uct_ha_ctl *ctl)
 {
-    struct uct_ha_conn *conn;
-    struct ha_event     event = {.kind = HA_EV_TIMER};
-    uint64_t            now   = uct_ha_now();
+    struct uct_ha_due *due;
+    uint64_t           now = uct_ha_now();
 
-    ucs_list_for_each (conn, &ctl->pairs->conns, list) {
-        for (int s = 0; s < HA_SLOTS; s++) {
-            if (conn->road->lane[s] != NULL) {
-                uct_ha_check_settle_locked(conn->road->lane[s], now);
-                uct_ha_lost_check(conn->road->lane[s], now);
-            }
-        }
-        if (now >= ha_pair_next_timer(&conn->pair)) {
-            event.value = (uint32_t)uct_ha_peer_is_alive(conn->peer, now);
-            uct_ha_failover_event_locked(conn, &event, HA_CTX_ASYNC);
-        }
+    while ((due = uct_ha_due_first(&ctl->pairs->dues)) != NULL && due->when <= now) {
+        uct_ha_due_set(due, UINT64_MAX);
+        uct_ha_due_touch(due); /* the flush asks when it wants the timer again */
+        check_conn(ucs_container_of(due, struct uct_ha_conn, due), now);
+    }
+    if (ctl->tcp != NULL) {
+        uct_ha_tcp_sweep(ctl->tcp, now);
     }
     if (ctl->pairs->heartbeat != 0 && now >= ctl->heartbeat_at) {
         ctl->heartbeat_at = now + ctl->pairs->heartbeat;

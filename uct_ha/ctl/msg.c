@@ -30,6 +30,7 @@
 /* Answers to packets for somebody else: so many at once, then one per half second. */
 #define STRANGERS_BURST 8
 #define STRANGERS_NS    500000000ull
+#define STRANGERS_MAX   8 /* of whom anything is remembered, at a time */
 
 /* Every packet or record that is not acted on is counted, by why. */
 #define DROP(_why)                        \
@@ -235,6 +236,17 @@ static void take_unknown(struct uct_ha_peer *peer, const struct ha_packet_header
     uct_ha_fact_peer_lost_locked(peer, HA_FAIL_PEER_RESTART);
 }
 
+static unsigned strangers(const struct uct_ha_pairs *pairs)
+{
+    struct uct_ha_peer *peer;
+    unsigned            count = 0;
+
+    ucs_list_for_each (peer, &pairs->peers, list) {
+        count += peer->stranger;
+    }
+    return count;
+}
+
 /* Addressed to somebody who is not here: the sender may have outlived the instance
  * it talks to, and should hear of that. One that we do not know becomes a peer for
  * a moment, so that there is a way back. Few of them, whatever comes in. */
@@ -250,6 +262,9 @@ static void take_stray(struct uct_ha_ctl *ctl, int slot, const struct ha_packet_
         return;
     }
     if (peer == NULL) {
+        if (strangers(ctl->pairs) >= STRANGERS_MAX) {
+            return;
+        }
         peer = uct_ha_peer_create(ctl->pairs, header->src_cookie, HA_SLOTS, header->credits);
         if (peer == NULL) {
             return;
@@ -261,7 +276,8 @@ static void take_stray(struct uct_ha_ctl *ctl, int slot, const struct ha_packet_
     uct_ha_send_unknown_locked(peer, slot, header);
 }
 
-static void take_packet(struct uct_ha_ctl *ctl, int slot, const void *data, size_t length)
+/* Returns whether it was for this instance. */
+static int take_packet(struct uct_ha_ctl *ctl, int slot, const void *data, size_t length)
 {
     struct ha_packet_header header;
     struct uct_ha_peer     *peer;
@@ -271,16 +287,16 @@ static void take_packet(struct uct_ha_ctl *ctl, int slot, const void *data, size
             uct_ha_terms_tell_version("a control packet", ha_packet_version(data, length), HA_PACKET_VERSION);
         }
         DROP(malformed);
-        return;
+        return 0;
     }
     if (header.dst_cookie != ctl->pairs->cookie) {
         take_stray(ctl, slot, &header);
-        return;
+        return 0;
     }
     peer = uct_ha_peer_find(ctl->pairs, header.src_cookie);
     if (peer == NULL && header.type != HA_PACKET_STATE) {
         DROP(stray); /* knows us, but is nobody we know */
-        return;
+        return 0;
     }
     UCT_HA_STATS_ADD(ctl_rx, 1);
     if (peer != NULL && header.type != HA_PACKET_UNKNOWN) { /* that one is not from the peer */
@@ -312,14 +328,16 @@ static void take_packet(struct uct_ha_ctl *ctl, int slot, const void *data, size
         take_bye(peer, &header);
         break;
     }
+    return 1;
 }
 
-void uct_ha_msg_tcp(void *arg, const void *data, size_t length)
+int uct_ha_msg_tcp(void *arg, const void *data, size_t length)
 {
-    struct uct_ha_ctl *ctl = arg;
+    struct uct_ha_ctl *ctl  = arg;
+    int                ours = data != NULL && take_packet(ctl, UCT_HA_CARRIER_TCP, data, length);
 
-    take_packet(ctl, UCT_HA_CARRIER_TCP, data, length);
     uct_ha_flush_locked(ctl);
+    return ours;
 }
 
 void uct_ha_msg_receive_locked(struct uct_ha_ctl *ctl, int slot)

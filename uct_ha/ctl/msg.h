@@ -9,7 +9,7 @@
 /* All that the control port of this rail has. */
 void uct_ha_msg_receive_locked(struct uct_ha_ctl *ctl, int slot);
 
-/* One that came by TCP; for uct_ha_tcp_open(). */
-void uct_ha_msg_tcp(void *ctl, const void *data, size_t length);
+/* One that came by TCP; for uct_ha_tcp_open(). Returns whether it was for this instance. */
+int uct_ha_msg_tcp(void *ctl, const void *data, size_t length);
 
 #endif

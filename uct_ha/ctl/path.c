@@ -146,6 +146,12 @@ static int can_wait(const struct uct_ha_peer *peer, int slot, uint64_t now)
            (now < peer->born + LATER_NS || uct_ha_setup_is_busy(now));
 }
 
+/* Who answers does not wait for who does not, and nobody for strangers. */
+static enum uct_ha_job_kind queue_of(const struct uct_ha_peer *peer, const struct uct_ha_peer_rail *rail)
+{
+    return peer->stranger ? UCT_HA_JOB_STRANGER : rail->ah_fails == 0 ? UCT_HA_JOB_RESOLVE : UCT_HA_JOB_RETRY;
+}
+
 void uct_ha_path_find(struct uct_ha_peer *peer, uint64_t now)
 {
     struct uct_ha_ctl       *ctl = peer->pairs->ctl;
@@ -171,8 +177,7 @@ void uct_ha_path_find(struct uct_ha_peer *peer, uint64_t now)
         way->addr        = rail->where.addr;
         rail->ah_busy    = 1;
         rail->retry_at   = now + RETRY_NS;
-        uct_ha_job_post(rail->ah_fails == 0 ? UCT_HA_JOB_RESOLVE : UCT_HA_JOB_RETRY, ctl->lanes->rail_no[s],
-                        &way->super);
+        uct_ha_job_post(queue_of(peer, rail), ctl->lanes->rail_no[s], &way->super);
     }
 }
 

@@ -141,7 +141,7 @@ static void fill_record(const struct uct_ha_conn *conn, struct ha_packet_record 
 
 static void send_state(struct uct_ha_peer *peer)
 {
-    struct uct_ha_conn     *conn, *first = NULL;
+    struct uct_ha_due      *due;
     struct ha_packet_header header;
     struct ha_packet_record record;
     uint8_t                 buf[HA_PACKET_MTU];
@@ -149,35 +149,26 @@ static void send_state(struct uct_ha_peer *peer)
 
     do {
         fill_header(peer, HA_PACKET_STATE, 0, &header);
-        header.nonce = peer->nonce = ++peer->pairs->ctl->nonce;
-        length                     = HA_PACKET_HEADER_LEN;
-        first                      = NULL;
-        ucs_list_for_each (conn, &peer->conns, peer_link) {
-            if (!conn->send_due) {
-                continue;
-            }
-            if (header.count == HA_PACKET_RECORDS_MAX) {
-                first = conn; /* more for another packet */
-                break;
-            }
-            conn->send_due = 0;
-            fill_record(conn, &record);
+        length = HA_PACKET_HEADER_LEN;
+        while (header.count < HA_PACKET_RECORDS_MAX && (due = uct_ha_due_next_to_send(&peer->due)) != NULL) {
+            fill_record(ucs_container_of(due, struct uct_ha_conn, due), &record);
             length = ha_packet_encode_record(buf, length, &record);
             header.count++;
         }
         if (header.count > 0) {
+            header.nonce = peer->nonce = ++peer->pairs->ctl->nonce;
             /* Not sent at all: the retransmission timer tries again. */
             (void)send_everywhere(peer, &header, buf, length);
         }
-    } while (first != NULL);
+    } while (header.count == HA_PACKET_RECORDS_MAX);
 }
 
 void uct_ha_send_due_locked(struct uct_ha_ctl *ctl)
 {
-    struct uct_ha_peer *peer;
+    struct uct_ha_due_peer *due;
 
-    ucs_list_for_each (peer, &ctl->pairs->peers, list) {
-        send_state(peer);
+    while ((due = uct_ha_due_next_peer(&ctl->pairs->dues)) != NULL) {
+        send_state(ucs_container_of(due, struct uct_ha_peer, due));
     }
 }
 

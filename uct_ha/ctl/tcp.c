@@ -5,14 +5,13 @@
 
 #include "ctl/tcp.h"
 
+#include "base/now.h"
 #include "core/ha_packet.h"
 #include "ctl/netdev.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
@@ -22,12 +21,15 @@
 
 #define LENGTH_LEN   2u
 #define FRAME_MAX    (LENGTH_LEN + HA_PACKET_MTU)
-#define RETRY_NS     500000000ull /* between two tries to connect */
-#define INCOMING_MAX 4096
+#define RETRY_NS     500000000ull  /* between two tries to connect */
+#define PROVE_NS     2000000000ull /* an incoming connection has so long to say something that is for us */
+#define UNPROVEN_MAX 16            /* such ones at a time: beyond that the oldest goes */
 
-struct incoming { /* a connection that a peer made */
-    struct incoming *next;
+struct incoming {          /* a connection that a peer made */
+    struct incoming *next; /* the youngest first */
     int              fd;
+    int              proven; /* it has said what is for us */
+    uint64_t         since;
     size_t           have;
     uint8_t          frame[FRAME_MAX];
 };
@@ -52,7 +54,7 @@ struct uct_ha_tcp {
     int                     spare; /* a descriptor to give up when there are no others */
     struct uct_ha_tcp_addr  addr;
     struct incoming        *incoming;
-    unsigned                num_incoming;
+    unsigned                unproven;
     struct uct_ha_tcp_link *links;
 };
 
@@ -60,58 +62,6 @@ struct uct_ha_tcp {
  * argument only if it is listed here. Lock order: this one before a carrier's. */
 static pthread_mutex_t    live_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct uct_ha_tcp *live;
-
-/* ---- which address ------------------------------------------------------------- */
-
-static int is_rail_address(const struct in_addr *ip, const struct ha_rail_addr *rails, unsigned num)
-{
-    for (unsigned i = 0; i < num; i++) {
-        if (rails[i].gid[10] == 0xff && rails[i].gid[11] == 0xff && memcmp(&rails[i].gid[12], ip, 4) == 0) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-/* 0 = cannot be used. A device of its own is better than a rail, and a rail better than
- * one that leads no further than this host, which serves tests, like loopback. */
-static int rank(const struct ifaddrs *ifa, const char *wanted, const struct ha_rail_addr *rails, unsigned num)
-{
-    const struct sockaddr_in *sin = (const void *)ifa->ifa_addr;
-
-    if (sin == NULL || sin->sin_family != AF_INET || !(ifa->ifa_flags & IFF_UP)) {
-        return 0;
-    }
-    if (wanted[0] != '\0') {
-        return strcmp(ifa->ifa_name, wanted) == 0;
-    }
-    if (ifa->ifa_flags & IFF_LOOPBACK) {
-        return 1;
-    }
-    if (is_rail_address(&sin->sin_addr, rails, num)) {
-        return 3;
-    }
-    return uct_ha_netdev_is_internal("/sys/class/net", ifa->ifa_name) ? 2 : 4;
-}
-
-static int choose_address(const char *wanted, const struct ha_rail_addr *rails, unsigned num, struct sockaddr_in *best)
-{
-    struct ifaddrs *list, *ifa;
-    int             best_rank = 0, r;
-
-    if (getifaddrs(&list) != 0) {
-        return -errno;
-    }
-    for (ifa = list; ifa != NULL; ifa = ifa->ifa_next) {
-        r = rank(ifa, wanted, rails, num);
-        if (r > best_rank) {
-            best_rank = r;
-            memcpy(best, ifa->ifa_addr, sizeof(*best));
-        }
-    }
-    freeifaddrs(list);
-    return best_rank == 0 ? -ENODEV : 0;
-}
 
 /* ---- incoming --------------------------------------------------------------------- */
 
@@ -150,6 +100,40 @@ static int refuse_one(struct uct_ha_tcp *tcp)
     return fd >= 0;
 }
 
+static void drop_incoming(struct uct_ha_tcp *tcp, struct incoming *in)
+{
+    struct incoming **at;
+
+    for (at = &tcp->incoming; *at != in; at = &(*at)->next) {
+    }
+    *at = in->next;
+    tcp->unproven -= !in->proven;
+    unwatch_close(in->fd);
+    free(in);
+}
+
+static struct incoming *oldest_unproven(const struct uct_ha_tcp *tcp)
+{
+    struct incoming *oldest = NULL;
+
+    for (struct incoming *in = tcp->incoming; in != NULL; in = in->next) {
+        oldest = in->proven ? oldest : in;
+    }
+    return oldest;
+}
+
+uint64_t uct_ha_tcp_due(const struct uct_ha_tcp *tcp)
+{
+    return tcp->unproven == 0 ? UINT64_MAX : oldest_unproven(tcp)->since + PROVE_NS;
+}
+
+void uct_ha_tcp_sweep(struct uct_ha_tcp *tcp, uint64_t now)
+{
+    while (uct_ha_tcp_due(tcp) <= now) {
+        drop_incoming(tcp, oldest_unproven(tcp));
+    }
+}
+
 static void accept_all(struct uct_ha_tcp *tcp)
 {
     struct incoming *in;
@@ -159,7 +143,10 @@ static void accept_all(struct uct_ha_tcp *tcp)
         if (fd < 0) {
             continue;
         }
-        in = tcp->num_incoming < INCOMING_MAX ? calloc(1, sizeof(*in)) : NULL;
+        if (tcp->unproven == UNPROVEN_MAX) {
+            drop_incoming(tcp, oldest_unproven(tcp));
+        }
+        in = calloc(1, sizeof(*in));
         if (in == NULL || watch(tcp, fd, UCS_EVENT_SET_EVREAD) != 0) {
             free(in);
             close(fd);
@@ -167,21 +154,11 @@ static void accept_all(struct uct_ha_tcp *tcp)
         }
         in->fd        = fd;
         in->next      = tcp->incoming;
+        in->since     = uct_ha_now();
         tcp->incoming = in;
-        tcp->num_incoming++;
+        tcp->unproven++;
     }
-}
-
-static void drop_incoming(struct uct_ha_tcp *tcp, struct incoming *in)
-{
-    struct incoming **at;
-
-    for (at = &tcp->incoming; *at != in; at = &(*at)->next) {
-    }
-    *at = in->next;
-    tcp->num_incoming--;
-    unwatch_close(in->fd);
-    free(in);
+    tcp->cb(tcp->arg, NULL, 0); /* the timer has to know */
 }
 
 static size_t frame_length(const struct incoming *in)
@@ -201,7 +178,10 @@ static int take_frames(struct uct_ha_tcp *tcp, struct incoming *in)
         if (in->have < length) {
             return 0;
         }
-        tcp->cb(tcp->arg, in->frame + LENGTH_LEN, length - LENGTH_LEN);
+        if (tcp->cb(tcp->arg, in->frame + LENGTH_LEN, length - LENGTH_LEN) && !in->proven) {
+            in->proven = 1;
+            tcp->unproven--;
+        }
         in->have -= length;
         memmove(in->frame, in->frame + length, in->have);
     }
@@ -430,7 +410,7 @@ ucs_status_t uct_ha_tcp_open(const char *interface, const struct ha_rail_addr *r
     tcp->arg   = arg;
     tcp->fd    = -1;
     tcp->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    status     = choose_address(interface, rails, num_rails, &sin);
+    status     = uct_ha_netdev_choose(interface, rails, num_rails, &sin);
     if (status == 0) {
         status = listen_on(tcp, &sin);
     }

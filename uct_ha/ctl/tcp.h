@@ -25,8 +25,9 @@
 struct uct_ha_tcp;
 struct uct_ha_tcp_link;
 
-/* A packet came (lock held). The data is valid during the call. */
-typedef void (*uct_ha_tcp_cb)(void *arg, const void *data, size_t length);
+/* A packet came (lock held). The data is valid during the call. Returns whether it was for us. Without
+ * data: a connection has come, of which nothing is known yet. */
+typedef int (*uct_ha_tcp_cb)(void *arg, const void *data, size_t length);
 
 /* Listen on the address of net device `interface`, or, when that is empty, of
  * the first one that is neither loopback nor one of the rails. */
@@ -35,6 +36,11 @@ ucs_status_t uct_ha_tcp_open(const char *interface, const struct ha_rail_addr *r
 
 /* The lock is not held. Links of this carrier are gone afterwards. */
 void uct_ha_tcp_close(struct uct_ha_tcp *tcp);
+
+/* Who connects and says nothing that is for us is sent away in time: uct_ha_tcp_sweep() is due then,
+ * UINT64_MAX: there is none. The lock is held. */
+uint64_t uct_ha_tcp_due(const struct uct_ha_tcp *tcp);
+void     uct_ha_tcp_sweep(struct uct_ha_tcp *tcp, uint64_t now);
 
 struct uct_ha_tcp_addr uct_ha_tcp_addr(const struct uct_ha_tcp *tcp);
 

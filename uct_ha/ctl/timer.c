@@ -3,34 +3,44 @@
 
 #include "ctl/check.h"
 #include "ctl/prom.h"
+#include "ctl/tcp.h"
+#include "pair/conn.h"
 #include "pair/lost.h"
 
 #include <sys/timerfd.h>
 
-static uint64_t next_due(struct uct_ha_ctl *ctl)
+uint64_t uct_ha_timer_due(const struct uct_ha_conn *conn)
 {
-    struct uct_ha_conn *conn;
-    struct uct_ha_lane *lane;
-    uint64_t            due = uct_ha_prom_due();
+    const struct uct_ha_lane *lane;
+    uint64_t                  due = ha_pair_next_timer(&conn->pair);
 
-    if (ucs_list_is_empty(&ctl->pairs->peers)) {
-        return due; /* nobody to watch */
-    }
-    due = ucs_min(due, ctl->check_at);
-    if (ctl->pairs->heartbeat != 0) {
-        due = ucs_min(due, ctl->heartbeat_at);
-    }
-    ucs_list_for_each (conn, &ctl->pairs->conns, list) {
-        due = ucs_min(due, ha_pair_next_timer(&conn->pair));
-        for (int s = 0; s < HA_SLOTS; s++) {
-            lane = conn->road->lane[s];
-            if (lane != NULL && lane->fenced) {
-                due = ucs_min(due, uct_ha_check_settle_due(lane));
-                due = ucs_min(due, uct_ha_lost_due(lane));
-            }
+    for (int s = 0; s < HA_SLOTS; s++) {
+        lane = conn->road->lane[s];
+        if (lane != NULL && lane->fenced) {
+            due = ucs_min(due, uct_ha_check_settle_due(lane));
+            due = ucs_min(due, uct_ha_lost_due(lane));
         }
     }
     return due;
+}
+
+static uint64_t next_due(struct uct_ha_ctl *ctl)
+{
+    struct uct_ha_due *conn;
+    uint64_t           due = uct_ha_prom_due();
+
+    while ((conn = uct_ha_due_next_touched(&ctl->pairs->dues)) != NULL) {
+        uct_ha_due_set(conn, uct_ha_timer_due(ucs_container_of(conn, struct uct_ha_conn, due)));
+    }
+    if (ctl->tcp != NULL) {
+        due = ucs_min(due, uct_ha_tcp_due(ctl->tcp));
+    }
+    if (ucs_list_is_empty(&ctl->pairs->peers)) {
+        return due; /* nobody to watch */
+    }
+    conn = uct_ha_due_first(&ctl->pairs->dues);
+    due  = ucs_min(due, conn == NULL ? ctl->check_at : ucs_min(conn->when, ctl->check_at));
+    return ctl->pairs->heartbeat != 0 ? ucs_min(due, ctl->heartbeat_at) : due;
 }
 
 void uct_ha_timer_set_locked(struct uct_ha_ctl *ctl)

@@ -9,6 +9,7 @@ void uct_ha_attention_locked(struct uct_ha_conn *conn)
         conn->attention = 1;
         ucs_list_add_tail(&conn->pairs->attention, &conn->attention_link);
     }
+    uct_ha_due_touch(&conn->due);
     uct_ha_wake_progress(&conn->pairs->lanes->wake);
 }
 
@@ -37,5 +38,6 @@ struct uct_ha_conn *uct_ha_attention_next_locked(struct uct_ha_pairs *pairs)
     conn = ucs_list_head(&pairs->attention, struct uct_ha_conn, attention_link);
     ucs_list_del(&conn->attention_link);
     conn->attention = 0;
+    uct_ha_due_touch(&conn->due); /* the timer has left to progress what is over */
     return conn;
 }

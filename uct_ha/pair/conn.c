@@ -9,31 +9,40 @@
 
 #include <stdlib.h>
 
-static ucs_status_t table_add(struct uct_ha_pairs *pairs, struct uct_ha_conn *conn)
+static int table_grow(struct uct_ha_pairs *pairs)
 {
-    struct uct_ha_conn **table;
-    uint32_t             len;
+    uint32_t             len   = pairs->table_len == 0 ? 16 : 2 * pairs->table_len;
+    struct uct_ha_conn **table = realloc(pairs->table, len * sizeof(*table));
 
-    for (uint32_t i = 0; i < pairs->table_len; i++) {
-        if (pairs->table[i] == NULL) {
-            pairs->table[i] = conn;
-            conn->id        = i;
-            return UCS_OK;
-        }
-    }
-    len   = pairs->table_len == 0 ? 16 : 2 * pairs->table_len;
-    table = realloc(pairs->table, len * sizeof(*table));
     if (table == NULL) {
-        return UCS_ERR_NO_MEMORY;
+        return 0;
     }
     for (uint32_t i = pairs->table_len; i < len; i++) {
         table[i] = NULL;
     }
-    conn->id         = pairs->table_len;
-    table[conn->id]  = conn;
     pairs->table     = table;
     pairs->table_len = len;
+    return 1;
+}
+
+/* The lowest free id. */
+static ucs_status_t table_add(struct uct_ha_pairs *pairs, struct uct_ha_conn *conn)
+{
+    while (pairs->table_free < pairs->table_len && pairs->table[pairs->table_free] != NULL) {
+        pairs->table_free++;
+    }
+    if (pairs->table_free == pairs->table_len && !table_grow(pairs)) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    conn->id               = pairs->table_free++;
+    pairs->table[conn->id] = conn;
     return UCS_OK;
+}
+
+static void table_remove(struct uct_ha_conn *conn)
+{
+    conn->pairs->table[conn->id] = NULL;
+    conn->pairs->table_free      = ucs_min(conn->pairs->table_free, conn->id);
 }
 
 static int pair_slots(const struct uct_ha_peer *peer)
@@ -51,14 +60,20 @@ ucs_status_t uct_ha_conn_create(struct uct_ha_peer *peer, uint32_t sn, int accep
         free(conn);
         return UCS_ERR_NO_MEMORY;
     }
-    conn->pairs     = pairs;
+    conn->tag   = ha_pair_tag(pairs->cookie, peer->cookie, sn);
+    conn->pairs = pairs;
+    if (uct_ha_due_begin(&conn->due, &pairs->dues, pairs->by_tag.count) != 0 ||
+        uct_ha_hash_add(&pairs->by_tag, &conn->by_tag, conn->tag) != 0) {
+        table_remove(conn);
+        free(conn);
+        return UCS_ERR_NO_MEMORY;
+    }
     conn->peer      = peer;
     conn->road      = road;
     conn->tx        = tx;
     peer->stranger  = 0; /* numbers of pairs must not be forgotten from here on */
     conn->sn        = sn;
     conn->peer_id   = HA_EP_ANY;
-    conn->tag       = ha_pair_tag(pairs->cookie, peer->cookie, sn);
     conn->rto_since = uct_ha_now();
     conn->rto_seen  = conn->rto_since;
     ha_pair_init(&conn->pair, &pairs->pair_config, pairs->cookie > peer->cookie, pair_slots(peer));
@@ -87,7 +102,9 @@ void uct_ha_conn_destroy(struct uct_ha_conn *conn)
     if (conn->attention) {
         ucs_list_del(&conn->attention_link);
     }
-    conn->pairs->table[conn->id] = NULL;
+    uct_ha_due_end(&conn->due);
+    uct_ha_hash_remove(&conn->pairs->by_tag, &conn->by_tag);
+    table_remove(conn);
     ucs_list_del(&conn->list);
     ucs_list_del(&conn->peer_link);
     free(conn);
@@ -95,15 +112,17 @@ void uct_ha_conn_destroy(struct uct_ha_conn *conn)
 
 struct uct_ha_conn *uct_ha_conn_find(struct uct_ha_peer *peer, const struct ha_packet_record *record)
 {
-    struct uct_ha_pairs *pairs = peer->pairs;
-    struct uct_ha_conn  *conn;
+    struct uct_ha_pairs     *pairs = peer->pairs;
+    struct uct_ha_hash_link *link;
+    struct uct_ha_conn      *conn;
 
     if (record->dst_ep != HA_EP_ANY) {
         conn = record->dst_ep < pairs->table_len ? pairs->table[record->dst_ep] : NULL;
         return conn != NULL && conn->peer == peer && conn->tag == record->tag ? conn : NULL;
     }
-    ucs_list_for_each (conn, &peer->conns, peer_link) {
-        if (conn->sn == record->sn && conn->tag == record->tag) {
+    for (link = uct_ha_hash_chain(&pairs->by_tag, record->tag); link != NULL; link = link->next) {
+        conn = ucs_container_of(link, struct uct_ha_conn, by_tag);
+        if (conn->peer == peer && conn->sn == record->sn && conn->tag == record->tag) {
             return conn;
         }
     }

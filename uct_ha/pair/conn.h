@@ -19,31 +19,33 @@
 #include "pair/txlog.h"
 
 struct uct_ha_conn {
-    struct uct_ha_pairs *pairs;
-    struct uct_ha_peer  *peer;
-    struct uct_ha_road  *road;
-    struct uct_ha_txlog *tx;
-    struct ha_pair       pair;
-    uint32_t             id, peer_id, sn, tag;
-    uint8_t              bound, was_bound; /* a user's endpoint holds it; ... has held it */
-    uint8_t              todo, attention, send_due, close_told;
-    ucs_status_t         status;    /* for UCT_HA_TODO_FAIL */
-    ucs_list_link_t      list;      /* pairs->conns */
-    ucs_list_link_t      peer_link; /* peer->conns */
-    ucs_list_link_t      attention_link;
-    uint64_t             outage_at;     /* the active lane was lost then, 0 = no outage */
-    uint64_t             outage_silent; /* ... and nothing had come for so long before */
-    uint8_t              outage_slot, outage_cause, outage_peer_cause;
-    uint32_t             outage_replayed, outage_retired;
-    uint32_t             rto_done, rto_polls; /* last sample of the progress check */
-    uint64_t             rto_since, rto_seen;
-    uint64_t             rto_lane; /* slot and generation of that sample */
-    uint8_t              rto_struck;
-    struct uct_ha_setup  setup;
-    int16_t              connect_error; /* errno of the latest lane that could not be connected, 0 = none */
-    int8_t               counted_works, counted_spare; /* as the statistics have it */
-    uint8_t              bare_told;                    /* no standby for long, which was said */
-    uint64_t             bare_since;                   /* without a standby since then, 0 = it has one, or is new */
+    struct uct_ha_pairs    *pairs;
+    struct uct_ha_peer     *peer;
+    struct uct_ha_road     *road;
+    struct uct_ha_txlog    *tx;
+    struct ha_pair          pair;
+    uint32_t                id, peer_id, sn, tag;
+    uint8_t                 bound, was_bound; /* a user's endpoint holds it; ... has held it */
+    uint8_t                 todo, attention, close_told;
+    ucs_status_t            status;    /* for UCT_HA_TODO_FAIL */
+    ucs_list_link_t         list;      /* pairs->conns */
+    ucs_list_link_t         peer_link; /* peer->conns */
+    ucs_list_link_t         attention_link;
+    struct uct_ha_hash_link by_tag;
+    struct uct_ha_due       due;
+    uint64_t                outage_at;     /* the active lane was lost then, 0 = no outage */
+    uint64_t                outage_silent; /* ... and nothing had come for so long before */
+    uint8_t                 outage_slot, outage_cause, outage_peer_cause;
+    uint32_t                outage_replayed, outage_retired;
+    uint32_t                rto_done, rto_polls; /* last sample of the progress check */
+    uint64_t                rto_since, rto_seen;
+    uint64_t                rto_lane; /* slot and generation of that sample */
+    uint8_t                 rto_struck;
+    struct uct_ha_setup     setup;
+    int16_t                 connect_error; /* errno of the latest lane that could not be connected, 0 = none */
+    int8_t                  counted_works, counted_spare; /* as the statistics have it */
+    uint8_t                 bare_told;                    /* no standby for long, which was said */
+    uint64_t                bare_since;                   /* without a standby since then, 0 = it has one, or is new */
 };
 
 /* Make the connection number `sn` to `peer`, `accepted` when the peer began it, over a road and

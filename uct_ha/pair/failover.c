@@ -355,7 +355,7 @@ static void apply(struct step *step, const struct ha_action *action)
         }
         break;
     case HA_ACT_SEND:
-        conn->send_due = 1;
+        uct_ha_due_send(&conn->due, &conn->peer->due);
         break;
     case HA_ACT_LANES:
         uct_ha_attention_locked(conn);
@@ -411,6 +411,7 @@ static void settle(struct step *step)
             apply_all(step, actions, count);
         }
     } while (count >= 0 || step->head != step->tail);
+    uct_ha_due_touch(&step->conn->due);
     uct_ha_conn_count(step->conn, ha_pair_tx_slot(&step->conn->pair) != HA_NO_SLOT,
                       ha_pair_standby(&step->conn->pair) != HA_NO_SLOT && !ha_pair_failed(&step->conn->pair));
     uct_ha_setup_follow(&step->conn->setup, step->conn->counted_works, ha_pair_failed(&step->conn->pair), step->now);

@@ -20,6 +20,7 @@ void uct_ha_pairs_open(struct uct_ha_pairs *pairs)
     ucs_list_head_init(&pairs->peers);
     ucs_list_head_init(&pairs->conns);
     ucs_list_head_init(&pairs->attention);
+    uct_ha_dues_open(&pairs->dues);
     pairs->pair_config = (struct ha_pair_config){
         .connect_timeout = nsec(config->connect_timeout),
         .deadline        = nsec(config->dead_peer),
@@ -42,6 +43,9 @@ void uct_ha_pairs_open(struct uct_ha_pairs *pairs)
 void uct_ha_pairs_close(struct uct_ha_pairs *pairs)
 {
     free(pairs->table);
+    uct_ha_dues_close(&pairs->dues);
+    uct_ha_hash_cleanup(&pairs->by_cookie);
+    uct_ha_hash_cleanup(&pairs->by_tag);
 }
 
 struct uct_ha_rail_where uct_ha_pairs_where(const struct uct_ha_pairs *pairs, int slot)

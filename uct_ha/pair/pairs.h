@@ -8,11 +8,13 @@
  * under the control lock, lanes->wake.lock.
  */
 
+#include "base/hash.h"
 #include "core/ha_opts.h"
 #include "core/ha_pace.h"
 #include "core/ha_pair.h"
 #include "core/ha_rto.h"
 #include "lane/lanes.h"
+#include "pair/due.h"
 #include "pair/where.h"
 
 struct uct_ha_ctl; /* whoever carries our packets, unknown here */
@@ -47,8 +49,11 @@ struct uct_ha_pairs {
 
     uint8_t                 down[HA_SLOTS]; /* own port is not usable */
     ucs_list_link_t         peers, conns, attention;
+    struct uct_ha_dues      dues;  /* what has something to do */
     struct uct_ha_conn    **table; /* by connection id */
     uint32_t                table_len;
+    uint32_t                table_free;                      /* no id below is free */
+    struct uct_ha_hash      by_cookie, by_tag;               /* peers; connections */
     struct uct_ha_forgotten forgotten[UCT_HA_FORGOTTEN_MAX]; /* a ring */
     uint32_t                num_forgotten;
     struct ha_rto           rto;

@@ -7,14 +7,12 @@
 
 struct uct_ha_peer *uct_ha_peer_find(struct uct_ha_pairs *pairs, uint64_t cookie)
 {
-    struct uct_ha_peer *peer;
+    struct uct_ha_hash_link *link = uct_ha_hash_chain(&pairs->by_cookie, cookie);
 
-    ucs_list_for_each (peer, &pairs->peers, list) {
-        if (peer->cookie == cookie) {
-            return peer;
-        }
+    while (link != NULL && link->key != cookie) {
+        link = link->next;
     }
-    return NULL;
+    return link == NULL ? NULL : ucs_container_of(link, struct uct_ha_peer, by_cookie);
 }
 
 /* ---- life ---------------------------------------------------------------------- */
@@ -37,7 +35,8 @@ struct uct_ha_peer *uct_ha_peer_create(struct uct_ha_pairs *pairs, uint64_t cook
 {
     struct uct_ha_peer *peer = calloc(1, sizeof(*peer));
 
-    if (peer == NULL) {
+    if (peer == NULL || uct_ha_hash_add(&pairs->by_cookie, &peer->by_cookie, cookie) != 0) {
+        free(peer);
         return NULL;
     }
     peer->pairs   = pairs;
@@ -52,6 +51,7 @@ struct uct_ha_peer *uct_ha_peer_create(struct uct_ha_pairs *pairs, uint64_t cook
         ha_damp_init(&peer->rail[s].damp, pairs->cooldown, pairs->cooldown_max);
     }
     ucs_list_head_init(&peer->conns);
+    uct_ha_due_peer_begin(&peer->due);
     ucs_list_add_tail(&pairs->peers, &peer->list);
     return peer;
 }
@@ -67,6 +67,8 @@ void uct_ha_peer_offers(struct uct_ha_peer *peer, unsigned slots, unsigned credi
 
 void uct_ha_peer_destroy(struct uct_ha_peer *peer)
 {
+    uct_ha_due_peer_end(&peer->due);
+    uct_ha_hash_remove(&peer->pairs->by_cookie, &peer->by_cookie);
     ucs_list_del(&peer->list);
     free(peer);
 }

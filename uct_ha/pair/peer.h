@@ -50,6 +50,8 @@ struct uct_ha_peer {
     struct uct_ha_pairs    *pairs;
     ucs_list_link_t         list;  /* pairs->peers */
     ucs_list_link_t         conns; /* uct_ha_conn::peer_link */
+    struct uct_ha_hash_link by_cookie;
+    struct uct_ha_due_peer  due;
     uint64_t                cookie;
     unsigned                slots;
     unsigned                credits;
