@@ -55,8 +55,12 @@ libhte_la_SOURCES = \
 	%D%/job/hte_batch.h \
 	%D%/job/hte_divide.c \
 	%D%/job/hte_divide.h \
+	%D%/local/hte_access.c \
+	%D%/local/hte_access.h \
 	%D%/local/hte_device.c \
 	%D%/local/hte_device.h \
+	%D%/local/hte_origin.c \
+	%D%/local/hte_origin.h \
 	%D%/local/hte_pretouch.c \
 	%D%/local/hte_pretouch.h \
 	%D%/local/hte_region.c \
@@ -94,14 +98,24 @@ libhte_la_SOURCES = \
 	%D%/wire/hte_conn.h \
 	%D%/wire/hte_conns.c \
 	%D%/wire/hte_conns.h \
+	%D%/wire/hte_dispatch.c \
+	%D%/wire/hte_dispatch.h \
 	%D%/wire/hte_flush.c \
 	%D%/wire/hte_flush.h \
+	%D%/wire/hte_guest.c \
+	%D%/wire/hte_guest.h \
+	%D%/wire/hte_inbox.c \
+	%D%/wire/hte_inbox.h \
 	%D%/wire/hte_keys.c \
 	%D%/wire/hte_keys.h \
 	%D%/wire/hte_lane.c \
 	%D%/wire/hte_lane.h \
+	%D%/wire/hte_letter.c \
+	%D%/wire/hte_letter.h \
 	%D%/wire/hte_mapping.c \
 	%D%/wire/hte_mapping.h \
+	%D%/wire/hte_move.c \
+	%D%/wire/hte_move.h \
 	%D%/wire/hte_op.c \
 	%D%/wire/hte_op.h \
 	%D%/wire/hte_orphan.c \
@@ -109,7 +123,11 @@ libhte_la_SOURCES = \
 	%D%/wire/hte_rail.c \
 	%D%/wire/hte_rail.h \
 	%D%/wire/hte_status.c \
-	%D%/wire/hte_status.h
+	%D%/wire/hte_status.h \
+	%D%/wire/hte_tokens.c \
+	%D%/wire/hte_tokens.h \
+	%D%/wire/hte_way.c \
+	%D%/wire/hte_way.h
 libhte_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/engine $(UCX_CFLAGS) $(JANSSON_CFLAGS)
 libhte_la_LIBADD   = libhte_core.la libhte_meta.la $(UCX_LIBS) $(JANSSON_LIBS) -lpthread
 # hte.h gives its functions default visibility; everything else is hidden.
@@ -147,7 +165,8 @@ check_LTLIBRARIES += %D%/test/liar.la
 
 if HAVE_CMOCKA
 hte_tests = %D%/test/test_core %D%/test/test_devices %D%/test/test_engine %D%/test/test_faults \
-	%D%/test/test_life %D%/test/test_orphans %D%/test/test_shares %D%/test/test_doors
+	%D%/test/test_life %D%/test/test_orphans %D%/test/test_shares %D%/test/test_doors \
+	%D%/test/test_deaths
 check_PROGRAMS += $(hte_tests)
 TESTS          += $(hte_tests)
 
@@ -176,6 +195,10 @@ hte_fixture = %D%/test/fixture.c %D%/test/fixture.h %D%/test/target.c %D%/test/t
 %C%_test_test_orphans_SOURCES  = %D%/test/test_orphans.c $(hte_fixture)
 %C%_test_test_orphans_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 %C%_test_test_orphans_LDADD    = libhte.la $(CMOCKA_LIBS) -lpthread
+
+%C%_test_test_deaths_SOURCES  = %D%/test/test_deaths.c $(hte_fixture)
+%C%_test_test_deaths_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+%C%_test_test_deaths_LDADD    = libhte.la $(CMOCKA_LIBS) -lpthread
 
 %C%_test_test_shares_SOURCES  = %D%/test/test_shares.c $(hte_fixture)
 %C%_test_test_shares_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)

@@ -6,6 +6,7 @@
 
 #include "base/hte_error.h"
 #include "hte_engine.h"
+#include "wire/hte_letter.h"
 
 /* The arrays are ours; what they point to belongs to the engine. */
 struct draft {
@@ -85,6 +86,7 @@ static void fill_buffer(struct hte_desc_buffer *buffer, struct hte_blob *keys, s
     buffer->location   = region->location;
     buffer->addr       = region->addr;
     buffer->length     = region->length;
+    buffer->id         = region->id;
     buffer->permission = (enum hte_permission)region->permission;
     buffer->num_keys   = rails;
     buffer->keys       = keys;
@@ -130,6 +132,7 @@ static int send_draft(struct draft *draft, struct hte_engine *engine)
     draft->descriptor.protocol  = protocol;
     draft->descriptor.version   = ++engine->version;
     draft->descriptor.timestamp = microseconds();
+    draft->descriptor.letters   = HTE_LETTERS_VERSION;
     return hte_fail_why(hte_meta_publish(engine->meta, &draft->descriptor, &why), &why);
 }
 

@@ -144,6 +144,7 @@ static int read_counters(struct hte_engine *engine, struct hte_counters *counter
         lane = hte_workers_lane(&engine->workers, i);
         all.slices_posted += atomic_load(&lane->slices_posted);
         all.posts += atomic_load(&lane->posts);
+        all.posts_messages += atomic_load(&lane->posts_letters);
         all.flushes += atomic_load(&lane->flushes);
         all.ep_errors += atomic_load(&lane->ep_errors);
         all.slices_retried += atomic_load(&engine->workers.list[i].poster.slices_retried);

@@ -270,9 +270,9 @@ struct hte_request {
 enum hte_status_code {
     HTE_WAITING = 0, /* accepted, nothing of it has started */
     HTE_PENDING = 1, /* under way */
-    HTE_INVALID = 2, /* UCX failed, and by its present descriptor the target unregistered the range, or forbids the
-                      * operation, since: RANGE or PERMISSION. Not noticed with retry_count 0, nor over transports that
-                      * do not check keys (tcp). */
+    HTE_INVALID = 2, /* the target unregistered the range, or forbids the operation, since: RANGE or PERMISSION. By
+                      * messages (option moves) the target itself says so, also when the memory is not mapped any more;
+                      * over RDMA UCX failed, and the descriptor says so now: not noticed with retry_count 0 */
     HTE_CANCELED  = 3,
     HTE_COMPLETED = 4,
     HTE_TIMEOUT   = 5, /* a slice took longer than option slice_timeout_ms */
@@ -283,8 +283,9 @@ enum hte_status_code {
  * COMPLETED means, for a READ, that the bytes are in local memory; for a WRITE, that they are in the TARGET's
  * memory: a READ of them by anybody, or a look by the target's CPU after it was told, sees them. With every status from
  * INVALID on the local memory is no longer in use. With a status other than COMPLETED any part of the destination may
- * have been written. Requests are not ordered among each other, not even in one batch. With target HTE_SEGMENT_LOCAL
- * the two ranges of a request may overlap, as with memmove(3).
+ * have been written; bytes that are still on their way arrive later at most until the same engine writes to that target
+ * again (by messages). Requests are not ordered among each other, not even in one batch. With
+ * target HTE_SEGMENT_LOCAL the two ranges of a request may overlap, as with memmove(3).
  */
 struct hte_status {
     int32_t  code;        /* enum hte_status_code; those from HTE_INVALID on are final */
@@ -339,8 +340,11 @@ int hte_batch_status(struct hte_engine *engine, hte_batch_t batch, struct hte_ba
  */
 int hte_batch_wait(struct hte_engine *engine, hte_batch_t batch, int timeout_ms, struct hte_batch_status *status);
 
-/* Take back what has not been posted; slices that have been go on to their end, which is near. Requests become CANCELED
- * unless they were final, or had all their slices posted, and those end as they end. BAD_HANDLE. */
+/* Take back what has not been posted; slices that have been go on to their end, which is near, and are given up when it
+ * does not come within half a second, whatever the peer does (stopped, a debugger): their connection is then broken off
+ * where UCX has to be made to give the memory back. Only with option moves=rma over plain shared memory a peer that
+ * stands still holds them. Requests become CANCELED unless they were final, or their slices came to their end.
+ * BAD_HANDLE. */
 int hte_batch_cancel(struct hte_engine *engine, hte_batch_t batch);
 
 /* End of the handle. BATCH_BUSY until all submitted requests are final; every request becomes final in the
@@ -439,6 +443,7 @@ struct hte_counters {
     uint64_t notices_dropped; /* given up, or left when the engine ended */
     /* operations given to UCX for slices_posted: with one device, one may be several slices */
     uint64_t posts;
+    uint64_t posts_messages; /* of these, by messages of the engine's own: see option moves */
 };
 int hte_counters(struct hte_engine *engine, struct hte_counters *counters);
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/hte_error.h"
 
@@ -22,7 +23,12 @@ struct hte_region *hte_region_create(const struct hte_memory *memory)
 {
     struct hte_region *region = calloc(1, sizeof(*region));
 
+    if (region != NULL && getrandom(&region->id, sizeof(region->id), 0) != sizeof(region->id)) {
+        free(region);
+        return NULL;
+    }
     if (region != NULL) {
+        region->id         = (region->id & INT64_MAX) | 1;
         region->addr       = (uint64_t)memory->addr;
         region->length     = memory->length;
         region->permission = memory->permission;

@@ -23,6 +23,7 @@ struct hte_mapping {
 
 struct hte_region {
     uint64_t           addr, length;
+    uint64_t           id;         /* of this registration: no other has it, before or after; below 2^63 */
     int                permission; /* enum hte_permission */
     char               location[64];
     uint32_t           preferred, available; /* rails near it */

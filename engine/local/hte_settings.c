@@ -12,14 +12,20 @@
 #include "core/hte_pick.h"
 #include "core/hte_rail_state.h"
 
-enum kind { KIND_NUMBER, KIND_POLICY, KIND_TEXT };
+enum kind { KIND_NUMBER, KIND_CHOICE, KIND_TEXT };
 
 struct row {
-    const char *key, *value, *help;
-    size_t      offset;
-    enum kind   kind;
-    uint64_t    min, max;
+    const char        *key, *value, *help;
+    size_t             offset;
+    enum kind          kind;
+    uint64_t           min, max;
+    const char *const *choices; /* by value; NULL is the end */
 };
+
+static const char *const policies[] = {
+    [HTE_POLICY_RANDOM] = "random", [HTE_POLICY_ROUND_ROBIN] = "round_robin", [HTE_POLICY_LOAD] = "load", NULL};
+static const char *const moves[] = {
+    [HTE_MOVES_AUTO] = "auto", [HTE_MOVES_RMA] = "rma", [HTE_MOVES_LETTERS] = "messages", NULL};
 
 #define NUMBER(key_, offset_, value_, min_, max_, help_)                                                              \
     {                                                                                                                 \
@@ -41,14 +47,23 @@ static const struct row rows[] = {
            "four times as many are out; several targets share twice that"),
     NUMBER("retry_count", AT(retry_count), "9", 0, 250, "retries of a slice before its request fails"),
     NUMBER("slice_timeout_ms", AT(slice_timeout_ms), "0", 0, 65535000,
-           "a slice posted for so long ends its connection and gives its request TIMEOUT; 0 = off"),
+           "a slice posted for so long, gives its request TIMEOUT; over RDMA it ends its connection, too; 0 = off"),
     NUMBER("poll_us", AT(poll_us), "20", 0, 1000000,
            "a worker thread polls for so long without success before it sleeps"),
-    {.key    = "policy",
-     .offset = AT(policy),
-     .value  = "load",
-     .kind   = KIND_POLICY,
-     .help   = "choice among devices: random, round_robin or load (least predicted time)"},
+    {.key     = "policy",
+     .offset  = AT(policy),
+     .value   = "load",
+     .kind    = KIND_CHOICE,
+     .choices = policies,
+     .help    = "choice among devices: random, round_robin or load (least predicted time)"},
+    {.key     = "moves",
+     .offset  = AT(moves),
+     .value   = "auto",
+     .kind    = KIND_CHOICE,
+     .choices = moves,
+     .help    = "how bytes are moved: rma: by UCX's put and get, also where UCX emulates them (over tcp a peer's death "
+                "then ends this process); messages: by active messages of the engine's own; auto: by put and get where "
+                "a transport with hardware for it is used, else by messages"},
     {.key    = "devices",
      .offset = AT(devices),
      .value  = "",
@@ -131,19 +146,23 @@ static int parse_number(const struct row *row, const char *value, uint64_t *numb
     return HTE_OK;
 }
 
-static int parse_policy(const struct row *row, const char *value, uint64_t *policy)
+static int parse_choice(const struct row *row, const char *value, uint64_t *choice)
 {
-    static const char *const names[] = {
-        [HTE_POLICY_RANDOM] = "random", [HTE_POLICY_ROUND_ROBIN] = "round_robin", [HTE_POLICY_LOAD] = "load"};
+    char   all[128] = "";
     size_t i;
 
-    for (i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
-        if (strcmp(value, names[i]) == 0) {
-            *policy = i;
+    for (i = 0; row->choices[i] != NULL; ++i) {
+        if (strcmp(value, row->choices[i]) == 0) {
+            *choice = i;
             return HTE_OK;
         }
+        snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s",
+                 i == 0                ? ""
+                 : row->choices[i + 1] ? ", "
+                                       : " or ",
+                 row->choices[i]);
     }
-    return hte_fail(HTE_ERR_INVALID_ARGUMENT, "option %s='%s': write random, round_robin or load", row->key, value);
+    return hte_fail(HTE_ERR_INVALID_ARGUMENT, "option %s='%s': write %s", row->key, value, all);
 }
 
 static int set_text(char **field, const char *value)
@@ -165,8 +184,8 @@ static int set_row(struct hte_settings *settings, const struct row *row, const c
     switch (row->kind) {
     case KIND_NUMBER:
         return parse_number(row, value, field);
-    case KIND_POLICY:
-        return parse_policy(row, value, field);
+    case KIND_CHOICE:
+        return parse_choice(row, value, field);
     case KIND_TEXT:
         break;
     }

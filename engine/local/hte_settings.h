@@ -6,6 +6,10 @@
 
 #include "engine/include/hte.h"
 
+/* How bytes get to the other side, see wire/hte_letter.h: as the connection's transports allow; by UCX's put and get,
+ * whether in hardware or not; by letters, even where hardware could. */
+enum hte_moves { HTE_MOVES_AUTO, HTE_MOVES_RMA, HTE_MOVES_LETTERS };
+
 struct hte_settings {
     uint64_t                 threads;
     uint64_t                 slice_size, run_size, fragment_size, split_size;
@@ -14,6 +18,7 @@ struct hte_settings {
     uint64_t                 slice_timeout_ms;
     uint64_t                 poll_us;
     uint64_t                 policy; /* enum hte_policy */
+    uint64_t                 moves;  /* enum hte_moves */
     uint64_t                 rail_errors, rail_window_ms, rail_pause_ms, rail_pause_max_ms;
     uint64_t                 pretouch_size;
     uint64_t                 handshake_timeout_ms, handshake_max, connect_timeout_ms, shutdown_timeout_ms;

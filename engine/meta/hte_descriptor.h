@@ -54,6 +54,7 @@ struct hte_desc_buffer {
     uint64_t            addr;       /* in the address space of its owner; written as "0x..." */
     uint64_t            length;     /* bytes, never 0; addr + length does not wrap */
     enum hte_permission permission; /* "rw", "ro", "local" in JSON */
+    uint64_t            id;         /* of this registration: another one of the same range has another; 0: none */
     uint32_t            num_keys;
     struct hte_blob    *keys; /* packed rkeys, one per context */
 };
@@ -63,6 +64,7 @@ struct hte_descriptor {
     char                     *protocol;  /* "ucx" */
     uint64_t                  version;   /* grows with every publication */
     uint64_t                  timestamp; /* microseconds since 1970, by the owner's clock */
+    uint64_t                  letters;   /* version of the engine's messages that it understands; 0: none */
     uint32_t                  num_workers, num_devices, num_priorities, num_buffers;
     struct hte_desc_worker   *workers;
     struct hte_desc_device   *devices;

@@ -267,6 +267,12 @@ static int read_permission(const struct hte_json_at *at, enum hte_permission *pe
     return ret != 0 ? ret : hte_json_complain(at, "permission", why, "'%s' is not rw, ro or local", text);
 }
 
+/* Descriptors of earlier engines have none. */
+static int read_optional(const struct hte_json_at *at, const char *field, uint64_t *value, struct hte_why *why)
+{
+    return json_object_get(at->object, field) == NULL ? 0 : hte_json_uint(at, field, INT64_MAX, value, why);
+}
+
 static int read_keys(const struct hte_json_at *at, struct hte_desc_buffer *buffer, struct hte_why *why)
 {
     json_t *list;
@@ -288,6 +294,9 @@ static int read_buffer(const struct hte_json_at *at, struct hte_desc_buffer *buf
     }
     if (ret == 0) {
         ret = hte_json_uint(at, "length", HTE_LENGTH_MAX, &buffer->length, why);
+    }
+    if (ret == 0) {
+        ret = read_optional(at, "id", &buffer->id, why);
     }
     if (ret == 0) {
         ret = read_permission(at, &buffer->permission, why);
@@ -342,6 +351,9 @@ static int read_head(const struct hte_json_at *top, struct hte_descriptor *descr
     }
     if (ret == 0) {
         ret = hte_json_uint(top, "timestamp", INT64_MAX, &descriptor->timestamp, why);
+    }
+    if (ret == 0) {
+        ret = read_optional(top, "messages", &descriptor->letters, why);
     }
     return ret;
 }

@@ -98,8 +98,8 @@ static json_t *buffer_to_json(const struct hte_desc_buffer *buffer)
         json_array_append_new(keys, blob_to_json(&buffer->keys[i]));
     }
     snprintf(addr, sizeof(addr), "0x%" PRIx64, buffer->addr);
-    return json_pack("{s:s, s:s, s:I, s:s, s:o}", "location", buffer->location, "addr", addr, "length",
-                     (json_int_t)buffer->length, "permission",
+    return json_pack("{s:s, s:s, s:I, s:I, s:s, s:o}", "location", buffer->location, "addr", addr, "length",
+                     (json_int_t)buffer->length, "id", (json_int_t)buffer->id, "permission",
                      (unsigned)buffer->permission < 3 ? permissions[buffer->permission] : "?", "keys", keys);
 }
 
@@ -116,11 +116,11 @@ static json_t *buffers_to_json(const struct hte_descriptor *descriptor)
 
 static json_t *descriptor_to_json(const struct hte_descriptor *descriptor)
 {
-    return json_pack("{s:i, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "format", HTE_DESCRIPTOR_VERSION, "name",
+    return json_pack("{s:i, s:s, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "format", HTE_DESCRIPTOR_VERSION, "name",
                      descriptor->name, "protocol", descriptor->protocol, "version", (json_int_t)descriptor->version,
-                     "timestamp", (json_int_t)descriptor->timestamp, "workers", workers_to_json(descriptor), "devices",
-                     devices_to_json(descriptor), "priority_matrix", priorities_to_json(descriptor), "buffers",
-                     buffers_to_json(descriptor));
+                     "timestamp", (json_int_t)descriptor->timestamp, "messages", (json_int_t)descriptor->letters,
+                     "workers", workers_to_json(descriptor), "devices", devices_to_json(descriptor), "priority_matrix",
+                     priorities_to_json(descriptor), "buffers", buffers_to_json(descriptor));
 }
 
 /* An entry that could not be made is missing in its list: counts tell. */

@@ -182,6 +182,9 @@ static bool has_same_keys(const struct hte_desc_buffer *a, const struct hte_desc
 {
     uint32_t i;
 
+    if (a->id != b->id) {
+        return false;
+    }
     for (i = 0; i < a->num_keys; ++i) {
         if (a->keys[i].length != b->keys[i].length ||
             memcmp(a->keys[i].bytes, b->keys[i].bytes, a->keys[i].length) != 0) {

@@ -66,6 +66,7 @@ static void cut(struct hte_poster *poster, struct hte_piece *piece)
     slice->preferred     = piece->preferred;
     slice->available     = piece->available;
     slice->has_looked    = false;
+    slice->waits_since   = poster->lane.now;
     slice->op.is_expired = false;
     slice->op.conn       = NULL;
     slice->op.keys       = NULL;

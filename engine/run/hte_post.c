@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "hte_post.h"
 
+#include "base/hte_now.h"
 #include "wire/hte_conn.h"
+#include "wire/hte_dispatch.h"
+#include "wire/hte_inbox.h"
 #include "wire/hte_op.h"
 
 #define RETRY_SOON_NS 1000000ull    /* a connection is being torn down */
@@ -56,8 +59,9 @@ static void keep_ready(struct hte_poster *poster, struct hte_slice *slice)
 
 static void retry(struct hte_poster *poster, struct hte_slice *slice)
 {
-    slice->ready_at  = poster->lane.now;
-    slice->failed_at = poster->lane.now;
+    slice->ready_at    = poster->lane.now;
+    slice->failed_at   = poster->lane.now;
+    slice->waits_since = poster->lane.now;
     keep_ready(poster, slice);
     atomic_fetch_add_explicit(&poster->slices_retried, slice->op.units, memory_order_relaxed);
 }
@@ -121,8 +125,17 @@ static void on_doubt(struct hte_lane *lane, struct hte_segment *segment)
     hte_refresh_order(poster_of(lane)->run->refresh, segment);
 }
 
+/* At the engine's end what is posted has its own time. */
+static bool is_canceled(struct hte_lane *lane, const struct hte_op *op)
+{
+    const struct hte_slice *slice = HTE_OBJECT_OF(op, const struct hte_slice, op);
+
+    return atomic_load_explicit(&slice->piece->task->is_canceled, memory_order_relaxed) &&
+           !atomic_load_explicit(&poster_of(lane)->run->is_stopping, memory_order_relaxed);
+}
+
 static const struct hte_lane_hooks hooks = {
-    .let_go = on_let_go, .over = on_over, .outlook = outlook, .doubt = on_doubt};
+    .let_go = on_let_go, .over = on_over, .outlook = outlook, .doubt = on_doubt, .is_canceled = is_canceled};
 
 /* A slice that is with nobody ends. */
 static void drop(struct hte_poster *poster, struct hte_slice *slice, int error)
@@ -154,6 +167,15 @@ static void look_again(struct hte_poster *poster, struct hte_slice *slice)
     wait_for(poster, slice, poster->lane.now + RETRY_SOON_NS);
 }
 
+/* Nobody at the other side takes anything, or answers at all; as if it were posted. */
+static bool takes_too_long(const struct hte_poster *poster, const struct hte_slice *slice, const struct hte_conn *conn)
+{
+    uint64_t timeout = poster->run->settings->slice_timeout_ms * HTE_NS_PER_MS;
+
+    return timeout > 0 && conn->by_letters && conn->step != HTE_CONN_IDLE &&
+           poster->lane.now - slice->waits_since >= timeout;
+}
+
 void hte_post_slice(struct hte_poster *poster, struct hte_slice *slice)
 {
     struct hte_task *task = slice->piece->task;
@@ -167,9 +189,11 @@ void hte_post_slice(struct hte_poster *poster, struct hte_slice *slice)
         look_again(poster, slice);
     } else if (hte_conn_is_usable(conn, task->view)) {
         hte_flow_give(&poster->flows, slice);
-        hte_op_post(&slice->op, conn, task->view);
+        hte_dispatch(&slice->op, conn, task->view);
     } else if (hte_conn_is_hopeless(conn)) {
         drop(poster, slice, conn->error);
+    } else if (takes_too_long(poster, slice, conn)) {
+        drop(poster, slice, HTE_ERR_TIMEOUT);
     } else {
         wait_for(poster, slice, conn->retry_at);
     }
@@ -254,5 +278,8 @@ int hte_poster_open(struct hte_poster *poster, struct hte_run *run, unsigned ind
     hte_router_init(&poster->router, (enum hte_policy)run->settings->policy, index);
     hte_lane_init(&poster->lane, &hooks, run->settings, index);
     error = hte_flows_open(&poster->flows, run->settings, index);
-    return error == HTE_OK ? hte_lane_open(&poster->lane, run->rails) : error;
+    if (error == HTE_OK) {
+        error = hte_lane_open(&poster->lane, run->rails, run->regions);
+    }
+    return error == HTE_OK ? hte_inbox_open(&poster->lane) : error;
 }

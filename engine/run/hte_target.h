@@ -35,7 +35,7 @@ struct hte_slice {
     struct hte_flow  *flow;                 /* of the piece's target */
     uint32_t          preferred, available; /* rails near the local memory */
     bool              has_looked;           /* whether the target is there, before its first try */
-    uint64_t          ready_at, failed_at;
+    uint64_t          ready_at, failed_at, waits_since;
 };
 
 struct hte_flow {

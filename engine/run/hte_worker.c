@@ -14,6 +14,7 @@
 #include "hte_pieces.h"
 #include "wire/hte_conns.h"
 #include "wire/hte_flush.h"
+#include "wire/hte_guest.h"
 
 #define TICK_NS    (10 * HTE_NS_PER_MS)
 #define SWEEP_NS   (500 * HTE_NS_PER_MS)
@@ -144,6 +145,7 @@ static void obey(struct hte_worker *worker)
         free(warm);
     }
     hte_pieces_cancel(&worker->poster);
+    hte_conns_cancel(&worker->poster.lane);
     worker->next_sweep = worker->poster.lane.now;
 }
 
@@ -153,6 +155,7 @@ static void sweep(struct hte_lane *lane)
 
     hte_conns_doubt(lane);
     hte_conns_sweep(lane);
+    hte_guests_sweep(lane);
     for (i = 0; i < lane->n_rails && lane->n_rails > 1; ++i) {
         if (lane->rail[i].rate.bytes > 0) {
             hte_rail_clear(lane->rails, i, lane->now);
@@ -168,6 +171,9 @@ static void tick(struct hte_worker *worker)
     worker->next_tick = lane->now + TICK_NS;
     if (run->settings->slice_timeout_ms > 0) {
         hte_conns_expire(lane, run->settings->slice_timeout_ms * HTE_NS_PER_MS);
+    }
+    if (lane->has_canceled) {
+        hte_conns_cancel(lane);
     }
     if (lane->now >= worker->next_sweep) {
         worker->next_sweep = lane->now + SWEEP_NS;
@@ -346,6 +352,7 @@ static void close_worker(struct hte_worker *worker)
     hte_conns_release(lane);
     hte_lane_close(lane);
     hte_conns_abandon(lane);
+    hte_guests_destroy(lane);
     hte_pieces_cancel(&worker->poster);
     hte_conns_destroy(lane);
     hte_lane_cleanup(lane);

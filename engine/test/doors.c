@@ -108,6 +108,17 @@ EXPORT ucs_status_ptr_t ucp_ep_flush_nbx(ucp_ep_h ep, const ucp_request_param_t 
     return REAL(ucp_ep_flush_nbx)(ep, param);
 }
 
+EXPORT ucs_status_ptr_t ucp_am_send_nbx(ucp_ep_h ep, unsigned id, const void *header, size_t header_length,
+                                        const void *buffer, size_t count, const ucp_request_param_t *param)
+{
+    ++door.letters;
+    if (door.letters_to_fail > 0) {
+        --door.letters_to_fail;
+        return UCS_STATUS_PTR(UCS_ERR_IO_ERROR);
+    }
+    return REAL(ucp_am_send_nbx)(ep, id, header, header_length, buffer, count, param);
+}
+
 /* The newest: addresses of endpoints are used again. */
 static int rail_of(ucp_ep_h ep)
 {

@@ -4,11 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "hte_letter.h"
 #include "hte_status.h"
+#include "hte_way.h"
 
 #define BACKOFF_NS     2000000ull /* after the first breakdown; doubles */
 #define BACKOFF_MAX_NS 1000000000ull
 #define LOOK_NS        50000000ull
+#define COPIED_MAX     (16u << 20) /* bytes of one connection that nobody takes */
 
 static struct hte_link_ring *bucket_of(struct hte_lane *lane, const struct hte_segment *segment)
 {
@@ -58,6 +61,7 @@ static struct hte_conn *create(struct hte_lane *lane, struct hte_segment *segmen
     hte_ring_init(&conn->broken_link);
     hte_ring_init(&conn->posted);
     hte_ring_init(&conn->orphans);
+    hte_ring_init(&conn->letters);
     hte_ring_append(bucket_of(lane, segment), &conn->bucket_link);
     pthread_mutex_lock(&lane->lock);
     hte_ring_append(&lane->conns, &conn->link);
@@ -135,6 +139,15 @@ static ucs_status_t open_at(struct hte_conn *conn, const void *address)
     return status;
 }
 
+/* An engine of before letters does not understand them. */
+static bool goes_by_letters(const struct hte_conn *conn, const struct hte_view *view)
+{
+    if (view->descriptor->letters != HTE_LETTERS_VERSION || conn->lane->moves == HTE_MOVES_RMA) {
+        return false;
+    }
+    return conn->lane->moves == HTE_MOVES_LETTERS || !hte_way_has_rma(conn->ep);
+}
+
 static ucs_status_t open_endpoint(struct hte_conn *conn, const struct hte_view *view)
 {
     unsigned thread  = conn->lane->index % view->threads;
@@ -146,6 +159,14 @@ static ucs_status_t open_endpoint(struct hte_conn *conn, const struct hte_view *
     }
     status = open_at(conn, address);
     free(address);
+    if (status == UCS_OK) {
+        conn->by_letters = goes_by_letters(conn, view);
+        conn->id         = conn->lane->nonce << 32 | ++conn->lane->last_conn;
+        conn->guest      = 0;
+        if (conn->by_letters) {
+            conn->flushes_out = 0; /* of the time before */
+        }
+    }
     return status;
 }
 
@@ -185,7 +206,7 @@ bool hte_conn_is_usable(struct hte_conn *conn, const struct hte_view *view)
     ucs_status_t status;
 
     if (conn->step != HTE_CONN_IDLE) {
-        return conn->step == HTE_CONN_UP;
+        return conn->step == HTE_CONN_UP && conn->copied <= COPIED_MAX;
     }
     if (conn->lane->now < conn->retry_at || awaits_news(conn)) {
         return false;

@@ -23,6 +23,9 @@
  * Error mode PEER: without it UCX keeps the requests of a dead peer for ever. Local memory of a slice is given back
  * only when UCX let go of it, so that a late packet cannot write into memory that was reused. Transports without PEER
  * (plain shared memory) are used with NONE.
+ *
+ * By letters (hte_letter.h): where UCX's put and get would be emulated by software. What UCX has of a slice then is
+ * what it has of its letters, mostly nothing: such a slice ends at any time, whatever becomes of the connection.
  */
 
 #include "hte_keys.h"
@@ -52,6 +55,11 @@ struct hte_conn {
     ucp_ep_h             ep;
     void                *closing;      /* UCX's request to close ep, while it has one */
     bool                 is_unguarded; /* error mode NONE */
+    bool                 by_letters;   /* hte_move.h; else UCX's put and get */
+    uint64_t             id;           /* by letters: of this opening */
+    uint64_t             guest;        /* what the target has of it; 0: not heard of yet */
+    uint64_t             copied;       /* bytes of letters that UCX has, in copies of ours */
+    struct hte_link_ring letters;      /* that UCX has */
     struct hte_keys     *keys;
     struct hte_link_ring posted;    /* operations, in order of seq */
     struct hte_link_ring orphans;   /* requests that nobody waits for */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "hte_conns.h"
 
+#include "hte_move.h"
 #include "hte_op.h"
 #include "hte_orphan.h"
 
-#define DOUBT_NS 1000000000ull /* so long is no answer a reason to look for the peer's process */
+#define DOUBT_NS  1000000000ull /* so long is no answer a reason to look for the peer's process */
+#define CANCEL_NS 500000000ull  /* so long what was posted may come to its end by itself after a cancel */
 
 /* ---- breaking down ---- */
 
@@ -32,7 +34,7 @@ static void leave(struct hte_conn *conn)
     conn->step  = HTE_CONN_LEFT;
     while (!hte_ring_is_empty(&conn->posted)) {
         op = HTE_OBJECT_OF(conn->posted.next, struct hte_op, link);
-        if (hte_slice_is_with_ucx(&op->state)) {
+        if (!op->by_letters && hte_slice_is_with_ucx(&op->state)) {
             hte_orphan_make(op->request, op->keys, &conn->orphans, &conn->pending);
             op->keys = NULL;
         }
@@ -66,6 +68,9 @@ static void mend(struct hte_conn *conn)
          * lost. */
         hte_conn_close(conn, conn->is_unguarded ? 0 : UCP_EP_CLOSE_FLAG_FORCE);
     }
+    if (conn->by_letters) {
+        fail_the_rest(conn); /* UCX has copies only */
+    }
     if (conn->pending == 0) {
         conn->uncovered = 0;
         hte_ring_remove(&conn->dirty_link);
@@ -97,22 +102,74 @@ void hte_conns_break_all(struct hte_lane *lane, int error)
     }
 }
 
+/* It ends now; or with its connection, when UCX has its memory and has to be made to give it back. */
+static void give_up(struct hte_op *op, int error)
+{
+    if (op->by_letters) {
+        hte_move_void(op);
+        hte_op_event(op, HTE_SLICE_EXPIRE, error);
+    } else {
+        op->is_expired = error == HTE_ERR_TIMEOUT;
+        hte_conn_break(op->conn, error);
+    }
+}
+
+static void expire(struct hte_conn *conn, uint64_t timeout)
+{
+    struct hte_link_ring *link, *next;
+    struct hte_op        *op;
+
+    for (link = conn->posted.next; link != &conn->posted; link = next) {
+        next = link->next;
+        op   = HTE_OBJECT_OF(link, struct hte_op, link);
+        if (conn->lane->now - op->posted_at < timeout) {
+            break; /* in order of posting */
+        }
+        give_up(op, HTE_ERR_TIMEOUT);
+    }
+}
+
 void hte_conns_expire(struct hte_lane *lane, uint64_t timeout)
 {
-    struct hte_link_ring *link, *inner;
-    struct hte_op        *op;
+    struct hte_link_ring *link;
     struct hte_conn      *conn;
 
     for (link = lane->conns.next; link != &lane->conns; link = link->next) {
         conn = HTE_OBJECT_OF(link, struct hte_conn, link);
-        for (inner = conn->posted.next; inner != &conn->posted; inner = inner->next) {
-            op = HTE_OBJECT_OF(inner, struct hte_op, link);
-            if (lane->now - op->posted_at < timeout) {
-                break; /* in order of posting */
-            }
-            op->is_expired = true;
-            hte_conn_break(conn, HTE_ERR_TIMEOUT);
+        expire(conn, timeout);
+    }
+}
+
+static void cancel(struct hte_conn *conn)
+{
+    struct hte_lane      *lane = conn->lane;
+    struct hte_link_ring *link, *next;
+    struct hte_op        *op;
+
+    for (link = conn->posted.next; link != &conn->posted; link = next) {
+        next = link->next;
+        op   = HTE_OBJECT_OF(link, struct hte_op, link);
+        if (!lane->hooks->is_canceled(lane, op)) {
+            continue;
         }
+        if (op->canceled_at == 0) {
+            op->canceled_at    = lane->now;
+            lane->has_canceled = true;
+        } else if (lane->now - op->canceled_at >= CANCEL_NS) {
+            give_up(op, HTE_ERR_CANCELED);
+        } else {
+            lane->has_canceled = true;
+        }
+    }
+}
+
+void hte_conns_cancel(struct hte_lane *lane)
+{
+    struct hte_link_ring *link;
+
+    lane->has_canceled = false;
+    for (link = lane->conns.next; link != &lane->conns; link = link->next) {
+        cancel(HTE_OBJECT_OF(link, struct hte_conn, link));
     }
 }
 
@@ -237,6 +294,7 @@ void hte_conns_abandon(struct hte_lane *lane)
             op = HTE_OBJECT_OF(conn->posted.next, struct hte_op, link);
             hte_op_event(op, HTE_SLICE_EXPIRE, HTE_ERR_CANCELED);
         }
+        hte_letters_free(&conn->letters);
     }
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "hte_flush.h"
 
+#include "hte_move.h"
 #include "hte_op.h"
 #include "hte_status.h"
 
@@ -55,9 +56,8 @@ static struct hte_flush *free_flush(struct hte_conn *conn)
     return NULL;
 }
 
-static void post_flush(struct hte_conn *conn)
+static void post_rma(struct hte_conn *conn, struct hte_flush *flush)
 {
-    struct hte_flush   *flush = free_flush(conn);
     ucp_request_param_t param = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
         .cb.send      = on_flush,
@@ -65,19 +65,30 @@ static void post_flush(struct hte_conn *conn)
     };
     ucs_status_ptr_t request;
 
-    if (flush == NULL) {
-        return;
-    }
-    flush->is_out   = true;
-    flush->seq      = conn->seq;
-    conn->uncovered = 0;
-    hte_ring_remove(&conn->dirty_link);
+    flush->is_out = true;
+    flush->seq    = conn->seq;
     ++conn->flushes_out;
     ++conn->pending;
-    atomic_fetch_add_explicit(&conn->lane->flushes, 1, memory_order_relaxed);
     request = ucp_ep_flush_nbx(conn->ep, &param);
     if (!UCS_PTR_IS_PTR(request)) {
         on_flush(NULL, UCS_PTR_STATUS(request), flush);
+    }
+}
+
+static void post_flush(struct hte_conn *conn)
+{
+    struct hte_flush *flush = conn->by_letters ? NULL : free_flush(conn);
+
+    if (conn->flushes_out >= HTE_FLUSHES_MAX) {
+        return;
+    }
+    conn->uncovered = 0;
+    hte_ring_remove(&conn->dirty_link);
+    atomic_fetch_add_explicit(&conn->lane->flushes, 1, memory_order_relaxed);
+    if (conn->by_letters) {
+        hte_move_flush(conn);
+    } else {
+        post_rma(conn, flush);
     }
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "hte_lane.h"
 
+#include <sys/random.h>
+
 #include "base/hte_error.h"
 
 #define PROGRESS_AT_ONCE 4
@@ -38,22 +40,32 @@ void hte_lane_init(struct hte_lane *lane, const struct hte_lane_hooks *hooks, co
     lane->hooks       = hooks;
     lane->window      = settings->window;
     lane->retry_count = settings->retry_count;
+    lane->moves       = (enum hte_moves)settings->moves;
     lane->index       = index;
     hte_ring_init(&lane->dirty);
     hte_ring_init(&lane->broken);
     hte_ring_init(&lane->conns);
+    hte_ring_init(&lane->guests);
+    hte_ring_init(&lane->answers);
     for (i = 0; i < HTE_CONN_BUCKETS; ++i) {
         hte_ring_init(&lane->buckets[i]);
+        hte_ring_init(&lane->guest_buckets[i]);
     }
     pthread_mutex_init(&lane->lock, NULL);
 }
 
-int hte_lane_open(struct hte_lane *lane, struct hte_rails *rails)
+int hte_lane_open(struct hte_lane *lane, struct hte_rails *rails, struct hte_regions *regions)
 {
     unsigned i;
+    uint32_t nonce;
     int      error = HTE_OK;
 
-    lane->rails = rails;
+    if (getrandom(&nonce, sizeof(nonce), 0) != sizeof(nonce)) {
+        return hte_fail(HTE_ERR_CONTEXT, "getrandom(2) gives nothing");
+    }
+    lane->nonce   = nonce;
+    lane->rails   = rails;
+    lane->regions = regions;
     for (i = 0; i < rails->count && error == HTE_OK; ++i) {
         error = open_rail(lane, i);
     }
@@ -74,6 +86,7 @@ void hte_lane_close(struct hte_lane *lane)
 
 void hte_lane_cleanup(struct hte_lane *lane)
 {
+    hte_tokens_free(&lane->tokens);
     pthread_mutex_destroy(&lane->lock);
 }
 

@@ -21,6 +21,8 @@
 #include "core/hte_rail_state.h"
 #include "core/hte_slice.h"
 #include "hte_rail.h"
+#include "hte_tokens.h"
+#include "local/hte_region.h"
 #include "local/hte_settings.h"
 
 struct hte_lane;
@@ -43,6 +45,8 @@ struct hte_lane_hooks {
     enum hte_outlook (*outlook)(struct hte_lane *lane, const struct hte_segment *segment);
     /* Something is wrong with its process, maybe: what is known of it should be fetched anew. */
     void (*doubt)(struct hte_lane *lane, struct hte_segment *segment);
+    /* Its request was canceled. */
+    bool (*is_canceled)(struct hte_lane *lane, const struct hte_op *op);
 };
 
 struct hte_lane_rail {
@@ -59,7 +63,9 @@ struct hte_lane_rail {
 struct hte_lane {
     const struct hte_lane_hooks *hooks;
     struct hte_rails            *rails;
+    struct hte_regions          *regions;
     uint64_t                     window, retry_count; /* of the settings */
+    enum hte_moves               moves;               /* likewise */
     unsigned                     index, n_rails;
     struct hte_lane_rail         rail[HTE_RAILS_MAX];
 
@@ -69,14 +75,23 @@ struct hte_lane {
     pthread_mutex_t      lock;                      /* guards conns: changes, and reads by others */
     struct hte_link_ring conns;
 
+    struct hte_tokens    tokens; /* operations that letters carry */
+    uint64_t             nonce;  /* 32 bits: no other lane has it, nor can guess it */
+    uint32_t             last_conn;
+    bool                 has_canceled; /* operations are canceled that cannot end yet */
+    struct hte_link_ring guests;       /* hte_guest.h */
+    struct hte_link_ring guest_buckets[HTE_CONN_BUCKETS];
+    uint64_t             last_guest;
+    struct hte_link_ring answers; /* letters to guests that UCX has */
+
     uint64_t         now; /* as of the thread's latest turn */
-    _Atomic uint64_t posts, slices_posted, flushes, ep_errors;
+    _Atomic uint64_t posts, posts_letters, slices_posted, flushes, ep_errors;
 };
 
 /* What does not fail, so that cleanup may be called from here on. */
 void hte_lane_init(struct hte_lane *lane, const struct hte_lane_hooks *hooks, const struct hte_settings *settings,
                    unsigned index);
-int  hte_lane_open(struct hte_lane *lane, struct hte_rails *rails);
+int  hte_lane_open(struct hte_lane *lane, struct hte_rails *rails, struct hte_regions *regions);
 /* Ends UCX's workers: connections let go of their keys before, and of what they have posted afterwards. */
 void hte_lane_close(struct hte_lane *lane);
 void hte_lane_cleanup(struct hte_lane *lane);

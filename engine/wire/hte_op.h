@@ -23,15 +23,19 @@ struct hte_op {
     uint32_t               units;  /* slices in it, for window and counters */
     uint32_t               buffer; /* index in the view */
     bool                   is_expired;
-    struct hte_conn       *conn;    /* that it was posted to last */
-    struct hte_keys       *keys;    /* while posted */
-    void                  *request; /* UCX's, while UCX has it */
-    uint64_t               seq;     /* of the connection */
-    uint64_t               posted_at;
+    struct hte_conn       *conn;        /* that it was posted to last */
+    struct hte_keys       *keys;        /* while posted */
+    void                  *request;     /* UCX's, while UCX has it */
+    uint64_t               canceled_at; /* 0: not, or not seen yet */
+    /* Posted by letters, see hte_move.h: */
+    uint64_t token;
+    uint64_t unanswered; /* bytes that did not come, or were not confirmed */
+    bool     by_letters, is_posting;
+    int      move_error, refused;
+    uint64_t seq; /* of the connection */
+    uint64_t posted_at;
 };
 
-/* Hand it to UCX, over a connection that is usable. */
-void hte_op_post(struct hte_op *op, struct hte_conn *conn, struct hte_view *view);
 /* UCX or the connection is through with a posted one: the hooks are told. */
 void hte_op_event(struct hte_op *op, enum hte_slice_event event, int error);
 /* FAIL, or EXPIRE when it took too long. */

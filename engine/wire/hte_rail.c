@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/hte_error.h"
+#include "hte_letter.h"
 #include "hte_orphan.h"
 
 static int modify(ucp_config_t *config, const char *name, const char *value)
@@ -66,7 +68,7 @@ static int open_context(struct hte_rail *rail, const struct hte_settings *settin
     ucp_params_t params = {
         .field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED | UCP_PARAM_FIELD_NAME |
                       UCP_PARAM_FIELD_REQUEST_SIZE | UCP_PARAM_FIELD_REQUEST_INIT,
-        .features          = UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP,
+        .features          = UCP_FEATURE_RMA | UCP_FEATURE_AM | UCP_FEATURE_WAKEUP,
         .mt_workers_shared = 1,
         .name              = "hte",
         .request_size      = sizeof(struct hte_orphan),
@@ -113,12 +115,22 @@ int hte_rails_open(struct hte_rails *rails, const struct hte_settings *settings,
 {
     int error = HTE_OK;
 
-    rails->count = 0;
-    rails->rule  = (struct hte_rail_rule){
-         .errors    = (uint32_t)settings->rail_errors,
-         .window    = settings->rail_window_ms * 1000000,
-         .pause     = settings->rail_pause_ms * 1000000,
-         .pause_max = settings->rail_pause_max_ms * 1000000,
+    if (getrandom(&rails->origin, sizeof(rails->origin), 0) != sizeof(rails->origin)) {
+        return hte_fail(HTE_ERR_CONTEXT, "getrandom(2) gives nothing");
+    }
+    error = hte_letter_type_create(&rails->letter_type);
+    if (error != HTE_OK) {
+        return error;
+    }
+    atomic_init(&rails->epoch, 1);
+    hte_origins_init(&rails->origins);
+    rails->is_open = true;
+    rails->count   = 0;
+    rails->rule    = (struct hte_rail_rule){
+           .errors    = (uint32_t)settings->rail_errors,
+           .window    = settings->rail_window_ms * 1000000,
+           .pause     = settings->rail_pause_ms * 1000000,
+           .pause_max = settings->rail_pause_max_ms * 1000000,
     };
     while (rails->count < devices->count && error == HTE_OK) {
         error = open_rail(rails, settings, devices);
@@ -131,6 +143,11 @@ int hte_rails_open(struct hte_rails *rails, const struct hte_settings *settings,
 
 void hte_rails_close(struct hte_rails *rails)
 {
+    if (rails->is_open) {
+        rails->is_open = false;
+        hte_letter_type_destroy(rails->letter_type);
+        hte_origins_cleanup(&rails->origins);
+    }
     while (rails->count > 0) {
         --rails->count;
         ucp_cleanup(rails->rail[rails->count].context);

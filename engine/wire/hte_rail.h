@@ -19,6 +19,7 @@
 #include "core/hte_pick.h"
 #include "core/hte_rail_state.h"
 #include "local/hte_device.h"
+#include "local/hte_origin.h"
 #include "local/hte_settings.h"
 
 struct hte_rail {
@@ -35,7 +36,12 @@ struct hte_rail {
 struct hte_rails {
     struct hte_rail      rail[HTE_RAILS_MAX];
     unsigned             count;
+    bool                 is_open;
     struct hte_rail_rule rule;
+    ucp_datatype_t       letter_type;
+    uint64_t             origin;  /* this process for those that its letters write to; nobody can guess it */
+    _Atomic uint64_t     epoch;   /* see local/hte_origin.h */
+    struct hte_origins   origins; /* the others, who write here */
 };
 
 /* A rail for each of the devices. */
