@@ -14,6 +14,9 @@
 
 #include "hte_region.h"
 
+/* HTE_OK, or RANGE: some of it is not mapped. */
+int hte_access_copy(void *to, const void *from, size_t length);
+
 /* HTE_OK; RANGE: not in this registration, or not mapped any more; PERMISSION. */
 int hte_access_write(struct hte_regions *regions, uint64_t region, uint64_t addr, const void *bytes, size_t length);
 int hte_access_read(struct hte_regions *regions, uint64_t region, uint64_t addr, void *bytes, size_t length);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "hte_move.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "hte_op.h"
 #include "hte_status.h"
+#include "local/hte_access.h"
 
 /* ---- an operation's steps ---- */
 
@@ -117,8 +119,11 @@ static bool send_data(struct hte_op *op, const struct hte_desc_buffer *buffer, u
 {
     struct hte_letter *letter = letter_of(op, buffer, HTE_LETTER_DATA, offset, length);
 
+    if (letter != NULL && hte_access_copy(letter->bytes, op->local + offset, length) != HTE_OK) {
+        free(letter); /* not mapped any more */
+        return false;
+    }
     if (letter != NULL) {
-        memcpy(letter->bytes, op->local + offset, length);
         letter->head.origin = op->conn->lane->rails->origin;
         letter->head.epoch  = atomic_load(&op->conn->lane->rails->epoch);
     }
@@ -262,8 +267,10 @@ static void take_bytes(struct hte_lane *lane, const struct hte_letter_head *head
     } else if (length > op->unanswered || head->offset > op->length - length) {
         return;
     } else {
-        memcpy(op->local + head->offset, bytes, length);
         op->unanswered -= length;
+        if (hte_access_copy(op->local + head->offset, bytes, length) != HTE_OK) {
+            op->move_error = HTE_ERR_MEMORY;
+        }
     }
     settle(op);
 }
