@@ -1,27 +1,100 @@
 # SPDX-License-Identifier: BSD-3-Clause
 
-# UCX: the internal ABI is described per minor version, so only described ones will do.
+# The minor versions of UCX whose internal interface is described in uct_ha/abi.
+m4_define([HA_UCX_MINORS], [13, 18, 23])
+
+# UCX: --with-ucx=PREFIX[:PREFIX...], each of another minor version; "system" is pkg-config's. The first is
+# the one that programs and tests are built with. Sets UCX_CFLAGS and UCX_LIBS for it, and for each minor
+# UCX_1_<minor>_CFLAGS and _LIBS.
 AC_DEFUN([HA_UCX], [
-    PKG_CHECK_MODULES([UCX], [ucx],
-        [ucx_version=`$PKG_CONFIG --modversion ucx`],
-        [AC_MSG_ERROR([UCX was not found by pkg-config. Install its development files (Debian: apt-get install libucx-dev), or set PKG_CONFIG_PATH to the folder of ucx.pc])])
-    AC_MSG_CHECKING([whether UCX $ucx_version is supported])
-    AS_CASE([$ucx_version],
-            [1.13|1.13.*], [AC_MSG_RESULT([yes])],
+    AC_ARG_WITH([ucx],
+        [AS_HELP_STRING([--with-ucx=PREFIX@<:@:PREFIX...@:>@],
+                        [build the transport for the UCX in each PREFIX, one of each minor version; "system" is
+                         the one that pkg-config finds (default: system)])],
+        [], [with_ucx=system])
+    m4_foreach([ha_minor], [HA_UCX_MINORS], [have_ucx_1_[]ha_minor=no
+    ])
+    UCX_MINORS=
+    ucx_version=
+    for ha_prefix in `AS_ECHO(["$with_ucx"]) | tr : ' '`; do
+        AS_IF([test "$ha_prefix" = system], [HA_UCX_SYSTEM], [HA_UCX_PREFIX])
+        HA_UCX_TAKE
+    done
+    m4_foreach([ha_minor], [HA_UCX_MINORS], [
+        AC_SUBST([UCX_1_]ha_minor[_CFLAGS])
+        AC_SUBST([UCX_1_]ha_minor[_LIBS])
+        AM_CONDITIONAL([HAVE_UCX_1_]ha_minor, [test "$have_ucx_1_]ha_minor[" = yes])])
+    AC_SUBST([UCX_CFLAGS])
+    AC_SUBST([UCX_LIBS])
+    AC_SUBST([UCX_MINORS])
+    HA_UCX_TRY
+])
+
+# What pkg-config knows: ha_cflags, ha_libs, ha_libdir, ha_version.
+AC_DEFUN([HA_UCX_SYSTEM], [
+    PKG_CHECK_EXISTS([ucx], [],
+        [AC_MSG_ERROR([UCX was not found by pkg-config. Install its development files (Debian: apt-get install libucx-dev), set PKG_CONFIG_PATH to the folder of ucx.pc, or name its folder by --with-ucx=PREFIX])])
+    ha_cflags=`$PKG_CONFIG --cflags ucx`
+    ha_libs=`$PKG_CONFIG --libs ucx`
+    ha_libdir=`$PKG_CONFIG --variable=libdir ucx`
+    ha_version=`$PKG_CONFIG --modversion ucx`
+])
+
+# A folder with include/ and a folder of libraries, as make install or an unpacked package leaves it.
+AC_DEFUN([HA_UCX_PREFIX], [
+    ha_header=$ha_prefix/include/uct/api/version.h
+    AS_IF([test ! -r "$ha_header"],
+          [AC_MSG_ERROR([--with-ucx=$ha_prefix: there is no $ha_header. Name the folder that holds include/ and lib/ of a complete UCX, or leave the option out])])
+    ha_version=`$SED -n 's/^#define UCT_VERNO_STRING *"\(.*\)"/\1/p' "$ha_header"`
+    ha_libdir=
+    for ha_dir in "$ha_prefix"/lib/*-linux-gnu* "$ha_prefix/lib64" "$ha_prefix/lib"; do
+        AS_IF([test -z "$ha_libdir" && test -e "$ha_dir/libuct.so"], [ha_libdir=$ha_dir])
+    done
+    AS_IF([test -z "$ha_libdir"],
+          [AC_MSG_ERROR([--with-ucx=$ha_prefix: no libuct.so in its lib or lib64])])
+    ha_cflags="-isystem $ha_prefix/include" # its warnings are not ours
+    ha_libs="-L$ha_libdir -lucp -luct -lucs"
+])
+
+# The internal interface is described per minor version, so only described ones will do.
+AC_DEFUN([HA_UCX_TAKE], [
+    AC_MSG_CHECKING([whether UCX $ha_version is supported])
+    AS_CASE([$ha_version],
+        m4_foreach([ha_minor], [HA_UCX_MINORS], [[1.]ha_minor[|1.]ha_minor[.*],
+            [AS_IF([test "$have_ucx_1_]ha_minor[" = yes],
+                   [AC_MSG_ERROR([--with-ucx: $ha_prefix is a second UCX 1.]ha_minor[. Name one of each minor version])])
+             have_ucx_1_]ha_minor[=yes
+             UCX_1_]ha_minor[_CFLAGS=$ha_cflags
+             UCX_1_]ha_minor[_LIBS=$ha_libs
+             UCX_MINORS="$UCX_MINORS 1_]ha_minor[=$ha_libdir"],
+            ])
             [AC_MSG_RESULT([no])
-             AC_MSG_ERROR([UCX $ucx_version is not supported, only 1.13 (Debian 12) is. Point PKG_CONFIG_PATH at the ucx.pc of a UCX 1.13])])
+             AC_MSG_ERROR([UCX $ha_version is not supported, only 1.13 (Debian 12), 1.18 (Debian 13) and 1.23 (Debian sid) are. Point --with-ucx at one of them, or see docs/porting.md])])
+    AC_MSG_RESULT([yes])
+    AS_IF([test -z "$ucx_version"],
+          [UCX_CFLAGS=$ha_cflags
+           UCX_LIBS=$ha_libs
+           ucx_version=$ha_version],
+          [ucx_version="$ucx_version, $ha_version"])
+])
+
+# The first one: is it whole?
+AC_DEFUN([HA_UCX_TRY], [
     ha_saved_cppflags="$CPPFLAGS"
     CPPFLAGS="$CPPFLAGS $UCX_CFLAGS"
     AC_CHECK_HEADERS([uct/api/uct.h ucs/config/parser.h ucs/async/async_fwd.h], [],
         [AC_MSG_ERROR([a header of UCX's UCT or UCS layer is missing. Install the complete development files (Debian: apt-get install libucx-dev)])])
     CPPFLAGS="$ha_saved_cppflags"
     ha_saved_libs="$LIBS"
+    ha_saved_ldflags="$LDFLAGS"
     LIBS="$LIBS $UCX_LIBS"
+    LDFLAGS="$LDFLAGS -Wl,--allow-shlib-undefined"
     AC_CHECK_FUNC([uct_component_register], [],
         [AC_MSG_ERROR([libuct does not export uct_component_register, so no transport can be added to it. Use UCX as your distribution builds it])])
     AC_CHECK_FUNC([ucs_malloc], [],
         [AC_MSG_ERROR([libucs does not export ucs_malloc. Use UCX as your distribution builds it (with memory tracking)])])
     LIBS="$ha_saved_libs"
+    LDFLAGS="$ha_saved_ldflags"
 ])
 
 AC_DEFUN([HA_VERBS], [

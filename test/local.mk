@@ -52,7 +52,7 @@ test_unit_test_budget_SOURCES  = test/unit/test_budget.c
 test_unit_test_budget_CPPFLAGS = $(unit_cppflags)
 test_unit_test_budget_LDADD    = libha_topo.la $(unit_libs)
 
-test_unit_test_config_SOURCES  = test/unit/test_config.c uct_ha/base/config.c uct_ha/base/units.c
+test_unit_test_config_SOURCES  = test/unit/test_config.c uct_ha/base/config.c uct_ha/base/units.c uct_ha/abi/adapt_ucs.c
 test_unit_test_config_CPPFLAGS = $(unit_cppflags)
 test_unit_test_config_LDADD    = libha_topo.la $(unit_libs) $(UCX_LIBS)
 
@@ -104,7 +104,7 @@ test_unit_test_core_slow_SOURCES  = test/unit/test_core_slow.c
 test_unit_test_core_slow_CPPFLAGS = $(unit_cppflags)
 test_unit_test_core_slow_LDADD    = $(unit_libs)
 
-md_sources = test/unit/md_world.c test/unit/md_world.h uct_ha/base/config.c uct_ha/base/units.c \
+md_sources = test/unit/md_world.c test/unit/md_world.h uct_ha/base/config.c uct_ha/base/units.c uct_ha/abi/adapt.c uct_ha/abi/adapt_ucs.c \
 	uct_ha/mem/exposed.c uct_ha/uct/md.c uct_ha/uct/md_mem.c uct_ha/mem/duo.c uct_ha/mem/rails.c uct_ha/mem/rcache.c \
 	uct_ha/mem/reg.c
 test_unit_test_md_SOURCES  = test/unit/test_md.c $(md_sources)
@@ -160,7 +160,7 @@ test_unit_test_setup_CPPFLAGS = $(unit_cppflags)
 test_unit_test_setup_LDADD    = $(unit_libs)
 
 # the whole transport over hardware made of memory, instead of uct_ha/verbs
-test_glue_test_glue_SOURCES = $(libuct_ha_1_13_la_SOURCES) \
+test_glue_test_glue_SOURCES = $(glue_sources) \
 	%D%/glue/fake_cq.c \
 	%D%/glue/fake_mr.c \
 	%D%/glue/fake_net.c \
@@ -291,7 +291,7 @@ test_lab_tests_ha_torture_LDADD    = $(UCX_LIBS) -ldl -lm
 test_lab_tests_ha_torture_LDFLAGS  = $(AM_LDFLAGS) -rdynamic
 
 # the library that everybody loads: in processes with every kind of UCX, and none
-EXTRA_DIST += test/front/test_front.sh test/front/test_symbols.sh test/front/wrong_ucx
+EXTRA_DIST += test/front/test_front.sh test/front/test_symbols.sh test/front/minors test/front/suites
 if !HA_SANITIZED
 check_PROGRAMS += test/front/front_probe
 TESTS          += test/front/test_front.sh test/front/test_symbols.sh
@@ -337,7 +337,7 @@ test_fuzz_fuzz_packet_LDADD    = libha_core.la
 
 if HAVE_CMOCKA
 fuzz_tests += test/fuzz/fuzz_glue
-test_fuzz_fuzz_glue_SOURCES = $(fuzz_driver) $(libuct_ha_1_13_la_SOURCES) \
+test_fuzz_fuzz_glue_SOURCES = $(fuzz_driver) $(glue_sources) \
 	%D%/fuzz/fuzz_glue.c \
 	%D%/glue/fake_cq.c \
 	%D%/glue/fake_mr.c \

@@ -4,6 +4,7 @@
 
 #include "ha_info_gather.h"
 
+#include "abi/adapt.h"
 #include "base/config.h"
 #include "mem/rails.h"
 
@@ -128,8 +129,7 @@ static int with_iface_config(struct info *info, const struct uct_ha_md_config *m
     char                       error[160];
     int                        ret = -EINVAL;
 
-    if (ucs_config_parser_fill_opts(&iface, uct_ha_iface_config_table, UCS_DEFAULT_ENV_PREFIX, UCT_HA_CONFIG_PREFIX,
-                                    0) != UCS_OK) {
+    if (uct_ha_config_fill(&iface, uct_ha_iface_config_table, sizeof(iface), UCT_HA_CONFIG_PREFIX) != UCS_OK) {
         return -EINVAL;
     }
     if (uct_ha_md_config_check(md) == UCS_OK && uct_ha_iface_config_check(&iface) == UCS_OK &&
@@ -147,8 +147,7 @@ int info_gather(struct info *info)
     int                     ret;
 
     memset(info, 0, sizeof(*info));
-    if (ucs_config_parser_fill_opts(&md, uct_ha_md_config_table, UCS_DEFAULT_ENV_PREFIX, UCT_HA_CONFIG_PREFIX, 0) !=
-        UCS_OK) {
+    if (uct_ha_config_fill(&md, uct_ha_md_config_table, sizeof(md), UCT_HA_CONFIG_PREFIX) != UCS_OK) {
         return -EINVAL;
     }
     ret = with_iface_config(info, &md);

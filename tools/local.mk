@@ -11,6 +11,7 @@ info_judge_sources = %D%/ha_info_facts.h %D%/ha_info_check.h %D%/ha_info_check.c
 	%D%/ha_info_gather.c %D%/ha_info_gather.h \
 	%D%/ha_info_json.c %D%/ha_info_json.h \
 	%D%/ha_info_text.c %D%/ha_info_text.h \
+	uct_ha/abi/adapt_ucs.c \
 	uct_ha/base/config.c uct_ha/base/units.c \
 	uct_ha/mem/rails.c \
 	uct_ha/lane/selftest.c uct_ha/lane/selftest.h
@@ -35,5 +36,11 @@ TESTS       += %D%/test_ha_stat.sh
 	$(AM_V_GEN)$(srcdir)/scripts/make_pages --man ha_stat $(srcdir)/%D%/ha_stat >$@.new && mv $@.new $@
 endif
 
+bin_SCRIPTS += %D%/ha_run
+# (a library with sanitizers cannot be preloaded)
+if !HA_SANITIZED
+TESTS += %D%/test_ha_run.sh
+endif
+
 TESTS      += %D%/test_ha_info.sh
-EXTRA_DIST += %D%/test_ha_info.sh %D%/test_ha_stat.sh %D%/ha_stat
+EXTRA_DIST += %D%/test_ha_info.sh %D%/test_ha_run.sh %D%/test_ha_stat.sh %D%/ha_run %D%/ha_stat

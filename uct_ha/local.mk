@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # libuct_ha.so, which everybody loads = front/, and nothing else. The transport, which that loads:
-# libuct_ha_1_13.so = glue (uct, data, ctl, pair, lane, mem, base; abi) + core/ and topo/ (pure) + verbs/.
+# libuct_ha_1_<minor>.so = glue (uct, data, ctl, pair, lane, mem, base; abi) + core/ and topo/ (pure) + verbs/.
 
 noinst_LTLIBRARIES += libha_core.la libha_topo.la libha_discover.la libha_verbs.la
-lib_LTLIBRARIES    += libuct_ha.la libuct_ha_1_13.la
+lib_LTLIBRARIES    += libuct_ha.la
 include_HEADERS    += %D%/uct_ha.h
 EXTRA_DIST         += \
 	%D%/abi/README.md \
@@ -98,12 +98,20 @@ libha_verbs_la_SOURCES = \
 libha_verbs_la_CPPFLAGS = $(AM_CPPFLAGS) $(VERBS_CFLAGS)
 libha_verbs_la_LIBADD   = $(VERBS_LIBS) -lpthread
 
-libuct_ha_1_13_la_SOURCES = \
+# the transport: compiled once for each UCX that configure was pointed at
+glue_sources = \
+	%D%/abi/adapt.c \
+	%D%/abi/adapt.h \
+	%D%/abi/adapt_ucs.c \
 	%D%/uct_ha_counters.h \
 	%D%/abi/uct_ha_abi.h \
 	%D%/abi/uct_ha_guard.c \
 	%D%/abi/uct_ha_guard.h \
 	%D%/abi/ucx_1_13.h \
+	%D%/abi/ucx_1_18.h \
+	%D%/abi/ucx_1_23.h \
+	%D%/abi/ucx_common.h \
+	%D%/abi/ucx_v2.h \
 	%D%/base/config.c \
 	%D%/base/config.h \
 	%D%/base/hash.c \
@@ -275,11 +283,40 @@ libuct_ha_1_13_la_SOURCES = \
 	%D%/uct/reach.h \
 	%D%/uct/totals.c \
 	%D%/uct/totals.h
-libuct_ha_1_13_la_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
-libuct_ha_1_13_la_LIBADD   = libha_core.la libha_discover.la libha_verbs.la $(UCX_LIBS) -lpthread
 # UCX keeps pointers into the library until the process ends: never unload it.
-libuct_ha_1_13_la_LDFLAGS  = $(AM_LDFLAGS) -module -avoid-version -no-undefined \
+glue_ldflags = $(AM_LDFLAGS) -module -avoid-version -no-undefined \
 	-export-symbols-regex '^uct_ha_((rail_)?stats_get|refusal)$$' -Wl,-z,nodelete
+glue_libs    = libha_core.la libha_discover.la libha_verbs.la
+
+if HAVE_UCX_1_13
+noinst_LTLIBRARIES        += libglue_1_13.la
+lib_LTLIBRARIES           += libuct_ha_1_13.la
+libglue_1_13_la_SOURCES   = $(glue_sources)
+libglue_1_13_la_CPPFLAGS  = $(AM_CPPFLAGS) $(UCX_1_13_CFLAGS)
+libuct_ha_1_13_la_SOURCES =
+libuct_ha_1_13_la_LIBADD  = libglue_1_13.la $(glue_libs) $(UCX_1_13_LIBS) -lpthread
+libuct_ha_1_13_la_LDFLAGS = $(glue_ldflags)
+endif
+
+if HAVE_UCX_1_18
+noinst_LTLIBRARIES        += libglue_1_18.la
+lib_LTLIBRARIES           += libuct_ha_1_18.la
+libglue_1_18_la_SOURCES   = $(glue_sources)
+libglue_1_18_la_CPPFLAGS  = $(AM_CPPFLAGS) $(UCX_1_18_CFLAGS)
+libuct_ha_1_18_la_SOURCES =
+libuct_ha_1_18_la_LIBADD  = libglue_1_18.la $(glue_libs) $(UCX_1_18_LIBS) -lpthread
+libuct_ha_1_18_la_LDFLAGS = $(glue_ldflags)
+endif
+
+if HAVE_UCX_1_23
+noinst_LTLIBRARIES        += libglue_1_23.la
+lib_LTLIBRARIES           += libuct_ha_1_23.la
+libglue_1_23_la_SOURCES   = $(glue_sources)
+libglue_1_23_la_CPPFLAGS  = $(AM_CPPFLAGS) $(UCX_1_23_CFLAGS)
+libuct_ha_1_23_la_SOURCES =
+libuct_ha_1_23_la_LIBADD  = libglue_1_23.la $(glue_libs) $(UCX_1_23_LIBS) -lpthread
+libuct_ha_1_23_la_LDFLAGS = $(glue_ldflags)
+endif
 
 # libc only: it is in processes that never heard of UCX
 libuct_ha_la_SOURCES = \
@@ -290,18 +327,28 @@ libuct_ha_la_SOURCES = \
 	%D%/front/say.h \
 	%D%/front/ucx.c \
 	%D%/front/ucx.h
-nodist_libuct_ha_la_SOURCES = %D%/front/symbols_1_13.h
+nodist_libuct_ha_la_SOURCES = $(front_symbols)
 # own objects, as in the tests the glue is linked without the front
 libuct_ha_la_CPPFLAGS = $(AM_CPPFLAGS)
 libuct_ha_la_LIBADD   = -ldl
 libuct_ha_la_LDFLAGS  = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined \
 	-export-symbols-regex '^uct_(ha_((rail_)?stats_get|refusal)|query_components)$$' -Wl,-z,nodelete
 
-# what a minor's library needs of UCX, for the front to ask for
-EXTRA_DIST     += %D%/abi/ucx_1_13.symbols
-BUILT_SOURCES  += %D%/front/symbols_1_13.h
-CLEANFILES     += %D%/front/symbols_1_13.h
+# what each minor's library needs of UCX, for the front to ask for
+front_symbols   = %D%/front/symbols_1_13.h %D%/front/symbols_1_18.h %D%/front/symbols_1_23.h
+EXTRA_DIST     += %D%/abi/ucx_1_13.symbols %D%/abi/ucx_1_18.symbols %D%/abi/ucx_1_23.symbols
+BUILT_SOURCES  += $(front_symbols)
+CLEANFILES     += $(front_symbols)
+symbols_header  = $(MKDIR_P) $(@D) && { \
+	echo '/* made from $(<F) */'; echo "static const char *const `basename $@ .h`[] = {"; \
+	$(SED) -e '/^\#/d' -e 's/.*/    "&",/' $<; echo '    0'; echo '};'; } >$@.tmp && mv $@.tmp $@
 %D%/front/symbols_1_13.h: %D%/abi/ucx_1_13.symbols
-	$(AM_V_GEN)$(MKDIR_P) $(@D) && { \
-	echo '/* made from $(<F) */'; echo 'static const char *const symbols_1_13[] = {'; \
-	$(SED) -e '/^#/d' -e 's/.*/    "&",/' $<; echo '    0'; echo '};'; } >$@.tmp && mv $@.tmp $@
+	$(AM_V_GEN)$(symbols_header)
+%D%/front/symbols_1_18.h: %D%/abi/ucx_1_18.symbols
+	$(AM_V_GEN)$(symbols_header)
+%D%/front/symbols_1_23.h: %D%/abi/ucx_1_23.symbols
+	$(AM_V_GEN)$(symbols_header)
+# nothing but libuct_ha.so and the transports
+transports: $(front_symbols)
+	$(MAKE) $(AM_MAKEFLAGS) libuct_ha.la `for m in $(UCX_MINORS); do echo libuct_ha_$${m%%=*}.la; done`
+.PHONY: transports

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # libuct_ha.so.0 in any process: without UCX it is not there; with its UCX, whenever and however that comes,
 # the transport is registered; with another UCX, here made up, one line and the program goes on.
-# (With real other UCX versions: ./check --only wrong-ucx.)
+# (With real other UCX versions: ./check --only minors.)
 #
 #   HA_LIB     library; default: of the build tree that we are in
 #   HA_PROBE   the program front_probe; the same

@@ -383,3 +383,16 @@ int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask, struct
     sc_unlock(&sc.lock);
     return status;
 }
+
+/* The card knows no enhanced connection establishment. */
+int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
+{
+    (void)qp, (void)ece;
+    return EOPNOTSUPP;
+}
+
+int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
+{
+    (void)qp, (void)ece;
+    return EOPNOTSUPP;
+}

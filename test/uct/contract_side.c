@@ -84,7 +84,18 @@ static ucs_status_t on_error(void *arg, uct_ep_h ep, ucs_status_t status)
     return UCS_OK;
 }
 
-/* A name that the table does not know belongs to the other table. */
+/* Newer UCX wants the transport's prefix before a name. One that the table does not know belongs to the other
+ * table. */
+static void configure_one(void *config, const char *name, const char *value)
+{
+    char full[80];
+
+    if (uct_config_modify(config, name, value) != UCS_OK) {
+        snprintf(full, sizeof(full), "HA_RC_%s", name);
+        (void)uct_config_modify(config, full, value);
+    }
+}
+
 static void configure(void *config)
 {
     char  name[64];
@@ -95,7 +106,7 @@ static void configure(void *config)
         value = strchr(name, '=');
         if (value != NULL) {
             *value = '\0';
-            (void)uct_config_modify(config, name, strchr(settings.setting[i], '=') + 1);
+            configure_one(config, name, strchr(settings.setting[i], '=') + 1);
         }
     }
 }

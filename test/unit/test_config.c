@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "abi/adapt.h"
 #include "base/config.h"
 
 #include <setjmp.h>
@@ -15,7 +16,7 @@ static void parse(const char *variable, const char *value, ucs_status_t parsed, 
     ucs_status_t               status;
 
     setenv(variable, value, 1);
-    status = ucs_config_parser_fill_opts(&config, uct_ha_iface_config_table, "UCX_", UCT_HA_CONFIG_PREFIX, 0);
+    status = uct_ha_config_fill(&config, uct_ha_iface_config_table, sizeof(config), UCT_HA_CONFIG_PREFIX);
     unsetenv(variable);
     assert_int_equal(status, parsed);
     if (status == UCS_OK) {
@@ -32,7 +33,7 @@ static void test_defaults(void **state)
     struct uct_ha_iface_config config;
 
     (void)state;
-    assert_int_equal(ucs_config_parser_fill_opts(&config, uct_ha_iface_config_table, "UCX_", UCT_HA_CONFIG_PREFIX, 0),
+    assert_int_equal(uct_ha_config_fill(&config, uct_ha_iface_config_table, sizeof(config), UCT_HA_CONFIG_PREFIX),
                      UCS_OK);
     assert_int_equal(uct_ha_iface_config_check(&config), UCS_OK);
     assert_int_equal(config.timeout, 16);
@@ -87,8 +88,8 @@ static void test_timeout_as_time(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         setenv("UCX_HA_RC_TIMEOUT", cases[i].text, 1);
-        assert_int_equal(
-            ucs_config_parser_fill_opts(&config, uct_ha_iface_config_table, "UCX_", UCT_HA_CONFIG_PREFIX, 0), UCS_OK);
+        assert_int_equal(uct_ha_config_fill(&config, uct_ha_iface_config_table, sizeof(config), UCT_HA_CONFIG_PREFIX),
+                         UCS_OK);
         if (config.timeout != cases[i].exponent) {
             fail_msg("TIMEOUT=%s is %u", cases[i].text, config.timeout);
         }
@@ -112,10 +113,10 @@ static void test_auto(void **state)
     for (size_t i = 0; i < 4; i++) {
         (void)snprintf(name, sizeof(name), "UCX_HA_RC_%s", names[i]);
         setenv(name, "auto", 1);
-        assert_int_equal(ucs_config_parser_fill_opts(&words, uct_ha_md_config_table, "UCX_", UCT_HA_CONFIG_PREFIX, 0),
+        assert_int_equal(uct_ha_config_fill(&words, uct_ha_md_config_table, sizeof(words), UCT_HA_CONFIG_PREFIX),
                          UCS_OK);
         setenv(name, old[i], 1);
-        assert_int_equal(ucs_config_parser_fill_opts(&numbers, uct_ha_md_config_table, "UCX_", UCT_HA_CONFIG_PREFIX, 0),
+        assert_int_equal(uct_ha_config_fill(&numbers, uct_ha_md_config_table, sizeof(numbers), UCT_HA_CONFIG_PREFIX),
                          UCS_OK);
         assert_int_equal(words.gid_index, numbers.gid_index);
         assert_int_equal(words.gid_index, -1);
@@ -125,7 +126,7 @@ static void test_auto(void **state)
         ucs_config_parser_release_opts(&words, uct_ha_md_config_table);
         ucs_config_parser_release_opts(&numbers, uct_ha_md_config_table);
         setenv(name, "automatic", 1);
-        assert_int_equal(ucs_config_parser_fill_opts(&words, uct_ha_md_config_table, "UCX_", UCT_HA_CONFIG_PREFIX, 0),
+        assert_int_equal(uct_ha_config_fill(&words, uct_ha_md_config_table, sizeof(words), UCT_HA_CONFIG_PREFIX),
                          UCS_ERR_INVALID_PARAM);
         unsetenv(name);
     }

@@ -10,18 +10,22 @@
  * uct_ha_guard.c refuses at load to work with any other one at run time.
  *
  * Every file of the glue includes this header and no UCX header directly.
- * What differs between minors is confined to ucx_1_<minor>.h; a new minor is a
- * new such file, one more #elif below, and its sizes in the assertions.
+ * What differs between minors is confined to ucx_1_<minor>.h and adapt.c; see
+ * docs/porting.md for how a minor is added.
  */
 
 #include <uct/api/version.h>
 
 #if UCT_VERNO_MAJOR != 1
-#error "ucx-ha supports UCX 1.x only. Install libucx-dev of UCX 1.13 (Debian 12)."
+#error "ucx-ha supports UCX 1.x only. Install libucx-dev of UCX 1.13, 1.18 or 1.23."
 #elif UCT_VERNO_MINOR == 13
 #include "ucx_1_13.h"
+#elif UCT_VERNO_MINOR == 18
+#include "ucx_1_18.h"
+#elif UCT_VERNO_MINOR == 23
+#include "ucx_1_23.h"
 #else
-#error "no ABI description for this UCX minor version: use libucx-dev of 1.13, or add uct_ha/abi/ucx_1_<minor>.h"
+#error "no description of this UCX minor version: use libucx-dev of 1.13, 1.18 or 1.23, or see docs/porting.md"
 #endif
 
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/config.h"
 
+#include "abi/adapt.h"
 #include "base/units.h"
-
 #include "topo/ha_zone.h"
 
 #include <stdio.h>
@@ -80,9 +80,10 @@ static void word_help(char *buf, size_t max, const void *arg)
     snprintf(buf, max, "%s", ((const struct word *)arg)->help);
 }
 
-#define TYPE_WORD(_words)                                                                            \
-    {                                                                                                \
-        word_read, word_write, ucs_config_clone_double, ucs_config_release_nop, word_help, &(_words) \
+#define TYPE_WORD(_words)                                                                                            \
+    {                                                                                                                \
+        .read = word_read, .write = word_write, .clone = ucs_config_clone_double, .release = ucs_config_release_nop, \
+        .help = word_help, UCT_HA_CONFIG_NO_DOC.arg = &(_words)                                                      \
     }
 
 /* What `auto` stands for. */
@@ -129,9 +130,9 @@ ucs_config_field_t uct_ha_md_config_table[] = {
      "the cache when UCX cannot follow the process's memory mappings.",
      MD_FIELD(rcache_mode), UCS_CONFIG_TYPE_TERNARY},
 
-    {"", "", NULL, MD_FIELD(rcache), UCS_CONFIG_TYPE_TABLE(uct_md_config_rcache_table)},
+    {"", "", NULL, MD_FIELD(rcache), UCS_CONFIG_TYPE_TABLE(UCT_HA_RCACHE_TABLE)},
 
-    {NULL, NULL, NULL, 0, {NULL, NULL, NULL, NULL, NULL, NULL}}};
+    {.name = NULL}};
 
 ucs_config_field_t uct_ha_iface_config_table[] = {
     {"", "", NULL, IFACE_FIELD(super), UCS_CONFIG_TYPE_TABLE(uct_iface_config_table)},
@@ -291,7 +292,7 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
     {"TRACE", "n", "Log every step of connection set-up and failover, as warnings.", IFACE_FIELD(trace),
      UCS_CONFIG_TYPE_BOOL},
 
-    {NULL, NULL, NULL, 0, {NULL, NULL, NULL, NULL, NULL, NULL}}};
+    {.name = NULL}};
 
 static ucs_status_t check_range(const char *name, long value, long min, long max)
 {
@@ -428,8 +429,7 @@ void uct_ha_iface_config_touch(void)
 {
     struct uct_ha_iface_config config;
 
-    if (ucs_config_parser_fill_opts(&config, uct_ha_iface_config_table, UCS_DEFAULT_ENV_PREFIX, UCT_HA_CONFIG_PREFIX,
-                                    0) == UCS_OK) {
+    if (uct_ha_config_fill(&config, uct_ha_iface_config_table, sizeof(config), UCT_HA_CONFIG_PREFIX) == UCS_OK) {
         ucs_config_parser_release_opts(&config, uct_ha_iface_config_table);
     }
 }

@@ -25,7 +25,7 @@ struct uct_ha_md_config {
     int             enable_backup; /* n: no standby, plain single rail */
 
     ucs_ternary_auto_value_t rcache_mode; /* RCACHE */
-    uct_md_rcache_config_t   rcache;      /* RCACHE_* */
+    uct_ha_rcache_config_t   rcache;      /* RCACHE_* */
 };
 
 /* Besides times in seconds. */

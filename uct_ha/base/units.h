@@ -17,20 +17,20 @@ int  uct_ha_exponent_read(const char *buf, void *dest, const void *arg);
 int  uct_ha_exponent_write(char *buf, size_t max, const void *src, const void *arg);
 void uct_ha_exponent_help(char *buf, size_t max, const void *arg);
 
-#define UCT_HA_TYPE_AUTO_INT(_value)                                                                             \
-    {                                                                                                            \
-        uct_ha_auto_int_read, uct_ha_auto_write, ucs_config_clone_int, ucs_config_release_nop, uct_ha_auto_help, \
-            &(_value)                                                                                            \
+#define UCT_HA_TYPE_AUTO_INT(_value)                                                                      \
+    {                                                                                                     \
+        .read = uct_ha_auto_int_read, .write = uct_ha_auto_write, .clone = ucs_config_clone_int,          \
+        .release = ucs_config_release_nop, .help = uct_ha_auto_help, UCT_HA_CONFIG_NO_DOC.arg = &(_value) \
     }
-#define UCT_HA_TYPE_AUTO_UINT(_value)                                                                              \
-    {                                                                                                              \
-        uct_ha_auto_uint_read, uct_ha_auto_write, ucs_config_clone_uint, ucs_config_release_nop, uct_ha_auto_help, \
-            &(_value)                                                                                              \
+#define UCT_HA_TYPE_AUTO_UINT(_value)                                                                     \
+    {                                                                                                     \
+        .read = uct_ha_auto_uint_read, .write = uct_ha_auto_write, .clone = ucs_config_clone_uint,        \
+        .release = ucs_config_release_nop, .help = uct_ha_auto_help, UCT_HA_CONFIG_NO_DOC.arg = &(_value) \
     }
-#define UCT_HA_TYPE_EXPONENT                                                                        \
-    {                                                                                               \
-        uct_ha_exponent_read, uct_ha_exponent_write, ucs_config_clone_uint, ucs_config_release_nop, \
-            uct_ha_exponent_help, NULL                                                              \
+#define UCT_HA_TYPE_EXPONENT                                                                             \
+    {                                                                                                    \
+        .read = uct_ha_exponent_read, .write = uct_ha_exponent_write, .clone = ucs_config_clone_uint,    \
+        .release = ucs_config_release_nop, .help = uct_ha_exponent_help, UCT_HA_CONFIG_NO_DOC.arg = NULL \
     }
 
 #endif

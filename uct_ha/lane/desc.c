@@ -13,7 +13,7 @@ struct uct_ha_chunk {
 
 static size_t desc_stride(const struct uct_ha_desc_pool *pool)
 {
-    return ucs_align_up_pow2(sizeof(struct uct_ha_desc) + pool->seg_size, 64);
+    return (sizeof(struct uct_ha_desc) + pool->seg_size + 63) & ~(size_t)63;
 }
 
 static void chunk_destroy(struct uct_ha_chunk *chunk)

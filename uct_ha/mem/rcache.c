@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "mem/rcache.h"
 
+#include "abi/adapt.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <ucm/api/ucm.h>
-#include <unistd.h>
 
 struct uct_ha_region {
     ucs_rcache_region_t super;
@@ -81,12 +82,10 @@ static const ucs_rcache_ops_t region_ops = {
 
 static ucs_status_t create(const struct uct_ha_md_config *config)
 {
-    ucs_rcache_params_t params = {.region_struct_size = sizeof(struct uct_ha_region),
-                                  .max_alignment      = (size_t)sysconf(_SC_PAGESIZE),
-                                  .ucm_events         = UCM_EVENT_VM_UNMAPPED,
-                                  .ops                = &region_ops};
+    ucs_rcache_params_t params = {
+        .region_struct_size = sizeof(struct uct_ha_region), .ucm_events = UCM_EVENT_VM_UNMAPPED, .ops = &region_ops};
 
-    uct_md_set_rcache_params(&params, &config->rcache);
+    uct_ha_rcache_params(&params, &config->rcache);
     return ucs_rcache_create(&params, "ha", NULL, &cache);
 }
 
@@ -133,7 +132,7 @@ ucs_status_t uct_ha_rcache_get(const struct uct_ha_duo *duo, void *address, size
     ucs_rcache_region_t *super;
     ucs_status_t         status;
 
-    status = ucs_rcache_get(cache, address, length, prot_of_flags(flags), &wanted, &super);
+    status = uct_ha_rcache_look(cache, address, length, prot_of_flags(flags), &wanted, &super);
     if (status != UCS_OK) {
         return status;
     }

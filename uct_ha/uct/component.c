@@ -5,7 +5,7 @@
  * registered when the library is loaded and taken out when it is unloaded.
  */
 
-#include "abi/uct_ha_abi.h"
+#include "abi/adapt.h"
 #include "abi/uct_ha_guard.h"
 #include "base/config.h"
 #include "uct/iface_ops.h"
@@ -23,17 +23,6 @@ static ucs_status_t cm_open(uct_component_t *component, uct_worker_h worker, con
     return UCS_ERR_UNSUPPORTED;
 }
 
-static ucs_status_t rkey_ptr(uct_component_t *component, uct_rkey_t rkey, void *handle, uint64_t remote_addr,
-                             void **local_addr_p)
-{
-    (void)component;
-    (void)rkey;
-    (void)handle;
-    (void)remote_addr;
-    (void)local_addr_p;
-    return UCS_ERR_UNSUPPORTED;
-}
-
 static void md_vfs_init(uct_md_h md)
 {
     (void)md;
@@ -44,9 +33,6 @@ static uct_component_t uct_ha_component = {
     .query_md_resources = uct_ha_md_query_resources,
     .md_open            = uct_ha_md_open,
     .cm_open            = cm_open,
-    .rkey_unpack        = uct_ha_rkey_unpack,
-    .rkey_ptr           = rkey_ptr,
-    .rkey_release       = uct_ha_rkey_release,
     .md_config          = {.name   = "HA memory domain",
                            .prefix = UCT_HA_CONFIG_PREFIX,
                            .table  = uct_ha_md_config_table,
@@ -75,8 +61,8 @@ static void __attribute__((constructor)) uct_ha_register(void)
     if (!uct_ha_guard_pass(uct_ha_component.name)) {
         return;
     }
-    uct_component_register(&uct_ha_component);
-    uct_tl_register(&uct_ha_component, &uct_ha_rc_tl);
+    uct_ha_adapt_keys(&uct_ha_component, uct_ha_rkey_unpack);
+    uct_ha_component_enter(&uct_ha_component, &uct_ha_rc_tl);
     uct_ha_registered = 1;
 }
 
@@ -85,9 +71,6 @@ static void __attribute__((destructor)) uct_ha_unregister(void)
     if (!uct_ha_registered) {
         return;
     }
-    uct_tl_unregister(&uct_ha_rc_tl);
-    uct_component_unregister(&uct_ha_component);
-    /* UCX 1.13 leaves the component itself in its list */
-    ucs_list_del(&uct_ha_component.list);
+    uct_ha_component_leave(&uct_ha_component, &uct_ha_rc_tl);
     uct_ha_registered = 0;
 }

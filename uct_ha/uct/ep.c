@@ -182,6 +182,17 @@ void uct_ha_ep_destroy(uct_ep_h tl_ep)
     free(ep);
 }
 
+/* A peer's cookie is that of one interface of one process. */
+int uct_ha_ep_leads_to(uct_ep_h tl_ep, const uct_device_addr_t *dev_addr, const uct_iface_addr_t *iface_addr)
+{
+    struct uct_ha_rail_where  rail;
+    struct uct_ha_iface_where where;
+
+    return uct_ha_addr_unpack_rail((const void *)dev_addr, &rail) == 0 &&
+           uct_ha_addr_unpack_iface((const void *)iface_addr, &where) == 0 &&
+           uct_ha_ep_flow(tl_ep)->road.conn->peer->cookie == where.cookie;
+}
+
 /* ---- health ---------------------------------------------------------------------- */
 
 ucs_status_t uct_ha_ep_check(uct_ep_h tl_ep, unsigned flags, uct_completion_t *comp)
@@ -217,12 +228,11 @@ static void cancel(struct uct_ha_flow *flow)
     }
 }
 
-ucs_status_t uct_ha_ep_invalidate(uct_ep_h tl_ep, unsigned flags)
+ucs_status_t uct_ha_ep_invalidate(uct_ep_h tl_ep)
 {
     struct uct_ha_flow *flow  = uct_ha_ep_flow(tl_ep);
     struct ha_event     event = {.kind = HA_EV_PEER_LOST, .value = HA_FAIL_PEER_DEAD};
 
-    (void)flags;
     uct_ha_fact(flow->road.conn, &event);
     return UCS_OK;
 }

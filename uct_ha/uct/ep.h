@@ -27,6 +27,8 @@ ucs_status_t uct_ha_ep_flush(uct_ep_h ep, unsigned flags, uct_completion_t *comp
 ucs_status_t uct_ha_ep_fence(uct_ep_h ep, unsigned flags);
 ucs_status_t uct_ha_ep_pending_add(uct_ep_h ep, uct_pending_req_t *req, unsigned flags);
 void         uct_ha_ep_pending_purge(uct_ep_h ep, uct_pending_purge_callback_t cb, void *arg);
-ucs_status_t uct_ha_ep_invalidate(uct_ep_h ep, unsigned flags);
+ucs_status_t uct_ha_ep_invalidate(uct_ep_h ep);
+
+int uct_ha_ep_leads_to(uct_ep_h ep, const uct_device_addr_t *dev_addr, const uct_iface_addr_t *iface_addr);
 
 #endif

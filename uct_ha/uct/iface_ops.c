@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "uct/iface_ops.h"
 
+#include "abi/adapt.h"
 #include "ctl/tcp.h"
 #include "ctl/terms.h"
 #include "data/amo.h"
@@ -121,7 +122,7 @@ static ucs_status_t query(uct_iface_h tl_iface, uct_iface_attr_t *attr)
                       UCT_IFACE_FLAG_PUT_ZCOPY | UCT_IFACE_FLAG_GET_BCOPY | UCT_IFACE_FLAG_GET_ZCOPY |
                       UCT_IFACE_FLAG_PENDING | UCT_IFACE_FLAG_CONNECT_TO_IFACE | UCT_IFACE_FLAG_CB_SYNC |
                       UCT_IFACE_FLAG_EP_CHECK | UCT_IFACE_FLAG_ERRHANDLE_PEER_FAILURE |
-                      UCT_IFACE_FLAG_ERRHANDLE_ZCOPY_BUF | UCT_IFACE_FLAG_ERRHANDLE_REMOTE_MEM;
+                      UCT_IFACE_FLAG_ERRHANDLE_ZCOPY_BUF | UCT_IFACE_FLAG_ERRHANDLE_REMOTE_MEM | UCT_HA_IFACE_FLAGS_NET;
     attr->cap.event_flags = UCT_IFACE_FLAG_EVENT_SEND_COMP | UCT_IFACE_FLAG_EVENT_RECV | UCT_IFACE_FLAG_EVENT_FD;
 
     attr->cap.am.max_bcopy       = seg;
@@ -227,15 +228,15 @@ static UCS_CLASS_CLEANUP_FUNC(uct_ha_iface_t)
 
 static uct_iface_ops_t uct_ha_iface_ops;
 
-static uct_iface_internal_ops_t uct_ha_iface_internal_ops;
+static const struct uct_ha_iface_face iface_face;
 
 static UCS_CLASS_INIT_FUNC(uct_ha_iface_t, uct_md_h tl_md, uct_worker_h worker, const uct_iface_params_t *params,
                            const uct_iface_config_t *tl_config)
 {
     ucs_status_t status;
 
-    UCS_CLASS_CALL_SUPER_INIT(uct_base_iface_t, &uct_ha_iface_ops, &uct_ha_iface_internal_ops, tl_md, worker, params,
-                              tl_config);
+    UCS_CLASS_CALL_SUPER_INIT(uct_base_iface_t, &uct_ha_iface_ops, uct_ha_adapt_iface(&iface_face), tl_md, worker,
+                              params, tl_config);
     /* UCX hands out memory as malloc left it. */
     memset(UCS_PTR_BYTE_OFFSET(self, sizeof(self->super)), 0, sizeof(*self) - sizeof(self->super));
     self->config   = *ucs_derived_of(tl_config, struct uct_ha_iface_config);
@@ -264,18 +265,11 @@ static void vfs_refresh(uct_iface_h iface)
     uct_ha_terms_vfs(iface, &uct_ha_iface(iface)->pairs);
 }
 
-static ucs_status_t ep_query(uct_ep_h ep, uct_ep_attr_t *attr)
-{
-    (void)ep;
-    (void)attr;
-    return UCS_ERR_UNSUPPORTED;
-}
-
-static uct_iface_internal_ops_t uct_ha_iface_internal_ops = {
-    .iface_estimate_perf = uct_base_iface_estimate_perf,
-    .iface_vfs_refresh   = vfs_refresh,
-    .ep_query            = ep_query,
-    .ep_invalidate       = uct_ha_ep_invalidate,
+static const struct uct_ha_iface_face iface_face = {
+    .vfs_refresh   = vfs_refresh,
+    .is_reachable  = uct_ha_reach,
+    .ep_leads_to   = uct_ha_ep_leads_to,
+    .ep_invalidate = uct_ha_ep_invalidate,
 };
 
 static uct_iface_ops_t uct_ha_iface_ops = {

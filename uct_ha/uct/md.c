@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "uct/md.h"
 
+#include "abi/adapt.h"
 #include "base/config.h"
 #include "mem/rails.h"
 #include "mem/rcache.h"
@@ -253,13 +254,11 @@ static void md_close(uct_md_h tl_md)
     ucs_free(md);
 }
 
-static uct_md_ops_t uct_ha_md_ops = {.close                  = md_close,
-                                     .query                  = uct_ha_md_query,
-                                     .mem_reg                = uct_ha_mem_reg,
-                                     .mem_dereg              = uct_ha_mem_dereg,
-                                     .mkey_pack              = uct_ha_mkey_pack,
-                                     .is_sockaddr_accessible = uct_ha_is_sockaddr_accessible,
-                                     .detect_memory_type     = uct_ha_detect_memory_type};
+static const struct uct_ha_md_face md_face = {.close     = md_close,
+                                              .query     = uct_ha_md_query,
+                                              .mem_reg   = uct_ha_mem_reg,
+                                              .mem_dereg = uct_ha_mem_dereg,
+                                              .mkey_pack = uct_ha_mkey_pack};
 
 ucs_status_t uct_ha_md_open(uct_component_t *component, const char *md_name, const uct_md_config_t *tl_config,
                             uct_md_h *md_p)
@@ -296,7 +295,7 @@ ucs_status_t uct_ha_md_open(uct_component_t *component, const char *md_name, con
     }
     open_standby(md, &table, rail, config);
 
-    md->super.ops       = &uct_ha_md_ops;
+    md->super.ops       = uct_ha_adapt_md(&md_face);
     md->super.component = component;
     status              = number_rails(md);
     if (status != UCS_OK) {
@@ -306,7 +305,7 @@ ucs_status_t uct_ha_md_open(uct_component_t *component, const char *md_name, con
     }
     status = uct_ha_rcache_open(config, ha_rail_name(md->duo.rail[0]), &md->cached);
     if (md->cached) {
-        md->rcache_overhead = uct_md_rcache_overhead(&config->rcache);
+        md->rcache_overhead = uct_ha_rcache_overhead(&config->rcache);
     }
     if (status != UCS_OK) {
         md_close(&md->super);

@@ -113,15 +113,13 @@ static uint32_t get_be32(const uint8_t *from)
 
 /* A peer that has the key may use it at any time from now on, also right after
  * a failover: so the standby has to know the memory before. */
-ucs_status_t uct_ha_mkey_pack(uct_md_h tl_md, uct_mem_h memh, const uct_md_mkey_pack_params_t *params,
-                              void *rkey_buffer)
+ucs_status_t uct_ha_mkey_pack(uct_md_h tl_md, uct_mem_h memh, void *rkey_buffer)
 {
     struct uct_ha_packed_rkey *packed = rkey_buffer;
     const struct uct_ha_md    *md     = uct_ha_md(tl_md);
     struct uct_ha_mem         *mem    = uct_ha_mem(memh);
     uint32_t                   key[UCT_HA_RAILS];
 
-    (void)params; /* its only flag asks for invalidation, which we do not offer */
     if (mem->access != 0) {
         uct_ha_duo_reg_standby(&md->duo, mem);
     }
@@ -133,39 +131,11 @@ ucs_status_t uct_ha_mkey_pack(uct_md_h tl_md, uct_mem_h memh, const uct_md_mkey_
     return UCS_OK;
 }
 
-ucs_status_t uct_ha_rkey_unpack(uct_component_t *component, const void *rkey_buffer, uct_rkey_t *rkey_p,
-                                void **handle_p)
+ucs_status_t uct_ha_rkey_unpack(const void *rkey_buffer, uct_rkey_t *rkey_p, void **handle_p)
 {
     const struct uct_ha_packed_rkey *packed = rkey_buffer;
 
-    (void)component;
     *rkey_p   = uct_ha_rkey_make(get_be32(packed->key[0]), get_be32(packed->key[1]));
     *handle_p = NULL;
     return UCS_OK;
-}
-
-ucs_status_t uct_ha_rkey_release(uct_component_t *component, uct_rkey_t rkey, void *handle)
-{
-    (void)component;
-    (void)rkey;
-    (void)handle;
-    return UCS_OK;
-}
-
-int uct_ha_is_sockaddr_accessible(uct_md_h md, const ucs_sock_addr_t *sockaddr, uct_sockaddr_accessibility_t mode)
-{
-    (void)md;
-    (void)sockaddr;
-    (void)mode;
-    return 0;
-}
-
-/* Only asked when the domain says that it can detect memory types. */
-ucs_status_t uct_ha_detect_memory_type(uct_md_h md, const void *addr, size_t length, ucs_memory_type_t *mem_type_p)
-{
-    (void)md;
-    (void)addr;
-    (void)length;
-    (void)mem_type_p;
-    return UCS_ERR_UNSUPPORTED;
 }

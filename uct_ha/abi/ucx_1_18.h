@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UCT_HA_UCX_1_18_H_
+#define UCT_HA_UCX_1_18_H_
+
+/*
+ * What UCX 1.18 (Debian 13: 1.18.1) has of its own, besides ucx_common.h.
+ * Order and types of the fields are facts of that binary. Included by
+ * uct_ha_abi.h only.
+ */
+
+#include "ucx_common.h"
+#include "ucx_v2.h"
+
+#define UCT_HA_ABI_VERSION_MAJOR 1
+#define UCT_HA_ABI_VERSION_MINOR 18
+
+#define UCT_HA_ABI_COMPONENT_SIZE    232
+#define UCT_HA_ABI_TL_SIZE           104
+#define UCT_HA_ABI_MD_OPS_SIZE       88
+#define UCT_HA_ABI_INTERNAL_OPS_SIZE 56
+
+/* ---- component --------------------------------------------------------- */
+
+struct uct_component {
+    char name[UCT_COMPONENT_NAME_MAX];
+
+    /* The array is released by the caller with ucs_free(). */
+    ucs_status_t (*query_md_resources)(uct_component_t *component, uct_md_resource_desc_t **resources_p,
+                                       unsigned *num_resources_p);
+    ucs_status_t (*md_open)(uct_component_t *component, const char *md_name, const uct_md_config_t *config,
+                            uct_md_h *md_p);
+    ucs_status_t (*cm_open)(uct_component_t *component, uct_worker_h worker, const uct_cm_config_t *config,
+                            uct_cm_h *cm_p);
+    ucs_status_t (*rkey_unpack)(uct_component_t *component, const void *rkey_buffer, uct_rkey_t *rkey_p,
+                                void **handle_p);
+    ucs_status_t (*rkey_ptr)(uct_component_t *component, uct_rkey_t rkey, void *handle, uint64_t remote_addr,
+                             void **local_addr_p);
+    ucs_status_t (*rkey_release)(uct_component_t *component, uct_rkey_t rkey, void *handle);
+    ucs_status_t (*rkey_compare)(uct_component_t *component, uct_rkey_t rkey1, uct_rkey_t rkey2,
+                                 const uct_rkey_compare_params_t *params, int *result);
+
+    ucs_config_global_list_entry_t md_config;
+    ucs_config_global_list_entry_t cm_config;
+    ucs_list_link_t                tl_list; /* head of uct_tl_t::list */
+    ucs_list_link_t                list;    /* in uct_components_list */
+    uint64_t                       flags;
+    void (*md_vfs_init)(uct_md_h md);
+};
+
+/* ---- memory domain ----------------------------------------------------- */
+
+struct uct_md_ops {
+    void (*close)(uct_md_h md);
+    ucs_status_t (*query)(uct_md_h md, uct_md_attr_v2_t *attr);
+    ucs_status_t (*mem_alloc)(uct_md_h md, size_t *length_p, void **address_p, ucs_memory_type_t mem_type,
+                              unsigned flags, const char *name, uct_mem_h *memh_p);
+    ucs_status_t (*mem_free)(uct_md_h md, uct_mem_h memh);
+    ucs_status_t (*mem_advise)(uct_md_h md, uct_mem_h memh, void *addr, size_t length, unsigned advice);
+    ucs_status_t (*mem_reg)(uct_md_h md, void *address, size_t length, const uct_md_mem_reg_params_t *params,
+                            uct_mem_h *memh_p);
+    ucs_status_t (*mem_dereg)(uct_md_h md, const uct_md_mem_dereg_params_t *params);
+    ucs_status_t (*mem_query)(uct_md_h md, const void *address, size_t length, uct_md_mem_attr_t *mem_attr);
+    ucs_status_t (*mkey_pack)(uct_md_h md, uct_mem_h memh, void *address, size_t length,
+                              const uct_md_mkey_pack_params_t *params, void *rkey_buffer);
+    ucs_status_t (*mem_attach)(uct_md_h md, const void *mkey_buffer, uct_md_mem_attach_params_t *params,
+                               uct_mem_h *memh_p);
+    ucs_status_t (*detect_memory_type)(uct_md_h md, const void *addr, size_t length, ucs_memory_type_t *mem_type_p);
+};
+
+/* ---- registration cache and configuration ------------------------------- */
+
+/* Both are declared by the installed ucs/memory/rcache.h and ucs/config/parser.h. */
+typedef ucs_rcache_config_t uct_ha_rcache_config_t;
+#define UCT_HA_RCACHE_TABLE ucs_config_rcache_table
+
+/* A parser of ours has no help for its parts. */
+#define UCT_HA_CONFIG_NO_DOC .doc = ucs_config_doc_nop,
+
+/* ---- interface --------------------------------------------------------- */
+
+/* Without it UCX gives peers on other hosts no address of ours. */
+#define UCT_HA_IFACE_FLAGS_NET UCT_IFACE_FLAG_INTER_NODE
+
+struct uct_iface_internal_ops {
+    ucs_status_t (*iface_estimate_perf)(uct_iface_h iface, uct_perf_attr_t *perf_attr);
+    void (*iface_vfs_refresh)(uct_iface_h iface);
+    ucs_status_t (*ep_query)(uct_ep_h ep, uct_ep_attr_t *ep_attr);
+    /* simulate a transport error on this endpoint (UCX tests use it) */
+    ucs_status_t (*ep_invalidate)(uct_ep_h ep, unsigned flags);
+    ucs_status_t (*ep_connect_to_ep_v2)(uct_ep_h ep, const uct_device_addr_t *device_addr, const uct_ep_addr_t *ep_addr,
+                                        const uct_ep_connect_to_ep_params_t *params);
+    int (*iface_is_reachable_v2)(const uct_iface_h iface, const uct_iface_is_reachable_params_t *params);
+    int (*ep_is_connected)(uct_ep_h ep, const uct_ep_is_connected_params_t *params);
+};
+
+#endif
