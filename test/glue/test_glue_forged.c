@@ -246,19 +246,85 @@ static void test_stranger_becomes_peer(void **state)
     }
 }
 
+#define LOOKUP_MS 300
+
+/* Side 0 finds a way to this host of side 1 on its first rail: few others' are looked for before. */
+static void find_way(uint8_t host)
+{
+    uint64_t            before = fake_counts().lookups;
+    struct uct_ha_peer *peer;
+    int                 found = 0;
+
+    while (!found) {
+        pump_ms(1);
+        pthread_mutex_lock(&iface_of(0)->lanes.wake.lock);
+        peer  = peer_of(0);
+        found = peer->rail[0].where.addr.gid[15] == host && peer->rail[0].way != NULL;
+        pthread_mutex_unlock(&iface_of(0)->lanes.wake.lock);
+        assert_in_range(fake_counts().lookups - before, 0, 4);
+    }
+}
+
+/* In the addresses that UCX carries: docs/wire.md. */
+#define DEV_HOST    23 /* the last byte of a GID */
+#define ADDR_HOST   48
+#define ADDR_COOKIE 2
+#define DEAD        8
+
+/* Endpoints to hosts that are not there. */
+static void call_the_dead(uct_ep_h *eps)
+{
+    struct side    *side = &world.side[0], *peer = &world.side[1];
+    uint8_t         dev[sizeof(peer->dev_addr)], addr[sizeof(peer->iface_addr)];
+    uct_ep_params_t params;
+
+    for (uint8_t i = 0; i < DEAD; i++) {
+        memcpy(dev, peer->dev_addr, sizeof(dev));
+        memcpy(addr, peer->iface_addr, sizeof(addr));
+        dev[DEV_HOST]   = (uint8_t)(200 + i);
+        addr[ADDR_HOST] = (uint8_t)(200 + i);
+        addr[ADDR_COOKIE] ^= (uint8_t)(1 + i);
+        memset(&params, 0, sizeof(params));
+        params.field_mask = UCT_EP_PARAM_FIELD_IFACE | UCT_EP_PARAM_FIELD_DEV_ADDR | UCT_EP_PARAM_FIELD_IFACE_ADDR;
+        params.iface      = side->iface;
+        params.dev_addr   = (void *)dev;
+        params.iface_addr = (void *)addr;
+        assert_int_equal(uct_ep_create(&params, &eps[i]), UCS_OK);
+    }
+}
+
+/* Each dead neighbour costs the card a while, again and again: who answers does not wait for them. */
+static void test_dead_neighbours_wait(void **state)
+{
+    uct_ep_h dead[DEAD];
+    uint64_t before;
+
+    (void)state;
+    redundant_open(1180, "CONNECT_TIMEOUT=200s HEARTBEAT=200ms");
+    fake_set(A0, FAKE_BLOCK_MS, LOOKUP_MS);
+    before = fake_counts().lookups;
+    call_the_dead(dead);
+    pump_until(fake_counts().lookups >= before + 2 * DEAD);
+    fake_port(A0, 0);
+    pump_until(stats().failovers == 2);
+    fake_port(A0, 1); /* all ways are looked for anew, that to the living peer first, by its age */
+    find_way(2);
+    fake_readdress(B0, 55); /* ... and now the others wait already */
+    find_way(55);
+    for (unsigned i = 0; i < DEAD; i++) {
+        uct_ep_destroy(dead[i]);
+    }
+}
+
 /* Each stranger's neighbour costs the card a while: nobody else waits for that. */
 static void test_strangers_hold_nobody_up(void **state)
 {
-    struct uct_ha_peer *peer;
-    struct forged       f;
-    uint64_t            before;
-    int                 found = 0;
+    struct forged f;
 
     (void)state;
     redundant_open(198, "HEARTBEAT=200ms");
     make_genuine(&f);
-    before = fake_counts().lookups;
-    fake_set(A0, FAKE_BLOCK_MS, 300);
+    fake_set(A0, FAKE_BLOCK_MS, LOOKUP_MS);
     for (uint8_t i = 0; i < 20; i++) {
         for (int s = 0; s < HA_SLOTS; s++) {
             f.header.rails[s].mtu = 1024;
@@ -271,14 +337,7 @@ static void test_strangers_hold_nobody_up(void **state)
         bring(&f);
     }
     fake_readdress(B0, 55); /* the way to the peer is looked for anew */
-    while (!found) {
-        pump_ms(1);
-        pthread_mutex_lock(&iface_of(0)->lanes.wake.lock);
-        peer  = peer_of(0);
-        found = peer->rail[0].where.addr.gid[15] == 55 && peer->rail[0].way != NULL;
-        pthread_mutex_unlock(&iface_of(0)->lanes.wake.lock);
-        assert_in_range(fake_counts().lookups - before, 0, 4);
-    }
+    find_way(55);
     am_exchange(0, 20);
 }
 
@@ -351,8 +410,9 @@ static void test_silent_callers(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    GLUE_TEST(test_forged_packets),           GLUE_TEST(test_broken_packets), GLUE_TEST(test_flood_of_strangers),
-    GLUE_TEST(test_strangers_hold_nobody_up), GLUE_TEST(test_silent_callers), GLUE_TEST(test_stranger_becomes_peer),
+    GLUE_TEST(test_forged_packets),        GLUE_TEST(test_broken_packets),           GLUE_TEST(test_flood_of_strangers),
+    GLUE_TEST(test_dead_neighbours_wait),  GLUE_TEST(test_strangers_hold_nobody_up), GLUE_TEST(test_silent_callers),
+    GLUE_TEST(test_stranger_becomes_peer),
 };
 
 int glue_forged(void)

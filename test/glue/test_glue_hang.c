@@ -7,15 +7,8 @@
 
 #include "glue_tests.h"
 
-#include <string.h>
-
 #define HANG_MS 1500
-/* In the addresses that UCX carries: docs/wire.md. */
-#define DEV_HOST    23 /* the last byte of a GID */
-#define ADDR_HOST   48
-#define ADDR_COOKIE 2
-
-#define WITHIN 3 /* exchanges on the other rail while it hangs, at least */
+#define WITHIN  3 /* exchanges on the other rail while it hangs, at least */
 
 static const struct {
     enum fake_call call;
@@ -114,58 +107,9 @@ static void test_any_command_fails(void **state)
     }
 }
 
-#define DEAD      8
-#define LOOKUP_MS 300
-
-/* Endpoints to hosts that are not there. */
-static void call_the_dead(uct_ep_h *eps)
-{
-    struct side    *side = &world.side[0], *peer = &world.side[1];
-    uint8_t         dev[sizeof(peer->dev_addr)], addr[sizeof(peer->iface_addr)];
-    uct_ep_params_t params;
-
-    for (uint8_t i = 0; i < DEAD; i++) {
-        memcpy(dev, peer->dev_addr, sizeof(dev));
-        memcpy(addr, peer->iface_addr, sizeof(addr));
-        dev[DEV_HOST]   = (uint8_t)(200 + i);
-        addr[ADDR_HOST] = (uint8_t)(200 + i);
-        addr[ADDR_COOKIE] ^= (uint8_t)(1 + i);
-        memset(&params, 0, sizeof(params));
-        params.field_mask = UCT_EP_PARAM_FIELD_IFACE | UCT_EP_PARAM_FIELD_DEV_ADDR | UCT_EP_PARAM_FIELD_IFACE_ADDR;
-        params.iface      = side->iface;
-        params.dev_addr   = (void *)dev;
-        params.iface_addr = (void *)addr;
-        assert_int_equal(uct_ep_create(&params, &eps[i]), UCS_OK);
-    }
-}
-
-/* Each dead neighbour costs the card a while, again and again: who answers does not wait for them. */
-static void test_dead_neighbours_wait(void **state)
-{
-    uct_ep_h dead[DEAD];
-    uint64_t before;
-
-    (void)state;
-    redundant_open(1180, "CONNECT_TIMEOUT=200s HEARTBEAT=200ms");
-    fake_set(A0, FAKE_BLOCK_MS, LOOKUP_MS);
-    before = fake_counts().lookups;
-    call_the_dead(dead);
-    pump_until(fake_counts().lookups >= before + 2 * DEAD);
-    fake_port(A0, 0);
-    pump_until(stats().failovers == 2);
-    before = fake_counts().lookups;
-    fake_port(A0, 1);
-    wait_standbys(2);
-    assert_in_range(fake_counts().lookups - before, 1, DEAD / 2);
-    for (unsigned i = 0; i < DEAD; i++) {
-        uct_ep_destroy(dead[i]);
-    }
-}
-
 static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_any_command_hangs),
     GLUE_TEST(test_any_command_fails),
-    GLUE_TEST(test_dead_neighbours_wait),
 };
 
 int glue_hang(void)
