@@ -367,6 +367,26 @@ static int call(const struct uct_ha_tcp_addr *addr)
     return fd;
 }
 
+/* One that says what is for us, though it is not believed. */
+static int call_as_peer(void)
+{
+    struct uct_ha_tcp_addr addr = uct_ha_tcp_addr(iface_of(0)->ctl.tcp);
+    uint64_t               told = stats().ctl_unfit;
+    int                    fd   = call(&addr);
+    struct forged          f;
+    uint8_t                length[2];
+
+    make_genuine(&f);
+    f.record.tag ^= 1;
+    encode(&f);
+    length[0] = (uint8_t)(f.length >> 8);
+    length[1] = (uint8_t)f.length;
+    assert_int_equal(send(fd, length, sizeof(length), MSG_NOSIGNAL), sizeof(length));
+    assert_int_equal(send(fd, f.bytes, f.length, MSG_NOSIGNAL), f.length);
+    pump_until(stats().ctl_unfit > told);
+    return fd;
+}
+
 static int is_closed(int fd)
 {
     char    byte;
@@ -379,11 +399,11 @@ static int is_closed(int fd)
 static void test_silent_callers(void **state)
 {
     unsigned before, left = CALLERS;
-    int      fd[CALLERS];
+    int      fd[CALLERS], known;
 
     (void)state;
     redundant_open(199, "CONTROL=tcp HEARTBEAT=50ms");
-    pump_until(stats().connects > 0);
+    known  = call_as_peer();
     before = descriptors();
     for (unsigned i = 0; i < CALLERS; i++) {
         struct uct_ha_tcp_addr addr = uct_ha_tcp_addr(iface_of(0)->ctl.tcp);
@@ -403,7 +423,9 @@ static void test_silent_callers(void **state)
     for (unsigned i = 0; i < CALLERS; i++) {
         close(fd[i]);
     }
-    fake_port(A0, 0); /* and who has said something is still there */
+    assert_false(is_closed(known)); /* it came before them */
+    close(known);
+    fake_port(A0, 0);
     am_exchange(0, 20);
     pump_until(stats().failovers == 2);
     assert_in_range(descriptors(), before - 8, before + 8);

@@ -206,7 +206,7 @@ MUTANTS = [
         ("    while (uct_ha_tcp_due(tcp) <= now) {", "    while (uct_ha_tcp_due(tcp) <= now && now == 0) {")]),
     ("callers-without-number", "any number of callers may wait", "test_silent_callers", [
         ("        if (tcp->unproven == UNPROVEN_MAX) {", "        if (0) {")]),
-    ("callers-must-prove-twice", "who has said what is for us is sent away as well", "test_control_by_tcp", [
+    ("callers-must-prove-twice", "who has said what is for us is sent away as well", "test_silent_callers", [
         ("            in->proven = 1;\n            tcp->unproven--;", "            in->proven = 0;")]),
     ("walks-all", "the timer asks every connection each time", "test_work_does_not_grow", [
         ("    while ((conn = uct_ha_due_next_touched(&ctl->pairs->dues)) != NULL) {",
