@@ -50,7 +50,7 @@ static void test_work_does_not_grow(void **state)
     uint64_t before;
 
     (void)state;
-    for (int many = 64; many <= MANY; many *= many == 64 ? 4 : 2) {
+    for (int many = 64; many <= MANY / 2; many *= 4) {
         world_open_small(93, SOFT_ROCE_CQE, MANY_SETTINGS);
         open_many(many);
         before = visits();
