@@ -183,6 +183,7 @@ test_glue_test_glue_SOURCES = $(glue_sources) \
 	%D%/glue/test_glue_barrier.c \
 	%D%/glue/test_glue_credits.c \
 	%D%/glue/test_glue_order.c \
+	%D%/glue/test_glue_silent.c \
 	%D%/glue/test_glue_basic.c \
 	%D%/glue/test_glue_devices.c \
 	%D%/glue/test_glue_detect.c \

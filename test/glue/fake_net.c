@@ -40,7 +40,10 @@ static void complete_send(struct ha_rc *rc, enum ha_wc_status status)
     rc->head++;
     if (status == HA_WC_FLUSHED && (rc->rail->knob[FAKE_LOSE_FLUSHES] & FAKE_FLUSHES_NO_SENDS)) {
         fake_cq_lose(rc->cq);
-    } else if (!silent) {
+    } else if (silent) {
+        rc->cq->promised--;
+        fake.counts.silent++;
+    } else {
         fake_cq_push(rc->cq, &wc);
     }
 }

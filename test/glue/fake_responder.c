@@ -68,7 +68,11 @@ static enum fake_answer execute_write(struct ha_rc *rc, struct ha_rc *peer, cons
                                       uint64_t length, int last)
 {
     int      notice = wqe->send.op == HA_WRITE_IMM && last;
-    uint8_t *to     = fake_remote(peer->rail, wqe->send.remote_addr, wqe->length, wqe->send.rkey, HA_ACCESS_REMOTE_PUT);
+    uint8_t *to     = NULL;
+
+    if (wqe->length > 0) { /* else no key is looked at */
+        to = fake_remote(peer->rail, wqe->send.remote_addr, wqe->length, wqe->send.rkey, HA_ACCESS_REMOTE_PUT);
+    }
 
     if (fake.broken > 0 && wqe->send.remote_addr == fake.broken_addr) {
         fake.broken--;
@@ -78,13 +82,13 @@ static enum fake_answer execute_write(struct ha_rc *rc, struct ha_rc *peer, cons
         peer->not_ready++;
         return FAKE_ANSWER_RNR;
     }
-    if (to == NULL || fetch(rc, wqe, from, to + from, length) != 0) {
+    if (wqe->length > 0 && (to == NULL || fetch(rc, wqe, from, to + from, length) != 0)) {
         return FAKE_ANSWER_REFUSED;
     }
     if (notice) {
         fake_complete_recv(peer, HA_WC_OK, (uint32_t)wqe->length, wqe->send.imm);
     }
-    if (last && fake.on_write != NULL) {
+    if (last && fake.on_write != NULL && wqe->length > 0) {
         fake.on_write(fake.on_write_arg, wqe->send.remote_addr, wqe->length);
     }
     return FAKE_ANSWER_NONE;

@@ -171,6 +171,7 @@ struct fake_counts {
     uint64_t forbidden;      /* device commands under the control lock, or on the async thread; the first was */
     unsigned forbidden_call; /* ... this one, enum fake_call */
     uint64_t lookups;        /* address handles asked for where that takes time */
+    uint64_t silent;         /* operations whose success made no completion */
     uint64_t atomics;
     uint64_t mr_regs;           /* registrations made */
     uint64_t mr_regs_in_switch; /* ... on a host between a fence and its first post on another rail */

@@ -33,5 +33,6 @@ int glue_card(void);
 int glue_zones(void);
 int glue_opts(void);
 int glue_report(void);
+int glue_silent(void);
 
 #endif

@@ -57,6 +57,7 @@ int main(int argc, char **argv)
     failed += glue_devices();
     failed += glue_opts();
     failed += glue_report();
+    failed += glue_silent();
     failed += glue_soak();
     return failed != 0;
 }

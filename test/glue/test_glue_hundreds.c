@@ -154,11 +154,43 @@ static void test_sends_wait_for_places(void **state)
     pump_until(stats().failovers == 16);
 }
 
+/* What is silent holds all of them, and nobody waits: who comes next tells. */
+static void test_places_of_the_silent(void **state)
+{
+    uint64_t executed, silent;
+
+    (void)state;
+    world_open_small(93, 64 + 9 * (BUFFERS + 2), "HEARTBEAT=0");
+    rma_open();
+    for (int i = 0; i < 8; i++) {
+        ep_open(0, i);
+        ep_open(1, i);
+        am_exchange(i, 2);
+    }
+    wait_standbys(16);
+    flush_all();
+    executed = fake_counts().packets;
+    for (int i = 0; i < 8 * 40; i++) {
+        assert_int_equal(rma_put_one(0, i % 8, SHORT, NULL), UCS_OK);
+    }
+    for (unsigned n = 0; fake_counts().packets < executed + 8 * 40; n++) {
+        pump();
+        assert_true(n < 1000); /* before anybody is told because of the time */
+    }
+    flush_all();
+    silent = fake_counts().silent;
+    assert_true(silent > 0);
+    for (int i = 0; i < 8; i++) {
+        assert_int_equal(rma_put_one(0, i, SHORT, NULL), UCS_OK);
+    }
+    flush_all();
+    assert_int_equal(fake_counts().silent, silent + 8); /* all have given their places back */
+    rma_check(0);
+}
+
 static const struct CMUnitTest tests[] = {
-    GLUE_TEST(test_hundreds_fail_over_at_once),
-    GLUE_TEST(test_work_does_not_grow),
-    GLUE_TEST(test_places_come_back),
-    GLUE_TEST(test_sends_wait_for_places),
+    GLUE_TEST(test_hundreds_fail_over_at_once), GLUE_TEST(test_work_does_not_grow),   GLUE_TEST(test_places_come_back),
+    GLUE_TEST(test_sends_wait_for_places),      GLUE_TEST(test_places_of_the_silent),
 };
 
 int glue_hundreds(void)

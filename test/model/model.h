@@ -32,6 +32,7 @@
 #include "core/ha_pair.h"
 
 #define MODEL_OPS_MAX   4
+#define MODEL_TELL      4 /* one in so many tells */
 #define MODEL_NET_MAX   2
 #define MODEL_BYTES_MAX 256
 #define MODEL_NOW       1024ull      /* the one time there is */
@@ -75,6 +76,7 @@ struct model_qp {
     uint8_t state, gen;
     /* requester: what was posted, in order; work requests answered and polled */
     uint8_t op[MODEL_OPS_MAX], num_ops, acked, polled;
+    uint8_t silent; /* which of them make no completion, one bit each */
     /* responder: packets and work requests of the peer that executed here */
     uint8_t rx, rx_ops;
     /* messages received, by operation of the peer; counts of those visible and delivered */
@@ -107,11 +109,16 @@ struct model_world {
     const char       *violation;
 };
 
-/* ---- operations ---- */
+/* ---- operations: a small letter is one that nobody waits for ---- */
+static inline int model_is_quiet(int x, unsigned op)
+{
+    return model_options.ops[x][op] >= 'a';
+}
 static inline char model_kind(int x, unsigned op)
 {
-    return model_options.ops[x][op];
+    return (char)(model_is_quiet(x, op) ? model_options.ops[x][op] - 'a' + 'A' : model_options.ops[x][op]);
 }
+int      model_has_quiet(int x); /* any */
 unsigned model_num_ops(int x);
 uint8_t  model_ops_of_kind(int x, char kind); /* as a mask */
 unsigned model_packets(int x, unsigned op);
@@ -136,6 +143,7 @@ extern const unsigned           model_num_things;
 void model_start(struct model_world *w);
 void model_copy(struct model_world *to, const struct model_world *from); /* a log points into its world */
 int  model_goal(const struct model_world *w);
+int  model_has_ended(const struct model_world *w, int x);
 /* 1 if it happened; `w` is as before if not. */
 int model_happen(struct model_world *w, model_label label);
 int model_is_luck(model_label label);
@@ -145,16 +153,18 @@ model_label model_next_label(model_label label);
 const char *model_label_text(model_label label, char *buf, unsigned size);
 
 /* ---- model_data.c: things; return 1 if they happened ---- */
-int  model_data_post(struct model_world *w, int x, int slot, int n);
-int  model_data_execute(struct model_world *w, int x, int slot, int n);
-int  model_data_execute_late(struct model_world *w, int x, int slot, int n);
-int  model_data_ack(struct model_world *w, int x, int slot, int n);
-int  model_data_ack_late(struct model_world *w, int x, int slot, int n);
-int  model_data_poll_send(struct model_world *w, int x, int slot, int n);
-int  model_data_show_receive(struct model_world *w, int x, int slot, int n);
-int  model_data_cut(struct model_world *w, int x, int slot, int n);
-int  model_data_is_cut(const struct model_world *w, int slot, unsigned gen);
-void model_data_retire(struct model_world *w, int x);
+int      model_data_post(struct model_world *w, int x, int slot, int n);
+int      model_data_tail(struct model_world *w, int x, int slot, int n);
+unsigned model_data_told(const struct model_qp *qp); /* work requests whose success can be polled */
+int      model_data_execute(struct model_world *w, int x, int slot, int n);
+int      model_data_execute_late(struct model_world *w, int x, int slot, int n);
+int      model_data_ack(struct model_world *w, int x, int slot, int n);
+int      model_data_ack_late(struct model_world *w, int x, int slot, int n);
+int      model_data_poll_send(struct model_world *w, int x, int slot, int n);
+int      model_data_show_receive(struct model_world *w, int x, int slot, int n);
+int      model_data_cut(struct model_world *w, int x, int slot, int n);
+int      model_data_is_cut(const struct model_world *w, int slot, unsigned gen);
+void     model_data_retire(struct model_world *w, int x);
 
 /* ---- model_side.c ---- */
 int  model_side_run_async(struct model_world *w, int x, int slot, int n);
@@ -262,6 +272,8 @@ enum model_cover {
     MODEL_COVER_DECLARED,
     MODEL_COVER_UNDEAD,
     MODEL_COVER_DOUBT,
+    MODEL_COVER_SILENT,
+    MODEL_COVER_TAIL,
     MODEL_COVER_LAST
 };
 extern uint64_t model_cover[MODEL_COVER_LAST];

@@ -70,7 +70,7 @@ int model_card_give_up(struct model_world *w, int x, int slot, int n)
     struct ha_event  event = {.kind = HA_EV_DRAINED, .slot = slot, .gen = qp->gen};
 
     (void)n;
-    if (!qp->gone || !qp->fence_asked || qp->drained_told || qp->polled != qp->acked) {
+    if (!qp->gone || !qp->fence_asked || qp->drained_told || qp->polled != model_data_told(qp)) {
         return 0;
     }
     qp->drained_told = 1;

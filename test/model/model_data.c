@@ -43,25 +43,59 @@ int model_data_post(struct model_world *w, int x, int slot, int n)
 {
     struct model_side *side = &w->side[x];
     struct model_qp   *qp   = &side->qp[slot];
-    uint32_t           index;
+    uint32_t           index, npsn;
+    int                silent;
 
     (void)n;
     if (side->tx_slot != slot || side->failed) {
         return 0;
     }
     index = ha_log_next_wait(&side->log);
-    if (index == side->log.tail || !ha_log_psn_room(&side->log, slot, model_packets(x, index))) {
+    if (index == side->log.tail) {
+        return 0;
+    }
+    npsn   = ha_log_npsn(ha_log_op(&side->log, index), model_mtu(slot));
+    silent = ha_log_may_be_silent(&side->log, slot, npsn, MODEL_TELL);
+    if (!ha_log_psn_room(&side->log, slot, npsn)) {
         return 0;
     }
     if (qp->num_ops == MODEL_OPS_MAX) {
         model_violation(w, "I1 more is posted on a lane than there are operations");
         return 1;
     }
-    model_tell("posts %c%u on lane %d.%u", model_kind(x, index), index, slot, qp->gen);
+    model_tell("posts %c%u on lane %d.%u%s", model_kind(x, index), index, slot, qp->gen, silent ? ", silently" : "");
     model_oracle_post(w, x, index, slot);
-    ha_log_post(&side->log, slot, model_mtu(slot));
+    ha_log_post(&side->log, slot, npsn, silent);
+    model_cover[MODEL_COVER_SILENT] += (unsigned)silent;
+    qp->silent            = (uint8_t)(qp->silent | silent << qp->num_ops);
     qp->op[qp->num_ops++] = (uint8_t)index;
     return 1;
+}
+
+/* Nothing will tell of what was posted, and that is asked for. */
+int model_data_tail(struct model_world *w, int x, int slot, int n)
+{
+    struct ha_log *log = &w->side[x].log;
+
+    (void)slot;
+    (void)n;
+    if (!ha_log_is_silent(log) || w->side[x].failed || log->tail == model_num_ops(x) ||
+        model_kind(x, log->tail) != 'T') {
+        return 0;
+    }
+    ha_log_append(log, HA_OP_TAIL, 0, 0);
+    model_cover[MODEL_COVER_TAIL]++;
+    return 1;
+}
+
+unsigned model_data_told(const struct model_qp *qp)
+{
+    unsigned told = qp->acked;
+
+    while (told > qp->polled && (qp->silent >> (told - 1) & 1)) {
+        told--;
+    }
+    return told;
 }
 
 /* The device does not start a fenced operation before the answers of earlier
@@ -148,7 +182,7 @@ int model_data_poll_send(struct model_world *w, int x, int slot, int n)
     struct model_side *side = &w->side[x];
     struct model_qp   *qp   = &side->qp[slot];
 
-    if (qp->polled + n >= qp->acked || side->failed) {
+    if (qp->polled + n >= qp->acked || (qp->silent >> (qp->polled + n) & 1) || side->failed) {
         return 0;
     }
     qp->polled = (uint8_t)(qp->polled + n + 1);
@@ -172,7 +206,7 @@ static int acknowledge(struct model_world *w, int x, int slot)
     w->side[x].has_data |= (uint8_t)(1u << op);
     model_tell("%c%u is acknowledged on lane %d.%u", model_kind(x, op), op, slot, qp->gen);
     if (!model_options.late_sends) {
-        model_data_poll_send(w, x, slot, 0);
+        model_data_poll_send(w, x, slot, qp->acked - qp->polled - 1);
     }
     return 1;
 }

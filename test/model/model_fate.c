@@ -125,7 +125,7 @@ int model_side_close(struct model_world *w, int x, int slot, int n)
 
     (void)slot;
     (void)n;
-    if (side->closed || side->ended != (1u << model_num_ops(x)) - 1) {
+    if (side->closed || !model_has_ended(w, x)) {
         return 0;
     }
     side->closed = 1;

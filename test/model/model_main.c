@@ -33,6 +33,8 @@ static const char *const cover_name[MODEL_COVER_LAST] = {
     "messages counted without a proof",
     "operations executed by a card that nobody could stop",
     "operations in doubt without a proof",
+    "operations posted silently",
+    "tails",
 };
 
 static const char usage[] =
@@ -44,7 +46,9 @@ static const char usage[] =
     "\n"
     "  -a OPS, -b OPS  operations of side a (the decider) and b, in posting order, at\n"
     "                  most 4 each: S send, W write of two packets, A fetching atomic,\n"
-    "                  R read, F write behind a fence, - none. Default: SW and S\n"
+    "                  R read, F write behind a fence, - none. Default: SW and S.\n"
+    "                  s, w: nobody waits for it, it may be posted silently; T, the last\n"
+    "                  one: a tail, posted when nothing else would tell\n"
     "  -f N  rail cuts, 0..3 (1)             -x N  false alarms, 0..3 (0)\n"
     "  -y N  false suspicions, 0..3 (0)      -g N  deadlines or cancels, 0..2 (0)\n"
     "  -z N  cards that are gone, or give no proof, 0..2 (0)\n"
@@ -109,6 +113,12 @@ static const struct small smalls[] = {
       .no_echo = 1,
       .reduced = 1},
      0},
+    {"silent operations and their tail, completions polled late, and L1",
+     {.ops = {"sT", ""}, .cuts = 1, .channel = 1, .start = MODEL_START_TWO_LANES, .at_once = 1, .late_sends = 1},
+     1},
+    {"silent writes fill the window of packet numbers, and L1",
+     {.ops = {"wwwW", ""}, .alarms = 0, .channel = 1, .start = MODEL_START_TWO_LANES, .at_once = 1},
+     1},
     {"a card without proof at either side, and L1",
      {.ops = {"SW", ""}, .cards = 1, .channel = 1, .start = MODEL_START_TWO_LANES, .at_once = 1},
      1},
@@ -202,8 +212,9 @@ static void set_ops(int x, int option, const char *text)
     if (strlen(text) > MODEL_OPS_MAX) {
         wrong("-%c '%s': at most %d operations", option, text, MODEL_OPS_MAX);
     }
-    if (text[strspn(text, "SWARF")] != '\0') {
-        wrong("-%c '%s': '%c' is none of S, W, A, R, F", option, text, text[strspn(text, "SWARF")]);
+    if (text[strspn(text, "SWARFsw")] != '\0' && strcmp(text + strspn(text, "SWARFsw"), "T") != 0) {
+        wrong("-%c '%s': '%c' is none of S, W, A, R, F, s, w, and T at the end", option, text,
+              text[strspn(text, "SWARFsw")]);
     }
     strcpy(model_options.ops[x], text);
 }

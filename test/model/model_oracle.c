@@ -88,7 +88,7 @@ void model_oracle_execute(struct model_world *w, int x, unsigned op)
 {
     struct model_side *side   = &w->side[x];
     uint8_t            before = (uint8_t)(bit(op) - 1);
-    uint8_t            reads  = model_ops_of_kind(x, 'R');
+    uint8_t            reads  = (uint8_t)(model_ops_of_kind(x, 'R') | model_ops_of_kind(x, 'T'));
     uint8_t            behind = (uint8_t) ~(before | bit(op));
 
     if (model_kind(x, op) == 'R') {
@@ -114,7 +114,7 @@ void model_oracle_execute_undead(struct model_world *w, int x, unsigned op)
 {
     struct model_side *side = &w->side[x];
 
-    if (model_kind(x, op) == 'S' || model_kind(x, op) == 'R') {
+    if (model_kind(x, op) == 'S' || model_kind(x, op) == 'R' || model_kind(x, op) == 'T') {
         return;
     }
     model_cover[MODEL_COVER_UNDEAD]++;
@@ -133,7 +133,7 @@ void model_oracle_resolve(struct model_world *w, int x, int slot)
     const struct model_qp *mine = &w->side[x].qp[slot], *its = &w->side[!x].qp[slot];
     unsigned               rx = its->gen == mine->gen ? its->rx : 0;
 
-    if ((mine->state != MODEL_QP_ERR && !(mine->gone && mine->drained_told)) || mine->polled != mine->acked) {
+    if ((mine->state != MODEL_QP_ERR && !(mine->gone && mine->drained_told)) || mine->polled != model_data_told(mine)) {
         model_violation(w, "I3 a lane is resolved before it is stopped and drained here");
     }
     if (!is_stopped(w, !x, slot, mine->gen)) {
@@ -156,7 +156,7 @@ void model_oracle_doubt(struct model_world *w, int x, int slot)
             side->log_ops[i].slot != slot || side->log_ops[i].gen != side->qp[slot].gen) {
             continue;
         }
-        if (model_kind(x, i) == 'S' || model_kind(x, i) == 'R') {
+        if (model_kind(x, i) == 'S' || model_kind(x, i) == 'R' || model_kind(x, i) == 'T') {
             model_violation(w, "I2 an operation that may be repeated ends in doubt");
         }
         side->doubt |= bit(i);
@@ -174,7 +174,7 @@ static int may_end_so(const struct model_world *w, int x, unsigned op, enum ha_o
     case HA_RESULT_OK:
         return (side->executed & bit(op)) && (side->has_data & bit(op));
     case HA_RESULT_PROVEN:
-        return (side->executed & bit(op)) && !answered;
+        return kind == 'T' || ((side->executed & bit(op)) && !answered);
     case HA_RESULT_UNKNOWN:
         return (side->doubt & bit(op)) || (kind == 'A' && (side->executed & bit(op)) && !(side->has_data & bit(op)));
     case HA_RESULT_CANCELED:
@@ -254,7 +254,7 @@ void model_oracle_destroy(struct model_world *w, int x, int slot)
     if (qp->delivered != qp->num_msg) {
         model_violation(w, "I6 a lane is closed before all of its messages were delivered");
     }
-    if (qp->polled != qp->acked) {
+    if (qp->polled != model_data_told(qp)) {
         model_violation(w, "I6 a lane is closed with successes unpolled");
     }
 }

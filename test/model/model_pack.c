@@ -142,8 +142,8 @@ WALK void walk_pair(struct stream *s, struct ha_pair *pair)
  * interest only while it is POSTED. */
 WALK void walk_op(struct stream *s, struct ha_op *op, int x, unsigned i)
 {
-    static const uint8_t kinds[128] = {
-        ['S'] = HA_OP_SEND, ['W'] = HA_OP_WRITE, ['F'] = HA_OP_WRITE, ['R'] = HA_OP_READ, ['A'] = HA_OP_FETCH};
+    static const uint8_t kinds[128] = {['S'] = HA_OP_SEND, ['W'] = HA_OP_WRITE, ['F'] = HA_OP_WRITE,
+                                       ['R'] = HA_OP_READ, ['A'] = HA_OP_FETCH, ['T'] = HA_OP_TAIL};
 
     NUMBER(s, op->state);
     if (op->state == HA_OP_DONE) {
@@ -154,11 +154,14 @@ WALK void walk_op(struct stream *s, struct ha_op *op, int x, unsigned i)
         NUMBER(s, op->gen);
         NUMBER(s, op->psn_first);
     }
+    if (model_is_quiet(x, i)) {
+        op->posts = (uint8_t)number(s, op->posts > 0);
+    }
     if (s->writing) {
         return;
     }
     op->kind   = kinds[(unsigned char)model_kind(x, i)];
-    op->flags  = model_kind(x, i) == 'F' ? HA_OP_FLAG_FENCE : 0;
+    op->flags  = model_kind(x, i) == 'F' ? HA_OP_FLAG_FENCE : model_is_quiet(x, i) ? HA_OP_FLAG_QUIET : 0;
     op->length = model_packets(x, i) == 2 ? 2u * model_mtu(0) : 8;
     op->npsn   = model_packets(x, i);
 }
@@ -182,6 +185,9 @@ WALK void walk_log(struct stream *s, struct model_side *side, int x)
         NUMBER(s, lane->sends);
         NUMBER(s, lane->first);
         NUMBER(s, lane->acked);
+        if (model_has_quiet(x)) {
+            NUMBER(s, lane->silent);
+        }
     }
     for (unsigned i = 0; i < model_num_ops(x); i++) {
         walk_op(s, &side->log_ops[i], x, i);
@@ -190,7 +196,7 @@ WALK void walk_log(struct stream *s, struct model_side *side, int x)
 
 /* ---- around it ---- */
 
-WALK void walk_qp(struct stream *s, struct model_qp *qp)
+WALK void walk_qp(struct stream *s, struct model_qp *qp, int x)
 {
     uint32_t flags;
 
@@ -205,6 +211,9 @@ WALK void walk_qp(struct stream *s, struct model_qp *qp)
     }
     NUMBER(s, qp->acked);
     NUMBER(s, qp->polled);
+    if (model_has_quiet(x)) {
+        NUMBER(s, qp->silent);
+    }
     NUMBER(s, qp->rx);
     NUMBER(s, qp->rx_ops);
     NUMBER(s, qp->num_msg);
@@ -239,7 +248,7 @@ WALK void walk_side(struct stream *s, struct model_side *side, int x)
     uint32_t flags;
 
     for (int slot = 0; slot < HA_SLOTS; slot++) {
-        walk_qp(s, &side->qp[slot]);
+        walk_qp(s, &side->qp[slot], x);
     }
     walk_pair(s, &side->pair);
     walk_log(s, side, x);

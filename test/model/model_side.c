@@ -254,7 +254,7 @@ static int drained(struct model_world *w, int x, int slot)
     struct model_qp *qp    = &w->side[x].qp[slot];
     struct ha_event  event = {.kind = HA_EV_DRAINED, .slot = slot, .gen = qp->gen};
 
-    if (qp->drained_told || !qp->fence_asked || qp->state != MODEL_QP_ERR || qp->polled != qp->acked) {
+    if (qp->drained_told || !qp->fence_asked || qp->state != MODEL_QP_ERR || qp->polled != model_data_told(qp)) {
         return 0;
     }
     qp->drained_told = 1;

@@ -22,11 +22,21 @@ uint8_t model_ops_of_kind(int x, char kind)
     uint8_t mask = 0;
 
     for (unsigned i = 0; model_options.ops[x][i] != '\0'; i++) {
-        if (model_options.ops[x][i] == kind) {
+        if (model_kind(x, i) == kind) {
             mask |= (uint8_t)(1u << i);
         }
     }
     return mask;
+}
+
+int model_has_quiet(int x)
+{
+    for (unsigned i = 0; model_options.ops[x][i] != '\0'; i++) {
+        if (model_is_quiet(x, i)) {
+            return 1;
+        }
+    }
+    return 0;
 }
 
 unsigned model_packets(int x, unsigned op)
@@ -51,6 +61,7 @@ uint16_t model_mtu(int slot)
 
 const struct model_thing model_things[] = {
     {"post", 2, 2, 1, MODEL_DATA, model_data_post},
+    {"tail", 2, 1, 1, MODEL_DATA, model_data_tail},
     {"execute", 2, 2, 1, MODEL_DATA, model_data_execute},
     {"late packet executes", 2, 2, 1, MODEL_LUCK, model_data_execute_late},
     {"acknowledge", 2, 2, 1, MODEL_DATA, model_data_ack},
@@ -114,6 +125,7 @@ static int never_happens(unsigned thing)
     int (*happen)(struct model_world * w, int x, int slot, int n) = model_things[thing].happen;
 
     return (happen == model_data_poll_send && !model_options.late_sends) ||
+           (happen == model_data_tail && !model_has_quiet(0) && !model_has_quiet(1)) ||
            (happen == model_data_show_receive && !model_options.late_recvs) ||
            ((happen == model_side_connected || happen == model_side_resolved) && !model_options.split) ||
            ((happen == model_data_execute_late || happen == model_data_ack_late) && model_options.no_late) ||
@@ -247,7 +259,7 @@ static void start_sides(struct model_world *w)
             w->side[x].pair.lane[slot].st = w->side[x].pair.view[slot].st = w->side[x].pair.view[slot].seen_st =
                 HA_LANE_CLOSED;
         }
-        for (unsigned i = 0; i < model_num_ops(x); i++) {
+        for (unsigned i = 0; i < model_num_ops(x) && model_kind(x, i) != 'T'; i++) {
             ha_log_append(&w->side[x].log, (enum ha_op_kind)w->side[x].log_ops[i].kind, w->side[x].log_ops[i].flags,
                           w->side[x].log_ops[i].length);
         }
@@ -296,6 +308,12 @@ void model_start(struct model_world *w)
 
 /* ---- the goal ---- */
 
+/* All that somebody asked for. */
+int model_has_ended(const struct model_world *w, int x)
+{
+    return (w->side[x].ended | model_ops_of_kind(x, 'T')) == (1u << model_num_ops(x)) - 1;
+}
+
 /* Ready for the next failover: one lane in use, and a standby. */
 static int is_ready(const struct model_world *w, int x)
 {
@@ -315,7 +333,7 @@ int model_goal(const struct model_world *w)
         return 0;
     }
     for (int x = 0; x < 2; x++) {
-        if (w->side[x].ended != (1u << model_num_ops(x)) - 1) {
+        if (!model_has_ended(w, x)) {
             return 0;
         }
         if (!failed && (w->side[x].delivered != model_ops_of_kind(x, 'S') || !is_ready(w, x))) {

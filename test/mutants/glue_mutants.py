@@ -71,11 +71,35 @@ MUTANTS = [
     ("port-down-one-lane", "a port that goes down takes one connection only", "test_port_takes_all_lanes", [
         ("        event.gen = conn->pair.lane[slot].gen;\n        uct_ha_failover_event_locked(conn, &event, HA_CTX_ASYNC);\n    }\n}\n\nstatic void rail_down(",
          "        event.gen = conn->pair.lane[slot].gen;\n        uct_ha_failover_event_locked(conn, &event, HA_CTX_ASYNC);\n        break;\n    }\n}\n\nstatic void rail_down(")]),
+    # ---- silent operations ----
+    ("flush-without-tail", "a flush waits for somebody else to have it told", "test_flush_has_a_tail", [
+        ("    uct_ha_tx_tail(flow);\n    if (comp != NULL) {\n        flush = malloc", "    if (comp != NULL) {\n        flush = malloc")]),
+    ("iface-flush-without-tail", "a flush of the interface does so", "test_flush_of_the_interface_has_a_tail", [
+        ("    uct_ha_tx_tails(&iface->flows, 1);\n    return UCS_INPROGRESS;", "    return UCS_INPROGRESS;")]),
+    ("destroy-without-tail", "a destroyed endpoint does so", "test_destroyed_endpoint_has_a_tail", [
+        ("    uct_ha_tx_tail(flow);\n    uct_ha_late_keep(flow);", "    uct_ha_late_keep(flow);")]),
+    ("sleep-without-tail", "who goes to sleep is not told", "test_who_goes_to_sleep_is_told", [
+        ("    uct_ha_tx_tails(&iface->flows, 1); /* who sleeps", "    /* who sleeps")]),
+    ("silent-for-ever", "silence that nobody waits for is never ended", "test_tail_after_a_while", [
+        ("        uct_ha_tx_tails(&iface->flows, 0);\n", "        (void)iface;\n"),
+        ("    conn->todo |= UCT_HA_TODO_TAIL;\n", "    (void)conn;\n")]),
+    ("silent-for-who-looks-seldom", "who looks seldom is told late", "test_silence_is_no_alarm", [
+        ("    conn->todo |= UCT_HA_TODO_TAIL;\n", "    (void)conn;\n")]),
+    ("rto-counts-silent", "silence is an alarm", "test_silence_is_no_alarm", [
+        ("told  = uct_ha_txlog_is_told(conn->tx);", "told  = head != tail;")]),
+    ("log-of-silence", "a full log may be silent", "test_streams_of_silence", [
+        ("ucs_min(TELL_EVERY, depths.sends / 4);", "TELL_EVERY;")]),
+    ("count-silent", "operations towards a peer that counts are silent", "test_counting_peers_are_told_each", [
+        ("view->offer == HA_PROOF_PSN ? pairs->lanes->tell_every : 0;", "pairs->lanes->tell_every;")]),
+    ("success-of-one", "a success gives back one place in the queue, whatever it stands for", "test_places_of_the_silent", [
+        ("ucs_max(ended, 1u);", "ucs_min(ended, 1u);")]),
+    ("silent-hold-the-queue", "a lane has no place of its own when silent sends hold all", "test_places_of_the_silent", [
+        ("    if (ucs_unlikely(!room && !has_own_place(flow, lane))) {", "    (void)has_own_place;\n    if (ucs_unlikely(!room)) {")]),
     # ---- packet numbers ----
     ("path-mtu-own", "the peer's MTU does not count", "test_rails_of_different_mtu", [
         ("ucs_min(conn->pair.lane[slot].mtu, view->mtu)", "conn->pair.lane[slot].mtu")]),
     ("psn-room-unchecked", "more is posted than packet numbers can tell apart", "test_packet_numbers_run_out", [
-        ("!ha_log_psn_room(&flow->tx.log, slot, ha_log_npsn(op, lane->log_mtu))",
+        ("!ha_log_psn_room(&flow->tx.log, slot, npsn)",
          "lane->log_mtu > 1u << 20 && op == NULL")]),
     ("connect-swaps-psn", "a lane is connected with the wrong first packet numbers", "test_acks_lost", [
         (".recv_psn = view->psn, .send_psn = lane->psn,", ".recv_psn = lane->psn, .send_psn = view->psn,")]),

@@ -36,6 +36,9 @@
 
 #define SIM_OPS_MAX    96
 #define SIM_LOG_SIZE   16
+#define SIM_TELL_EVERY (SIM_LOG_SIZE / 4) /* of the operations that may be silent */
+#define SIM_WQES_MAX   (2 * SIM_OPS_MAX)  /* operations and tails */
+#define SIM_TAIL       UINT32_MAX         /* in the place of an operation's number */
 #define SIM_EPOCHS_MAX 512
 #define SIM_NET_MAX    12
 #define SIM_OLD_MAX    48
@@ -64,6 +67,7 @@ struct sim_wqe {
     uint8_t  kind, fence;
     uint8_t  receives; /* consumes a receive */
     uint8_t  mark;     /* its last packet is its mark in the ledger */
+    uint8_t  silent;   /* its success makes no completion */
 };
 
 struct sim_qp {
@@ -73,7 +77,7 @@ struct sim_qp {
     uint8_t  refused; /* the error completion is about a request that was wrong */
     uint32_t gen, psn, mtu;
     /* requester */
-    struct sim_wqe wqe[SIM_OPS_MAX];
+    struct sim_wqe wqe[SIM_WQES_MAX];
     uint32_t       num_wqe, posted, wired;
     uint32_t       acked, polled; /* work requests */
     uint64_t       progress_at;   /* latest acknowledgement, or first posting after it */
@@ -94,6 +98,7 @@ struct sim_qp {
 struct sim_op {
     uint64_t length;
     uint8_t  kind, fence, wrong; /* wrong: the peer will refuse it */
+    uint8_t  quiet;              /* its user does not wait for it */
     uint8_t  submitted, executed, has_data, ended, result, delivered;
     uint8_t  unknown; /* given up as in doubt, or without its answer */
     uint8_t  undead;  /* executed by a card that nobody could stop */
@@ -126,6 +131,8 @@ struct sim_side {
     uint64_t       patience;  /* the timer is served this late */
     uint32_t       nonce;     /* of the latest record sent */
     uint32_t       slow_left; /* times that it leaves a rail for being slow */
+    uint64_t       moved_at;  /* the log's head moved then, or there was nothing to wait for */
+    uint64_t       silent_at; /* something is posted, and nothing will tell, since then */
     /* a flush under way: it ends when the log has come to `flush_index` */
     uint8_t  flushing;
     uint32_t flush_index, flush_ops, flush_epoch;
@@ -216,6 +223,7 @@ struct sim_world {
     uint8_t         loss;  /* of control packets, percent */
     uint8_t         delay; /* control packets are this late, at most, in ms */
     uint8_t         leave_one_dead, lazy, struck;
+    uint64_t        silence;             /* so long a side waits before it has the silent told */
     uint64_t        heal_at;             /* the next port to heal */
     uint8_t         live[SIM_PAIRS_MAX]; /* numbers of the pairs that have not ended */
     int             num_live;
@@ -286,6 +294,7 @@ int      sim_data_complete_receive(struct sim_pair *p, int x, int slot);
 int      sim_data_give_up(struct sim_pair *p, int x, int slot);
 int      sim_data_settle(struct sim_pair *p, int x, int slot);
 uint32_t sim_data_packets(uint64_t length, unsigned kind, uint32_t mtu);
+uint32_t sim_data_told(const struct sim_qp *qp);                    /* work requests whose success can be polled */
 int      sim_data_rests(const struct sim_pair *p, int x, int slot); /* nothing may happen there */
 uint32_t sim_data_word(const struct sim_pair *p, int x, int slot);  /* of the proof that x would give */
 int      sim_data_stalled(const struct sim_pair *p, int x, int slot, uint64_t time);
@@ -310,6 +319,7 @@ void sim_side_restarted(struct sim_pair *p, int x); /* another instance answers 
 
 /* ---- sim_work.c: progress context ---- */
 int  sim_work_post(struct sim_pair *p, int x, int slot);
+int  sim_work_tail(struct sim_pair *p, int x, int slot);
 int  sim_work_poll_send(struct sim_pair *p, int x, int slot);
 int  sim_work_poll_error(struct sim_pair *p, int x, int slot);
 int  sim_work_poll_receive(struct sim_pair *p, int x, int slot);

@@ -77,6 +77,8 @@ const char *const sim_cover_name[SIM_COVER_LAST] = {
     "drain markers given up",
     "lanes without a proof at either end",
     "standbys without a proof that were not empty",
+    "successes that nothing told",
+    "tails",
     "pairs",
     "operations",
     "steps",

@@ -130,7 +130,7 @@ int sim_data_execute(struct sim_pair *p, int x, int slot)
         return 0;
     }
     wqe = wqe_at(qp, responder->rx);
-    if (p->side[x].op[wqe->op].wrong) {
+    if (wqe->op != SIM_TAIL && p->side[x].op[wqe->op].wrong) {
         return refuse(p, x, slot, wqe);
     }
     sim_oracle_packet(p, x, slot);
@@ -142,6 +142,9 @@ int sim_data_execute(struct sim_pair *p, int x, int slot)
         responder->marks += wqe->mark;
     }
     if (responder->rx != wqe->pos + wqe->npsn - wqe->mark) {
+        return 1;
+    }
+    if (wqe->op == SIM_TAIL) {
         return 1;
     }
     receive_message(responder, wqe);
@@ -158,7 +161,6 @@ int sim_data_execute(struct sim_pair *p, int x, int slot)
 int sim_data_ack(struct sim_pair *p, int x, int slot)
 {
     struct sim_qp *qp = qp_of(p, x, slot), *responder = responder_of(p, x, slot);
-    struct sim_op *op;
 
     if (p->side[x].dead || responder == NULL || qp->acked >= responder->rx_wqe || qp->drained_told ||
         (responder->final && qp->gone) || /* two cards that are gone: see docs/failover.md, what remains */
@@ -172,10 +174,10 @@ int sim_data_ack(struct sim_pair *p, int x, int slot)
         p->world->cover[SIM_COVER_ACKS_LOST]++;
         return 0;
     }
-    op = &p->side[x].op[qp->wqe[qp->acked].op];
-    if (op->kind == HA_OP_READ || op->kind == HA_OP_FETCH) {
-        op->has_data = 1;
+    if (qp->wqe[qp->acked].kind == HA_OP_READ || qp->wqe[qp->acked].kind == HA_OP_FETCH) {
+        p->side[x].op[qp->wqe[qp->acked].op].has_data = 1;
     }
+    p->world->cover[SIM_COVER_SILENT] += qp->wqe[qp->acked].silent;
     qp->acked++;
     qp->progress_at = p->world->now;
     return 1;
@@ -186,7 +188,7 @@ int sim_data_complete_receive(struct sim_pair *p, int x, int slot)
 {
     struct sim_qp *qp = qp_of(p, x, slot);
 
-    if (p->side[x].dead || qp->visible == qp->num_msg) {
+    if (p->side[x].dead || qp->visible == qp->num_msg || (qp->gone && !sim_chance(p->world, 40))) {
         return 0;
     }
     qp->visible++;
@@ -232,6 +234,16 @@ int sim_data_settle(struct sim_pair *p, int x, int slot)
     return 1;
 }
 
+uint32_t sim_data_told(const struct sim_qp *qp)
+{
+    uint32_t told = qp->acked;
+
+    while (told > qp->polled && qp->wqe[told - 1].silent) {
+        told--;
+    }
+    return told;
+}
+
 /* Can nothing happen at x's end of the lane? Most lanes rest most of the time;
  * this spares trying everything that might. */
 int sim_data_rests(const struct sim_pair *p, int x, int slot)
@@ -240,7 +252,7 @@ int sim_data_rests(const struct sim_pair *p, int x, int slot)
     const struct sim_qp   *qp = &side->qp[slot], *its = &p->side[!x].qp[slot];
     int told = !qp->job && !qp->created_untold && !qp->resolve_untold && !qp->close_asked && !qp->error_cqe &&
                side->hold[slot] == 0 && (slot >= p->slots || sim_is_told_down(p, x, slot) == side->port_told[slot]);
-    int sent   = qp->wired == qp->posted && qp->acked == qp->num_wqe && qp->polled == qp->acked;
+    int sent   = qp->wired == qp->posted && qp->acked == qp->num_wqe && qp->polled == sim_data_told(qp);
     int taken  = qp->visible == qp->num_msg && qp->delivered == qp->visible;
     int fenced = qp->drained_told && qp->settled_told;
     int works  = qp->state == SIM_QP_UP && p->alarms_left == 0 && sim_path_works(p, !x, slot) &&
@@ -251,6 +263,6 @@ int sim_data_rests(const struct sim_pair *p, int x, int slot)
     }
     return told && taken && !qp->gone && !its->gone &&
            (works ? sent
-                  : qp->state == SIM_QP_ERR && fenced && qp->polled == qp->acked &&
+                  : qp->state == SIM_QP_ERR && fenced && qp->polled == sim_data_told(qp) &&
                         (its->gen != qp->gen || its->rx >= qp->wired));
 }

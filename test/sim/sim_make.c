@@ -15,13 +15,16 @@ static void make_operations(struct sim_world *w, struct sim_side *side)
     static const uint8_t kinds[] = {HA_OP_SEND,  HA_OP_SEND, HA_OP_SEND, HA_OP_SEND,   HA_OP_WRITE,
                                     HA_OP_WRITE, HA_OP_READ, HA_OP_READ, HA_OP_ATOMIC, HA_OP_FETCH};
 
+    int chatty = sim_chance(w, 15); /* nothing but what nobody waits for */
+
     side->num_ops = sim_below(w, w->ops + 1);
     for (uint32_t i = 0; i < side->num_ops; i++) {
         struct sim_op *op = &side->op[i];
 
-        op->kind   = kinds[sim_below(w, sizeof(kinds))];
+        op->kind   = kinds[sim_below(w, chatty ? 6 : sizeof(kinds))];
         op->fence  = sim_chance(w, 20);
         op->wrong  = op->kind == HA_OP_WRITE && sim_chance(w, 4);
+        op->quiet  = op->kind <= HA_OP_WRITE && (chatty || sim_chance(w, 60));
         op->length = op->kind >= HA_OP_ATOMIC ? 8 : sim_below(w, 5 * 1024);
         op->slot   = -1;
     }
@@ -183,6 +186,7 @@ static void make_plot(struct sim_world *w)
     w->loss          = losses[sim_below(w, sizeof(losses))];
     w->delay         = sim_chance(w, 15) ? (uint8_t)(1 + sim_below(w, 8)) : 0;
     w->lazy          = sim_chance(w, 60);
+    w->silence       = sim_time(w, 0, 12 * SIM_MS);
     w->faults_left   = w->plot == SIM_PLOT_FLAPPING ? 4 + sim_below(w, 12) : sim_below(w, 4);
     w->next_fault_at = sim_time(w, 0, 6 * SIM_MS);
     w->doom_at       = w->plot > SIM_PLOT_FLAPPING ? sim_time(w, 0, 15 * SIM_MS) : SIM_NEVER;

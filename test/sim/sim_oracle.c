@@ -155,7 +155,7 @@ void sim_oracle_resolve(struct sim_pair *p, int x, int slot)
     const struct sim_qp  *mine = &p->side[x].qp[slot], *its = &p->side[!x].qp[slot];
     uint32_t              rx = its->gen == mine->gen ? its->rx : 0;
 
-    if ((mine->state != SIM_QP_ERR && !(mine->gone && mine->drained_told)) || mine->polled != mine->acked) {
+    if ((mine->state != SIM_QP_ERR && !(mine->gone && mine->drained_told)) || mine->polled != sim_data_told(mine)) {
         sim_violation(p, "I3 side %d resolves lane %d.%u before it is stopped and drained", x, slot, mine->gen);
     }
     if (its->gen == mine->gen && its->state >= SIM_QP_UP && its->state != SIM_QP_ERR && !its->final) {
@@ -304,7 +304,7 @@ void sim_oracle_destroy(struct sim_pair *p, int x, int slot)
         sim_violation(p, "I6 side %d destroys lane %d.%u with %u of %u messages delivered", x, slot, qp->gen,
                       qp->delivered, qp->num_msg);
     }
-    if (qp->polled != qp->acked) {
+    if (qp->polled != sim_data_told(qp)) {
         sim_violation(p, "I6 side %d destroys lane %d.%u with successes unpolled", x, slot, qp->gen);
     }
     if (its->gen == qp->gen && its->close_asked && its->close_k > its->num_msg) {

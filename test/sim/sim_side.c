@@ -322,6 +322,23 @@ int sim_side_send(struct sim_pair *p, int x, int slot)
     return 1;
 }
 
+/* Somebody waits to be told, and nothing is. What was posted silently may be silent; of a success that was
+ * not polled nothing is known yet. */
+static int is_overdue(struct sim_pair *p, int x, int slot)
+{
+    const struct sim_side *side = &p->side[x];
+    const struct sim_qp   *qp   = &side->qp[slot];
+
+    if (slot != side->tx_slot || (int32_t)(side->log.told - side->log.head) <= 0 || !ha_log_no_backlog(&side->log) ||
+        qp->polled != sim_data_told(qp) || p->world->now - side->moved_at <= SUSPECT_TIME) {
+        return 0;
+    }
+    if (qp->acked == qp->num_wqe) {
+        sim_violation(p, "L1 side %d suspects lane %d.%u, where everything was acknowledged", x, slot, qp->gen);
+    }
+    return 1;
+}
+
 /* No progress, or no heartbeat while the other rail answers. */
 int sim_side_suspect(struct sim_pair *p, int x, int slot)
 {
@@ -332,7 +349,7 @@ int sim_side_suspect(struct sim_pair *p, int x, int slot)
     if (side->qp[slot].state != SIM_QP_UP || p->world->now - side->qp[slot].suspected_at < SUSPECT_TIME) {
         return 0;
     }
-    if (sim_data_stalled(p, x, slot, SUSPECT_TIME)) {
+    if (is_overdue(p, x, slot)) {
         event.cause = HA_CAUSE_RTO;
     } else if (!sim_path_works(p, !x, slot) && sim_path_works(p, !x, !slot) &&
                p->world->now - sim_hurt_at(p, slot) > SUSPECT_TIME && sim_chance(p->world, 5)) {

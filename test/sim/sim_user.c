@@ -24,6 +24,9 @@ int sim_user_submit(struct sim_pair *p, int x, int slot)
     if (op->kind == HA_OP_WRITE && p->side[!x].counted) {
         flags |= HA_OP_FLAG_RECEIVE;
     }
+    if (op->quiet) {
+        flags |= HA_OP_FLAG_QUIET;
+    }
     index                               = ha_log_append(&side->log, (enum ha_op_kind)op->kind, flags, op->length);
     side->op_of[index & side->log.mask] = side->submitted++;
     op->submitted                       = 1;

@@ -11,13 +11,46 @@
 
 /* ---- operations ---- */
 
+/* The entry of the log as a work request on x's lane. */
+static void fill_wqe(const struct sim_side *side, struct sim_qp *qp, struct sim_wqe *wqe, uint32_t index)
+{
+    const struct ha_op *entry = ha_log_op(&side->log, index);
+    int                 marks = side->pair.view[qp - side->qp].offer == HA_PROOF_LEDGER;
+
+    wqe->op       = side->op_of[index & side->log.mask];
+    wqe->index    = index;
+    wqe->kind     = entry->kind;
+    wqe->fence    = (entry->flags & HA_OP_FLAG_FENCE) != 0;
+    wqe->pos      = qp->posted;
+    wqe->receives = (uint8_t)ha_op_consumes_receive(entry);
+    wqe->mark     = marks && ha_op_needs_mark(entry);
+    wqe->npsn     = sim_data_packets(entry->length, entry->kind, qp->mtu) + wqe->mark;
+}
+
+/* Only a proof by packet number leaves it open how many may be silent. */
+static uint32_t tell_every(const struct sim_side *side, int slot)
+{
+    return side->pair.view[slot].offer == HA_PROOF_PSN ? SIM_TELL_EVERY : 0;
+}
+
+static void note_posted(struct sim_pair *p, int x, uint32_t told_before)
+{
+    struct sim_side *side = &p->side[x];
+
+    if (side->log.head == told_before || (int32_t)(told_before - side->log.head) < 0) {
+        side->moved_at = p->world->now; /* nothing was waited for */
+    }
+    if (!ha_log_is_silent(&side->log)) {
+        side->silent_at = p->world->now;
+    }
+}
+
 int sim_work_post(struct sim_pair *p, int x, int slot)
 {
     struct sim_side *side = &p->side[x];
     struct sim_qp   *qp;
     struct sim_wqe  *wqe;
-    struct sim_op   *op;
-    uint32_t         index, mtu;
+    uint32_t         index, npsn, told = side->log.told;
 
     slot = side->tx_slot;
     if (slot == HA_NO_SLOT || side->failed) {
@@ -28,26 +61,28 @@ int sim_work_post(struct sim_pair *p, int x, int slot)
     if (index == side->log.tail) {
         return 0;
     }
-    op            = &side->op[side->op_of[index & side->log.mask]];
-    wqe           = &qp->wqe[qp->num_wqe];
-    wqe->op       = side->op_of[index & side->log.mask];
-    wqe->index    = index;
-    wqe->kind     = op->kind;
-    wqe->fence    = op->fence;
-    wqe->pos      = qp->posted;
-    mtu           = side->pair.view[slot].offer == HA_PROOF_LEDGER ? 0 : qp->mtu; /* as the log wants it */
-    wqe->receives = (uint8_t)ha_op_consumes_receive(ha_log_op(&side->log, index));
-    wqe->mark     = mtu == 0 && ha_op_needs_mark(ha_log_op(&side->log, index));
-    wqe->npsn     = sim_data_packets(op->length, op->kind, qp->mtu) + wqe->mark;
-    if (!ha_log_psn_room(&side->log, slot, ha_log_npsn(ha_log_op(&side->log, index), mtu))) {
+    if (qp->num_wqe == SIM_WQES_MAX) {
+        sim_violation(p, "L1 side %d posts tails without end", x);
+        return 1;
+    }
+    wqe = &qp->wqe[qp->num_wqe];
+    fill_wqe(side, qp, wqe, index);
+    npsn = ha_log_npsn(ha_log_op(&side->log, index),
+                       side->pair.view[slot].offer == HA_PROOF_LEDGER ? 0 : qp->mtu); /* as the log wants it */
+    if (!ha_log_psn_room(&side->log, slot, npsn)) {
         return 0;
     }
+    wqe->silent = (uint8_t)ha_log_may_be_silent(&side->log, slot, npsn, tell_every(side, slot));
     if (qp->state == SIM_QP_INIT || qp->state == SIM_QP_NONE) {
         sim_violation(p, "side %d posts on lane %d.%u, which is not connected", x, slot, qp->gen);
     }
-    sim_oracle_post(p, x, wqe->op, slot);
-    sim_trace(p, "side %d: posts operation %u on lane %d.%u", x, wqe->op, slot, qp->gen);
-    ha_log_post(&side->log, slot, mtu);
+    if (wqe->op != SIM_TAIL) {
+        sim_oracle_post(p, x, wqe->op, slot);
+    }
+    sim_trace(p, "side %d: posts operation %d on lane %d.%u%s", x, (int)wqe->op, slot, qp->gen,
+              wqe->silent ? ", silently" : "");
+    ha_log_post(&side->log, slot, npsn, wqe->silent);
+    note_posted(p, x, told);
     if (qp->num_wqe == qp->acked) {
         qp->progress_at = p->world->now;
     }
@@ -64,20 +99,43 @@ void sim_work_retire(struct sim_pair *p, int x)
     uint32_t          index;
 
     while (ha_log_retire(&side->log, &index, &result)) {
-        sim_oracle_end(p, x, side->op_of[index & side->log.mask], result);
+        side->moved_at = p->world->now;
+        if (side->op_of[index & side->log.mask] != SIM_TAIL) {
+            sim_oracle_end(p, x, side->op_of[index & side->log.mask], result);
+        }
     }
 }
 
-/* One signaled success stands for all before it. */
+/* Somebody waits, or it has been silent for long: an operation of no effect that tells. */
+int sim_work_tail(struct sim_pair *p, int x, int slot)
+{
+    struct sim_side *side = &p->side[x];
+    uint32_t         index;
+
+    (void)slot;
+    if (!ha_log_is_silent(&side->log) || ha_log_room(&side->log) == 0 || side->failed ||
+        (!side->flushing && p->world->now - side->silent_at < p->world->silence)) {
+        return 0;
+    }
+    index                               = ha_log_append(&side->log, HA_OP_TAIL, 0, 0);
+    side->op_of[index & side->log.mask] = SIM_TAIL;
+    p->world->cover[SIM_COVER_TAIL]++;
+    return 1;
+}
+
+/* A success that is told stands for all before it. */
 int sim_work_poll_send(struct sim_pair *p, int x, int slot)
 {
     struct sim_side *side = &p->side[x];
     struct sim_qp   *qp   = &side->qp[slot];
 
-    if (qp->polled == qp->acked || side->failed) {
+    if (qp->polled == sim_data_told(qp) || side->failed) {
         return 0;
     }
-    qp->polled += 1 + sim_below(p->world, qp->acked - qp->polled);
+    qp->polled += 1 + sim_below(p->world, sim_data_told(qp) - qp->polled);
+    while (qp->wqe[qp->polled - 1].silent) {
+        qp->polled++; /* of one that tells */
+    }
     ha_log_success(&side->log, qp->wqe[qp->polled - 1].index, slot, qp->gen);
     sim_work_retire(p, x);
     return 1;
@@ -88,7 +146,7 @@ int sim_work_poll_error(struct sim_pair *p, int x, int slot)
     struct sim_qp  *qp    = &p->side[x].qp[slot];
     struct ha_event event = {.kind = HA_EV_LANE_DOWN, .slot = slot, .gen = qp->gen, .cause = HA_CAUSE_COMPLETION};
 
-    if (!qp->error_cqe || qp->polled != qp->acked) {
+    if (!qp->error_cqe || qp->polled != sim_data_told(qp)) {
         return 0;
     }
     qp->error_cqe = 0;
@@ -195,7 +253,7 @@ int sim_work_drained(struct sim_pair *p, int x, int slot)
     struct ha_event event = {.kind = HA_EV_DRAINED, .slot = slot, .gen = qp->gen};
 
     if (qp->drained_told || !qp->fence_asked || (qp->state != SIM_QP_ERR && !qp->gone) || qp->job ||
-        qp->polled != qp->acked || qp->error_cqe) {
+        qp->polled != sim_data_told(qp) || qp->error_cqe) {
         return 0;
     }
     p->world->cover[SIM_COVER_MARKER_LOST] += qp->state != SIM_QP_ERR;

@@ -34,7 +34,7 @@ static uint32_t post(struct ha_log *log, enum ha_op_kind kind, uint32_t packets,
     uint32_t index = ha_log_append(log, kind, 0, packets * (uint64_t)MTU);
 
     assert_int_equal(ha_log_next_wait(log), index);
-    ha_log_post(log, slot, MTU);
+    ha_log_post(log, slot, ha_log_npsn(ha_log_op(log, index), MTU), 0);
     return index;
 }
 
@@ -254,7 +254,7 @@ static void test_new_work_queues_behind_the_replay(void **state)
     assert_int_equal(resolve_psn(0, GEN, 1, &res), 0); /* the first ran */
     for (uint32_t i = 1; i < 4; i++) {
         assert_int_equal(ha_log_next_wait(log), i);
-        ha_log_post(log, 1, MTU);
+        ha_log_post(log, 1, 1, 0);
         assert_int_equal(ha_log_op(log, i)->posts, i < 3 ? 2 : 1);
     }
     assert_true(ha_log_no_backlog(log));
@@ -367,6 +367,51 @@ static void test_reject_and_cancel(void **state)
     assert_true(ha_log_no_backlog(log));
 }
 
+/* One in `every` tells, what is posted again tells, and a success stands for the silent before it. */
+static void test_silent(void **state)
+{
+    struct ha_resolution res;
+    struct ha_log       *log = fresh_log(0);
+
+    (void)state;
+    for (uint32_t i = 0; i < 4; i++) {
+        int silent;
+
+        ha_log_append(log, HA_OP_SEND, HA_OP_FLAG_QUIET, 1);
+        silent = ha_log_may_be_silent(log, 0, 1, 3);
+        assert_int_equal(silent, i != 2);
+        ha_log_post(log, 0, 1, silent);
+        assert_int_equal(log->told, i < 2 ? 0 : 3);
+        assert_int_equal(ha_log_is_silent(log), silent);
+        assert_int_equal(ha_log_success(log, 2, 0, GEN), i == 2 ? 3 : 0);
+    }
+    assert_int_equal(ha_log_silent(log), 1);
+    assert_int_equal(resolve_psn(0, GEN, 3, &res), 0); /* the fourth never ran */
+    assert_int_equal(res.replayed, 1);
+    assert_int_equal(ha_log_silent(log), 0);
+    assert_false(ha_log_may_be_silent(log, 1, 1, 3));
+    ha_log_post(log, 1, 1, 0);
+    assert_int_equal(log->told, 4);
+}
+
+/* It is done when its lane is, whatever is proved, and is counted nowhere. */
+static void test_tail(void **state)
+{
+    static const uint8_t kinds[] = {HA_PROOF_PSN, HA_PROOF_COUNT, HA_PROOF_LEDGER, HA_PROOF_NONE, HA_PROOF_EMPTY};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(kinds); i++) {
+        struct ha_resolution res;
+        struct ha_log       *log = fresh_log(0);
+
+        ha_log_append(log, HA_OP_TAIL, 0, 0);
+        ha_log_post(log, 0, ha_log_npsn(ha_log_op(log, 0), kinds[i] == HA_PROOF_LEDGER ? 0 : MTU), 0);
+        assert_int_equal(resolve(0, GEN, kinds[i], 0, 0, &res), 0);
+        assert_int_equal(res.k + res.retired + res.replayed + res.unknown, 0);
+        expect_op(log, 0, HA_OP_DONE, HA_RESULT_PROVEN);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -383,6 +428,8 @@ int main(void)
         cmocka_unit_test(test_ring_wraps),
         cmocka_unit_test(test_window_is_never_exceeded),
         cmocka_unit_test(test_reject_and_cancel),
+        cmocka_unit_test(test_silent),
+        cmocka_unit_test(test_tail),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -85,7 +85,7 @@ static void post_truth(const struct truth *t, enum ha_proof kind, uint32_t start
         ha_log_append(log, counted ? HA_OP_WRITE : (enum ha_op_kind)t->kind[i], counted ? HA_OP_FLAG_RECEIVE : 0,
                       3 * MTU);
         assert_int_equal(ha_log_next_wait(log), i);
-        ha_log_post(log, 0, kind == HA_PROOF_LEDGER ? 0 : MTU);
+        ha_log_post(log, 0, ha_log_npsn(ha_log_op(log, i), kind == HA_PROOF_LEDGER ? 0 : MTU), 0);
     }
     if (t->acked > 0) {
         ha_log_success(log, t->acked - 1, 0, GEN);

@@ -108,6 +108,9 @@ static enum ha_verdict ha_judge_by_software(struct ha_judge *judge, const struct
 
 static enum ha_verdict ha_judge_op(struct ha_judge *judge, const struct ha_op *op)
 {
+    if (op->kind == HA_OP_TAIL) {
+        return HA_NOT_EXECUTED; /* says nothing about the others, nor does it matter */
+    }
     switch (judge->kind) {
     case HA_PROOF_NONE:
         return ha_judge_by_software(judge, op);
@@ -187,6 +190,11 @@ static int ha_log_check_proof(const struct ha_log *log, int slot, const struct h
 /* An operation without success on a lane that is over. */
 static void ha_log_resolve_op(struct ha_op *op, enum ha_verdict verdict, struct ha_resolution *res)
 {
+    if (op->kind == HA_OP_TAIL) { /* what it would have told is known now */
+        op->state  = HA_OP_DONE;
+        op->result = HA_RESULT_PROVEN;
+        return;
+    }
     if (verdict == HA_EXECUTED && ha_op_consumes_receive(op)) {
         res->k++;
     }
@@ -229,9 +237,10 @@ int ha_log_resolve(struct ha_log *log, int slot, uint32_t gen, const struct ha_e
             ha_log_resolve_op(op, ha_judge_op(&judge, op), res);
         }
     }
-    lane->una   = lane->nxt; /* nobody asks again before the next generation; but nothing is out any more */
-    lane->sends = res->k;
-    log->post   = log->head;
+    lane->una    = lane->nxt; /* nobody asks again before the next generation; but nothing is out any more */
+    lane->sends  = res->k;
+    lane->silent = 0;
+    log->post    = log->head;
     ha_log_skip_to_wait(log);
     return 0;
 }
@@ -246,7 +255,8 @@ void ha_log_cancel(struct ha_log *log)
             op->result = HA_RESULT_CANCELED;
         }
     }
-    log->post = log->tail;
+    log->post           = log->tail;
+    log->lane[0].silent = log->lane[1].silent = 0;
 }
 
 int ha_log_posted_on(const struct ha_log *log, int slot, uint32_t gen)

@@ -20,7 +20,11 @@
  * "New work queues behind the replay" follows from posting always taking the
  * first WAIT entry of the one order.
  *
- * Owned by progress alone: no lock. Another thread may watch head and tail move.
+ * Most operations for which nobody waits are posted silently: their success makes no
+ * completion, that of a later one on the lane stands for them. Behind the last of them a
+ * TAIL has to follow sometime, which tells (docs/failover.md, "Silent operations").
+ *
+ * Owned by progress alone: no lock. Another thread may watch head, tail and told move.
  * Pure: no allocation, clock or callback.
  */
 
@@ -35,6 +39,7 @@ enum ha_op_kind {
     HA_OP_READ,   /* may be repeated: its answer is what may be lost */
     HA_OP_ATOMIC, /* result not fetched */
     HA_OP_FETCH,  /* fetching atomic: unknowable when its answer was lost */
+    HA_OP_TAIL,   /* of no effect, and nobody's: its success tells of the silent ones before it */
 };
 
 enum ha_op_state { HA_OP_FREE, HA_OP_WAIT, HA_OP_POSTED, HA_OP_DONE };
@@ -51,6 +56,7 @@ enum ha_op_result {
 
 #define HA_OP_FLAG_FENCE   0x1u /* starts only when earlier READs and atomics are done; kept on replay */
 #define HA_OP_FLAG_RECEIVE 0x2u /* consumes a receive though it is no SEND (WRITE with immediate data) */
+#define HA_OP_FLAG_QUIET   0x4u /* nobody waits for its end: it may be posted silently */
 
 struct ha_op {
     uint64_t length;
@@ -70,11 +76,12 @@ struct ha_op {
  * lane that the peer proves by ledger they count ledger marks instead. */
 struct ha_log_lane {
     uint32_t gen;
-    uint32_t una;   /* oldest number without success */
-    uint32_t nxt;   /* next number to be sent */
-    uint32_t sends; /* receives that operations known executed here have consumed */
-    uint32_t first; /* no entry before this one is POSTED on this generation */
-    uint32_t acked; /* 1 when there was a success on this generation */
+    uint32_t una;    /* oldest number without success */
+    uint32_t nxt;    /* next number to be sent */
+    uint32_t sends;  /* receives that operations known executed here have consumed */
+    uint32_t first;  /* no entry before this one is POSTED on this generation */
+    uint32_t acked;  /* 1 when there was a success on this generation */
+    uint32_t silent; /* posted since the latest one that tells */
 };
 
 struct ha_log {
@@ -82,6 +89,7 @@ struct ha_log {
     uint32_t           head; /* oldest entry not retired; indices run freely */
     uint32_t           post; /* no WAIT entry lies before this one */
     uint32_t           tail; /* next free */
+    uint32_t           told; /* behind the latest entry that was posted to tell */
     struct ha_log_lane lane[2];
     struct ha_op      *ops; /* the caller's array of mask + 1 entries */
 };
@@ -168,10 +176,10 @@ static inline int ha_op_consumes_receive(const struct ha_op *op)
 }
 
 /* Does it need a mark on a lane that is proved by ledger? What consumes a
- * receive is counted, and a READ is repeated anyway. */
+ * receive is counted, a READ is repeated anyway, a TAIL does nothing. */
 static inline int ha_op_needs_mark(const struct ha_op *op)
 {
-    return op->kind != HA_OP_READ && !ha_op_consumes_receive(op);
+    return op->kind != HA_OP_READ && op->kind != HA_OP_TAIL && !ha_op_consumes_receive(op);
 }
 
 /* Numbers that an operation takes: packets at path MTU `mtu`; `mtu` 0 = the
@@ -193,9 +201,21 @@ static inline int ha_log_psn_room(const struct ha_log *log, int slot, uint32_t n
     return npsn < HA_PSN_WINDOW && ha_psn_distance(lane->una, lane->nxt) + npsn < HA_PSN_WINDOW;
 }
 
-/* The entry at log->post (which must be WAIT) goes out on `slot`, `mtu` as for
- * ha_log_npsn(). The caller checked ha_log_psn_room() with the same count. */
-static inline void ha_log_post(struct ha_log *log, int slot, uint32_t mtu)
+/* May the entry at log->post go out silently on `slot`? One in `every` has to tell (0 or 1: all do); one that
+ * was posted before tells, so that a failover does not end in silence; and no more than half of the
+ * window waits for somebody to tell. `npsn` as for ha_log_post(). */
+static inline int ha_log_may_be_silent(const struct ha_log *log, int slot, uint32_t npsn, uint32_t every)
+{
+    const struct ha_log_lane *lane = &log->lane[slot];
+    const struct ha_op       *op   = ha_log_op(log, log->post);
+
+    return (op->flags & HA_OP_FLAG_QUIET) && op->posts == 0 && lane->silent + 1 < every &&
+           ha_psn_distance(lane->una, lane->nxt) + npsn < HA_PSN_WINDOW / 2;
+}
+
+/* The entry at log->post (which must be WAIT) goes out on `slot`, `npsn` = ha_log_npsn() of it, `silent` if
+ * its success makes no completion. The caller checked ha_log_psn_room() with the same count. */
+static inline void ha_log_post(struct ha_log *log, int slot, uint32_t npsn, int silent)
 {
     struct ha_log_lane *lane = &log->lane[slot];
     struct ha_op       *op   = ha_log_op(log, log->post);
@@ -204,11 +224,32 @@ static inline void ha_log_post(struct ha_log *log, int slot, uint32_t mtu)
     op->slot      = (uint8_t)slot;
     op->gen       = lane->gen;
     op->psn_first = lane->nxt;
-    op->npsn      = ha_log_npsn(op, mtu);
+    op->npsn      = npsn;
     op->posts     = (uint8_t)(op->posts + (op->posts < UINT8_MAX));
-    lane->nxt     = ha_psn_add(lane->nxt, op->npsn);
+    lane->nxt     = ha_psn_add(lane->nxt, npsn);
     log->post++;
+    if (silent) {
+        lane->silent++;
+    } else {
+        lane->silent = 0;
+        if ((int32_t)(log->post - log->told) > 0) {
+            __atomic_store_n(&log->told, log->post, __ATOMIC_RELAXED);
+        }
+    }
     ha_log_skip_to_wait(log);
+}
+
+/* Operations under way of which nothing will tell but what is posted behind them. */
+static inline uint32_t ha_log_silent(const struct ha_log *log)
+{
+    return log->lane[0].silent + log->lane[1].silent;
+}
+
+/* 1 when there are some and everything is posted: when somebody waits, or it has been so for long, a TAIL
+ * must follow. */
+static inline int ha_log_is_silent(const struct ha_log *log)
+{
+    return ha_log_silent(log) > 0 && ha_log_no_backlog(log);
 }
 
 static inline int ha_op_is_posted_on(const struct ha_op *op, int slot, uint32_t gen)
@@ -218,15 +259,15 @@ static inline int ha_op_is_posted_on(const struct ha_op *op, int slot, uint32_t 
 
 /* A success completion for entry `index` on (slot, gen): it and, because a
  * lane completes in order, every earlier entry POSTED there are DONE/OK.
- * Stale generations are ignored. */
-static inline void ha_log_success(struct ha_log *log, uint32_t index, int slot, uint32_t gen)
+ * Returns how many these are; a stale generation is ignored. */
+static inline uint32_t ha_log_success(struct ha_log *log, uint32_t index, int slot, uint32_t gen)
 {
     struct ha_log_lane *lane = &log->lane[slot];
     struct ha_op       *op   = ha_log_op(log, index);
-    uint32_t            i    = lane->first;
+    uint32_t            i = lane->first, ended = 0;
 
     if (lane->gen != gen || index - log->head >= ha_log_used(log) || !ha_op_is_posted_on(op, slot, gen)) {
-        return;
+        return 0;
     }
     lane->una   = ha_psn_add(op->psn_first, op->npsn);
     lane->acked = 1;
@@ -241,8 +282,10 @@ static inline void ha_log_success(struct ha_log *log, uint32_t index, int slot, 
         op->state  = HA_OP_DONE;
         op->result = HA_RESULT_OK;
         lane->sends += (uint32_t)ha_op_consumes_receive(op);
+        ended++;
     }
     lane->first = index + 1;
+    return ended;
 }
 
 /* The oldest entry if it is DONE: retires it, sets *index and *result and

@@ -2,6 +2,7 @@
 #include "ctl/check.h"
 
 #include "lane/settle.h"
+#include "pair/attention.h"
 #include "pair/fact.h"
 #include "pair/failover.h"
 #include "pair/peer.h"
@@ -49,13 +50,22 @@ static uint64_t rto_of(const struct uct_ha_conn *conn)
     return conn->pairs->rto.value + bytes / SLOWEST_BYTES_PER_MS * MSEC;
 }
 
-/* No progress although the owner polls and work is out: suspect the lane. A
- * process that does not poll cannot see completions and says nothing. */
+/* The owner looks seldom, or not any more: nothing that would tell of the operations under way has been sent
+ * for a while. */
+static void ask_for_tail(struct uct_ha_conn *conn)
+{
+    conn->todo |= UCT_HA_TODO_TAIL;
+    uct_ha_attention_locked(conn);
+}
+
+/* No progress although the owner polls and something is out that will tell: suspect the
+ * lane. A process that does not poll cannot see completions and says nothing. */
 void uct_ha_check_rto_locked(struct uct_ha_conn *conn, uint64_t now)
 {
     uint32_t        head  = uct_ha_txlog_head(conn->tx);
     uint32_t        tail  = uct_ha_txlog_tail(conn->tx);
     uint32_t        polls = __atomic_load_n(&conn->pairs->lanes->wake.polls, __ATOMIC_RELAXED);
+    int             told  = uct_ha_txlog_is_told(conn->tx);
     int             slot  = ha_pair_tx_slot(&conn->pair);
     uint64_t        lane  = slot == HA_NO_SLOT ? 0 : (uint64_t)conn->pair.lane[slot].gen << 1 | (unsigned)slot;
     struct ha_event event = {.kind = HA_EV_LANE_SUSPECT, .slot = slot, .cause = HA_CAUSE_RTO};
@@ -63,7 +73,10 @@ void uct_ha_check_rto_locked(struct uct_ha_conn *conn, uint64_t now)
     if (head == tail) {
         __atomic_store_n(&conn->tx->longest, 0, __ATOMIC_RELAXED);
     }
-    if (head == tail || head != conn->rto_done || slot == HA_NO_SLOT || lane != conn->rto_lane) {
+    if (!told && head != tail && tail == conn->rto_tail && slot != HA_NO_SLOT) {
+        ask_for_tail(conn);
+    }
+    if (!told || head != conn->rto_done || slot == HA_NO_SLOT || lane != conn->rto_lane) {
         conn->rto_since  = now;
         conn->rto_struck = 0;
     } else if (polls == conn->rto_polls) {
@@ -81,6 +94,7 @@ void uct_ha_check_rto_locked(struct uct_ha_conn *conn, uint64_t now)
     }
     conn->rto_lane  = lane;
     conn->rto_done  = head;
+    conn->rto_tail  = tail;
     conn->rto_polls = polls;
     conn->rto_seen  = now;
 }

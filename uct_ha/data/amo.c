@@ -37,7 +37,7 @@ int uct_ha_amo_owes(const struct uct_ha_flow *flow)
 
 static void send_message(struct uct_ha_flow *flow, uint8_t imm, const void *data, size_t length)
 {
-    struct uct_ha_txop *txop = uct_ha_tx_append(flow, HA_OP_SEND, HA_SEND_IMM, length);
+    struct uct_ha_txop *txop = uct_ha_tx_append_flags(flow, HA_OP_SEND, HA_SEND_IMM, length, HA_OP_FLAG_QUIET);
 
     flow->tx.sent++;
     txop->imm    = imm;

@@ -51,6 +51,9 @@ void uct_ha_flow_destroy(struct uct_ha_flow *flow)
     if (flow->pending_queued) {
         ucs_list_del(&flow->pending_link);
     }
+    if (flow->silent_listed) {
+        ucs_list_del(&flow->silent_link);
+    }
     flow->flows->outstanding -= ha_log_used(&flow->tx.log) + uct_ha_flow_atomics(flow);
     uct_ha_txlog_close(&flow->tx);
     free(flow->amo);

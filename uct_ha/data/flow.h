@@ -31,7 +31,7 @@ struct uct_ha_flows {
     uint8_t              discard;      /* closing: deliver nothing any more */
     uint32_t             outstanding;  /* operations in all logs */
     uint32_t             fence_seq;
-    ucs_list_link_t      pending, backlog;
+    ucs_list_link_t      pending, backlog, silent;
     struct uct_ha_flow  *dispatching; /* its pending queue may send */
 };
 
@@ -66,8 +66,10 @@ struct uct_ha_flow {
     uint8_t            purging;      /* an atomic that waits is being ended */
     uint8_t            post_refused; /* the latest operation without room was an atomic without result */
     uint8_t            backlogged, pending_queued, credit_due;
-    ucs_status_t       status; /* once tx.dead */
-    ucs_list_link_t    backlog_link, pending_link;
+    uint8_t            silent_listed; /* it may have silent operations under way: in flows->silent */
+    uint32_t           silent_tail;   /* the log's, when it was looked at last for that */
+    ucs_status_t       status;        /* once tx.dead */
+    ucs_list_link_t    backlog_link, pending_link, silent_link;
     ucs_list_link_t    pending; /* of uct_ha_pending_priv_t */
     ucs_list_link_t    flushes;
     uint32_t           amo_issued, amo_done; /* own atomics by message; replies come in their order */

@@ -14,6 +14,9 @@ void uct_ha_resume(struct uct_ha_flow *flow)
     if (ha_log_no_backlog(&flow->tx.log) && !flow->credit_due && !uct_ha_amo_owes(flow) && flow->backlogged) {
         flow->backlogged = 0;
         ucs_list_del(&flow->backlog_link);
+        if (flow->ep == NULL || !ucs_list_is_empty(&flow->flushes)) {
+            uct_ha_tx_tail(flow);
+        }
     }
 }
 

@@ -75,7 +75,7 @@ static int post_marked(struct uct_ha_flow *flow, struct uct_ha_lane *lane, struc
     return status;
 }
 
-static int post_on_lane(struct uct_ha_flow *flow, struct uct_ha_lane *lane, const struct uct_ha_txop *txop)
+static int post_on_lane(struct uct_ha_flow *flow, struct uct_ha_lane *lane, const struct uct_ha_txop *txop, int silent)
 {
     struct ha_sge  sge[UCT_HA_IOV_MAX];
     struct ha_send send;
@@ -83,7 +83,7 @@ static int post_on_lane(struct uct_ha_flow *flow, struct uct_ha_lane *lane, cons
 
     send.wr_id       = uct_ha_wr_id(UCT_HA_WR_SEND, lane->id, flow->tx.log.post);
     send.op          = txop->op;
-    send.flags       = 0;
+    send.flags       = silent ? HA_SEND_SILENT : 0;
     send.sge         = sge;
     send.remote_addr = txop->remote_addr;
     send.rkey        = uct_ha_rkey(txop->rkey, lane->slot);
@@ -154,30 +154,50 @@ static int reads_before(const struct uct_ha_flow *flow)
     return ahead - 1u < flow->tx.log.post - flow->tx.log.head;
 }
 
+/* Silent sends may hold all places in the completion queue. Each lane has one more, for a send that tells,
+ * when none such is under way. */
+static int has_own_place(const struct uct_ha_flow *flow, const struct uct_ha_lane *lane)
+{
+    return lane->tell_every > 1 && (int32_t)(flow->tx.log.told - flow->tx.log.head) <= 0;
+}
+
+static void list_silent(struct uct_ha_flow *flow)
+{
+    flow->silent_listed = 1;
+    flow->silent_tail   = flow->tx.log.tail - 1; /* it has sent since */
+    ucs_list_add_tail(&flow->flows->silent, &flow->silent_link);
+}
+
 ucs_status_t uct_ha_tx_post(struct uct_ha_flow *flow)
 {
     int                 slot = flow->tx_slot;
     struct uct_ha_lane *lane = flow->road.lane[slot];
     const struct ha_op *op   = ha_log_op(&flow->tx.log, flow->tx.log.post);
-    int                 status, late = -ENXIO;
+    uint32_t            npsn = ha_log_npsn(op, lane->log_mtu);
+    int                 room = uct_ha_room_for_send(lane->room);
+    int                 status, silent, late = -ENXIO;
 
     if (ucs_unlikely((op->flags & HA_OP_FLAG_FENCE) && reads_before(flow))) {
         return UCS_ERR_NO_RESOURCE;
     }
-    if (ucs_unlikely(!uct_ha_room_for_send(lane->room))) {
+    if (ucs_unlikely(!room && !has_own_place(flow, lane))) {
         return UCS_ERR_NO_RESOURCE; /* completions have to be polled first */
     }
-    if (ucs_unlikely(!ha_log_psn_room(&flow->tx.log, slot, ha_log_npsn(op, lane->log_mtu)))) {
+    if (ucs_unlikely(!ha_log_psn_room(&flow->tx.log, slot, npsn))) {
         return UCS_ERR_NO_RESOURCE;
     }
-    status = post_on_lane(flow, lane, uct_ha_txlog_op(&flow->tx, flow->tx.log.post));
+    silent = room && ha_log_may_be_silent(&flow->tx.log, slot, npsn, lane->tell_every);
+    status = post_on_lane(flow, lane, uct_ha_txlog_op(&flow->tx, flow->tx.log.post), silent);
     if (ucs_unlikely(status == -ENXIO)) {
         late   = uct_ha_late(flow, slot);
-        status = late != 0 ? -ENXIO : post_on_lane(flow, lane, uct_ha_txlog_op(&flow->tx, flow->tx.log.post));
+        status = late != 0 ? -ENXIO : post_on_lane(flow, lane, uct_ha_txlog_op(&flow->tx, flow->tx.log.post), silent);
     }
     if (ucs_likely(status == 0)) {
-        ha_log_post(&flow->tx.log, slot, lane->log_mtu);
+        ha_log_post(&flow->tx.log, slot, npsn, silent);
         uct_ha_lane_sent(lane);
+        if (ucs_unlikely(silent && !flow->silent_listed)) {
+            list_silent(flow);
+        }
         return UCS_OK;
     }
     if (status == -ENXIO) {
@@ -206,6 +226,38 @@ void uct_ha_tx_post_waiting(struct uct_ha_flow *flow)
     }
 }
 
+/* Its log may be full: then there are some in it that tell, and room will be. */
+void uct_ha_tx_tail(struct uct_ha_flow *flow)
+{
+    struct uct_ha_txop *txop;
+
+    if (!ha_log_is_silent(&flow->tx.log) || flow->tx.dead || ha_log_room(&flow->tx.log) == 0) {
+        return;
+    }
+    txop              = uct_ha_tx_append(flow, HA_OP_TAIL, HA_WRITE, 0);
+    txop->pieces      = 0;
+    txop->remote_addr = 0;
+    txop->rkey        = 0;
+    uct_ha_tx_commit(flow);
+}
+
+void uct_ha_tx_tails(struct uct_ha_flows *flows, int all)
+{
+    struct uct_ha_flow *flow, *next;
+
+    ucs_list_for_each_safe (flow, next, &flows->silent, silent_link) {
+        if (!all && flow->silent_tail != flow->tx.log.tail) {
+            flow->silent_tail = flow->tx.log.tail;
+            continue;
+        }
+        uct_ha_tx_tail(flow);
+        if (ha_log_silent(&flow->tx.log) == 0) {
+            flow->silent_listed = 0;
+            ucs_list_del(&flow->silent_link);
+        }
+    }
+}
+
 /* A message that grants credits is in the log and not posted: when it is, it
  * tells the total of that moment. */
 static int credit_waits(const struct uct_ha_flow *flow)
@@ -231,7 +283,7 @@ void uct_ha_tx_credit(struct uct_ha_flow *flow)
         return;
     }
     flow->credit_index = flow->tx.log.tail;
-    txop               = uct_ha_tx_append(flow, HA_OP_SEND, HA_SEND_IMM, 0);
+    txop               = uct_ha_tx_append_flags(flow, HA_OP_SEND, HA_SEND_IMM, 0, HA_OP_FLAG_QUIET);
     txop->imm          = UCT_HA_IMM_CREDIT_ONLY;
     txop->pieces       = 0;
     uct_ha_tx_commit(flow);
@@ -353,15 +405,25 @@ static void send_failed(struct uct_ha_lane *lane, const struct ha_wc *wc)
     uct_ha_fact_lane_down(lane, faulty ? HA_CAUSE_PROGRAM : cause_of(wc));
 }
 
+/* Work requests that a success stands for. One that the log knows nothing of any more, for itself; a mark, on a
+ * lane where nothing is silent, for its operation as well. */
+static unsigned covered(const struct uct_ha_lane *lane, const struct ha_wc *wc, uint32_t ended)
+{
+    return ucs_unlikely(lane->log_mtu == 0) ? 1u + (wc->wr_id >> 60 == UCT_HA_WR_MARK) : ucs_max(ended, 1u);
+}
+
 void uct_ha_tx_completion(struct uct_ha_lane *lane, const struct ha_wc *wc)
 {
     struct uct_ha_flow *flow = uct_ha_flow_of(lane->road);
+    uint32_t            ended;
 
     if (ucs_unlikely(wc->status != HA_WC_OK)) {
+        uct_ha_lane_polled(lane, 1);
         send_failed(lane, wc);
         return;
     }
-    ha_log_success(&flow->tx.log, (uint32_t)wc->wr_id, lane->slot, lane->gen);
+    ended = ha_log_success(&flow->tx.log, (uint32_t)wc->wr_id, lane->slot, lane->gen);
+    uct_ha_lane_polled(lane, covered(lane, wc, ended));
     uct_ha_tx_retire(flow);
 }
 

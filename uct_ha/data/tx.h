@@ -35,19 +35,19 @@ static inline ucs_status_t uct_ha_tx_check(struct uct_ha_flow *flow, int message
     return UCS_OK;
 }
 
-/* The caller checked. The descriptor is valid until uct_ha_tx_commit(). */
-static inline struct uct_ha_txop *uct_ha_tx_append(struct uct_ha_flow *flow, enum ha_op_kind kind, enum ha_send_op op,
-                                                   size_t length)
+/* The caller checked. The descriptor is valid until uct_ha_tx_commit(). `flags`: HA_OP_FLAG_QUIET where nobody
+ * waits for the end, and what is sent is in the log or in a bounce buffer. */
+static inline struct uct_ha_txop *uct_ha_tx_append_flags(struct uct_ha_flow *flow, enum ha_op_kind kind,
+                                                         enum ha_send_op op, size_t length, unsigned flags)
 {
     struct uct_ha_flows *flows = flow->flows;
     struct uct_ha_txop  *txop;
-    unsigned             flags = 0;
     uint32_t             index;
 
     if (ucs_unlikely(flow->fence_next || flow->fence_seen != flows->fence_seq)) {
         flow->fence_next = 0;
         flow->fence_seen = flows->fence_seq;
-        flags            = HA_OP_FLAG_FENCE;
+        flags |= HA_OP_FLAG_FENCE;
     }
     if (kind == HA_OP_WRITE && ucs_unlikely(flow->put_counts)) {
         flags |= HA_OP_FLAG_RECEIVE;
@@ -69,6 +69,12 @@ static inline struct uct_ha_txop *uct_ha_tx_append(struct uct_ha_flow *flow, enu
     return txop;
 }
 
+static inline struct uct_ha_txop *uct_ha_tx_append(struct uct_ha_flow *flow, enum ha_op_kind kind, enum ha_send_op op,
+                                                   size_t length)
+{
+    return uct_ha_tx_append_flags(flow, kind, op, length, 0);
+}
+
 /* Post the entry at log.post on the active lane; UCS_ERR_NO_RESOURCE leaves it
  * waiting. */
 ucs_status_t uct_ha_tx_post(struct uct_ha_flow *flow);
@@ -86,6 +92,12 @@ static inline void uct_ha_tx_commit(struct uct_ha_flow *flow)
 
 /* Post what waits, as far as it goes. */
 void uct_ha_tx_post_waiting(struct uct_ha_flow *flow);
+
+/* Somebody waits for the end of all that is under way: when nothing would tell, something is sent that does. */
+void uct_ha_tx_tail(struct uct_ha_flow *flow);
+
+/* ... of every connection, or of those that have sent nothing since the last call. */
+void uct_ha_tx_tails(struct uct_ha_flows *flows, int all);
 
 void uct_ha_tx_retire(struct uct_ha_flow *flow);
 void uct_ha_tx_complete_flushes(struct uct_ha_flow *flow);

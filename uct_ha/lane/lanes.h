@@ -27,6 +27,7 @@ struct uct_ha_lanes {
     uint32_t                          max_zcopy;                        /* of a PUT or GET, on whatever rail it ends */
     unsigned                          credits, rx_window_max, rx_depth; /* first window, largest, with reserve */
     uint32_t                          log_len;
+    uint32_t                          tell_every; /* of operations that may be silent, one tells */
 
     struct uct_ha_room      room[HA_SLOTS];
     struct uct_ha_desc_pool pool;

@@ -62,10 +62,11 @@ struct uct_ha_lane {
     struct ha_rc        *rc;
     uint32_t             id; /* in lanes->table; never names two lanes at once */
     uint32_t             gen;
-    uint32_t             psn;      /* our first */
-    uint32_t             mtu;      /* path MTU once connected */
-    uint32_t             log_mtu;  /* ... as the log counts; 0: the peer proves by ledger, marks count */
-    uint32_t             mark_key; /* where our marks go, with that */
+    uint32_t             psn;        /* our first */
+    uint32_t             mtu;        /* path MTU once connected */
+    uint32_t             log_mtu;    /* ... as the log counts; 0: the peer proves by ledger, marks count */
+    uint32_t             tell_every; /* one in so many operations tells of its success; 0: each */
+    uint32_t             mark_key;   /* where our marks go, with that */
     uint64_t             mark_addr;
     uint8_t              slot;
 
@@ -139,7 +140,8 @@ static inline struct uct_ha_lane *uct_ha_lane_of(const struct uct_ha_lanes *lane
     return ucs_likely(lane != NULL && lane->id == id) ? lane : NULL;
 }
 
-/* Sends are counted one by one: posted, and polled again. */
+/* Sends are counted one by one, silent ones too: each comes back when its lane is flushed. Posted, and polled
+ * again; a success takes back those it stands for as well. */
 static inline void uct_ha_lane_sent(struct uct_ha_lane *lane)
 {
     lane->room->sends++;

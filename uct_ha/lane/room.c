@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define LANE_EXTRA 2 /* the drain marker, and one to spare */
+#define LANE_EXTRA 2 /* the drain marker, and a send that tells */
 #define DEPTH_MIN  1024
 
 static void set_sends_max(struct uct_ha_room *room)

@@ -7,8 +7,10 @@
  * queue that overruns is lost, so every completion that may come has a place:
  *
  *   reserved   receives that are posted, and the marker of each lane: they may
- *              all come at once, when a rail is lost
- *   sends      posted and not polled: counted one by one. As long as the device
+ *              all come at once, when a rail is lost; and one send of each lane, that tells
+ *              when silent ones hold all the places
+ *   sends      posted and not known to have succeeded, silent ones too, since all of
+ *              them come when their lane is flushed: counted one by one. As long as the device
  *              allows, the queue holds the full log of every lane; where it does
  *              not (Soft-RoCE ends at 32767), sends share what is left and wait
  *              in their logs for it

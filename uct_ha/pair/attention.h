@@ -11,6 +11,7 @@ enum { /* what progress does after it has left the lock */
        UCT_HA_TODO_REPORT  = 1 << 2,
        UCT_HA_TODO_REJECT  = 1 << 3,
        UCT_HA_TODO_DECLARE = 1 << 4,
+       UCT_HA_TODO_TAIL    = 1 << 5,
 };
 
 struct uct_ha_conn;

@@ -37,7 +37,7 @@ struct uct_ha_conn {
     uint64_t                outage_silent; /* ... and nothing had come for so long before */
     uint8_t                 outage_slot, outage_cause, outage_peer_cause;
     uint32_t                outage_replayed, outage_retired;
-    uint32_t                rto_done, rto_polls; /* last sample of the progress check */
+    uint32_t                rto_done, rto_tail, rto_polls; /* last sample of the progress check */
     uint64_t                rto_since, rto_seen;
     uint64_t                rto_lane; /* slot and generation of that sample */
     uint8_t                 rto_struck;

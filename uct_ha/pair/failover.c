@@ -118,6 +118,8 @@ static void connect_lane(struct step *step, int slot)
     }
     lane->mtu     = ucs_min(conn->pair.lane[slot].mtu, view->mtu);
     lane->log_mtu = ha_pair_ledger(&conn->pair, slot, &lane->mark_addr, &lane->mark_key) ? 0 : lane->mtu;
+    /* Counts and marks tell less of what is behind the latest success: there each operation tells. */
+    lane->tell_every = view->offer == HA_PROOF_PSN ? pairs->lanes->tell_every : 0;
     if (lane->proof == HA_PROOF_LEDGER) {
         uct_ha_ledger_begin(lane, view->psn);
     }

@@ -85,7 +85,7 @@ static inline void uct_ha_txop_use(struct uct_ha_txop *txop, struct uct_ha_desc 
 #define UCT_HA_LONG_OP (8u << 20) /* bytes; shorter ones end well within any RTO */
 
 struct uct_ha_txlog {
-    struct ha_log       log; /* head and tail are atomic */
+    struct ha_log       log; /* head, tail and told are atomic */
     struct uct_ha_txop *ops;
     uint16_t            sent;  /* messages appended so far */
     uint8_t             dead;  /* atomic: no more work, the connection has ended */
@@ -110,6 +110,12 @@ static inline uint32_t uct_ha_txlog_head(const struct uct_ha_txlog *tx)
 static inline uint32_t uct_ha_txlog_tail(const struct uct_ha_txlog *tx)
 {
     return __atomic_load_n(&tx->log.tail, __ATOMIC_RELAXED);
+}
+
+/* Is something under way that will tell of its end? */
+static inline int uct_ha_txlog_is_told(const struct uct_ha_txlog *tx)
+{
+    return (int32_t)(__atomic_load_n(&tx->log.told, __ATOMIC_RELAXED) - uct_ha_txlog_head(tx)) > 0;
 }
 
 /* 0 or -ENOMEM; `length`: operations that it can take at once, a power of two. */

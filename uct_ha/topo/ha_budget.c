@@ -29,7 +29,7 @@ static uint64_t fits(uint64_t limit, uint64_t need)
 
 /* ---- connections ---------------------------------------------------------------------- */
 
-#define LANE_EXTRA 2 /* completions of a drain marker, and one to spare */
+#define LANE_EXTRA 2 /* completions of a drain marker, and of a send that tells */
 
 static uint64_t round_up_pow2(uint64_t n)
 {

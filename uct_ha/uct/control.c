@@ -87,6 +87,9 @@ static void after(struct uct_ha_iface *iface, struct uct_ha_flow *flow, unsigned
         uct_ha_tx_backlog(flow);
         uct_ha_resume(flow);
     }
+    if (todo & UCT_HA_TODO_TAIL) {
+        uct_ha_tx_tail(flow);
+    }
     uct_ha_outage_end(flow->road.conn, flow->tx_slot);
     if (todo & UCT_HA_TODO_GONE) {
         destroy(iface, flow);

@@ -172,6 +172,7 @@ void uct_ha_ep_destroy(uct_ep_h tl_ep)
     pthread_mutex_t    *lock = &flow->road.lanes->wake.lock;
 
     uct_ha_ep_pending_purge(tl_ep, NULL, NULL);
+    uct_ha_tx_tail(flow);
     uct_ha_late_keep(flow);
     uct_ha_end_forget(flow);
     pthread_mutex_lock(lock);
@@ -250,6 +251,7 @@ ucs_status_t uct_ha_ep_flush(uct_ep_h tl_ep, unsigned flags, uct_completion_t *c
     if (ha_log_used(&flow->tx.log) == 0 && uct_ha_flow_atomics(flow) == 0 && !uct_ha_flow_ends(flow)) {
         return UCS_OK;
     }
+    uct_ha_tx_tail(flow);
     if (comp != NULL) {
         flush = malloc(sizeof(*flush));
         if (flush == NULL) {

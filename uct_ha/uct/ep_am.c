@@ -10,7 +10,7 @@
 /* Short messages live in the log itself and go out inline. */
 static inline struct uct_ha_txop *begin_short(struct uct_ha_flow *flow, uint8_t id, size_t length)
 {
-    struct uct_ha_txop *txop = uct_ha_tx_append(flow, HA_OP_SEND, HA_SEND_IMM, length);
+    struct uct_ha_txop *txop = uct_ha_tx_append_flags(flow, HA_OP_SEND, HA_SEND_IMM, length, HA_OP_FLAG_QUIET);
 
     flow->tx.sent++;
     txop->imm    = id;
@@ -77,7 +77,7 @@ ssize_t uct_ha_ep_am_bcopy(uct_ep_h tl_ep, uint8_t id, uct_pack_callback_t pack,
         return UCS_ERR_NO_MEMORY;
     }
     length = pack(desc->data, arg);
-    txop   = uct_ha_tx_append(flow, HA_OP_SEND, HA_SEND_IMM, length);
+    txop   = uct_ha_tx_append_flags(flow, HA_OP_SEND, HA_SEND_IMM, length, HA_OP_FLAG_QUIET);
     flow->tx.sent++;
     txop->imm = id;
     uct_ha_txop_use(txop, desc, (uint32_t)length, flow->road.lanes->rail_no);

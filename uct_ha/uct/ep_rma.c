@@ -8,9 +8,9 @@
 #include <string.h>
 
 static inline struct uct_ha_txop *begin(struct uct_ha_flow *flow, enum ha_op_kind kind, enum ha_send_op op,
-                                        size_t length, uint64_t remote_addr, uct_rkey_t rkey)
+                                        size_t length, uint64_t remote_addr, uct_rkey_t rkey, unsigned flags)
 {
-    struct uct_ha_txop *txop = uct_ha_tx_append(flow, kind, op, length);
+    struct uct_ha_txop *txop = uct_ha_tx_append_flags(flow, kind, op, length, flags);
 
     txop->remote_addr = remote_addr;
     txop->rkey        = rkey;
@@ -19,9 +19,10 @@ static inline struct uct_ha_txop *begin(struct uct_ha_flow *flow, enum ha_op_kin
 
 /* A peer that proves by count has to notice each PUT. */
 static inline struct uct_ha_txop *begin_put(struct uct_ha_flow *flow, size_t length, uint64_t remote_addr,
-                                            uct_rkey_t rkey)
+                                            uct_rkey_t rkey, unsigned flags)
 {
-    struct uct_ha_txop *txop = begin(flow, HA_OP_WRITE, (enum ha_send_op)flow->put_op, length, remote_addr, rkey);
+    struct uct_ha_txop *txop = begin(flow, HA_OP_WRITE, (enum ha_send_op)flow->put_op, length, remote_addr, rkey,
+                                     flags);
 
     txop->imm = UCT_HA_IMM_PUT;
     return txop;
@@ -40,7 +41,7 @@ ucs_status_t uct_ha_ep_put_short(uct_ep_h tl_ep, const void *buffer, unsigned le
     if (ucs_unlikely(length > flow->road.lanes->max_inline)) {
         return UCS_ERR_INVALID_PARAM;
     }
-    txop         = begin_put(flow, length, remote_addr, rkey);
+    txop         = begin_put(flow, length, remote_addr, rkey, HA_OP_FLAG_QUIET);
     txop->pieces = 0;
     memcpy(txop->bytes, buffer, length);
     uct_ha_tx_commit(flow);
@@ -63,7 +64,7 @@ ssize_t uct_ha_ep_put_bcopy(uct_ep_h tl_ep, uct_pack_callback_t pack, void *arg,
         return UCS_ERR_NO_MEMORY;
     }
     length = pack(desc->data, arg);
-    txop   = begin_put(flow, length, remote_addr, rkey);
+    txop   = begin_put(flow, length, remote_addr, rkey, HA_OP_FLAG_QUIET);
     uct_ha_txop_use(txop, desc, length, flow->road.lanes->rail_no);
     uct_ha_tx_commit(flow);
     return (ssize_t)length;
@@ -91,7 +92,8 @@ static inline ucs_status_t zcopy(struct uct_ha_flow *flow, enum ha_op_kind kind,
     if (ucs_unlikely(length > UCT_HA_LONG_OP && length > __atomic_load_n(&flow->tx.longest, __ATOMIC_RELAXED))) {
         __atomic_store_n(&flow->tx.longest, (uint32_t)length, __ATOMIC_RELAXED);
     }
-    txop = put ? begin_put(flow, length, remote_addr, rkey) : begin(flow, kind, HA_READ, length, remote_addr, rkey);
+    txop         = put ? begin_put(flow, length, remote_addr, rkey, 0)
+                       : begin(flow, kind, HA_READ, length, remote_addr, rkey, 0);
     txop->comp   = comp;
     txop->pieces = (uint8_t)uct_ha_iov_fill(txop, 0, iov, iovcnt, flow->road.lanes->rail_no);
     uct_ha_tx_commit(flow);
@@ -128,7 +130,7 @@ ucs_status_t uct_ha_ep_get_bcopy(uct_ep_h tl_ep, uct_unpack_callback_t unpack, v
     if (ucs_unlikely(desc == NULL)) {
         return UCS_ERR_NO_MEMORY;
     }
-    txop             = begin(flow, HA_OP_READ, HA_READ, length, remote_addr, rkey);
+    txop             = begin(flow, HA_OP_READ, HA_READ, length, remote_addr, rkey, 0);
     txop->comp       = comp;
     txop->unpack     = unpack;
     txop->unpack_arg = arg;

@@ -5,6 +5,7 @@
 #include "ctl/tcp.h"
 #include "ctl/terms.h"
 #include "data/amo.h"
+#include "data/tx.h"
 #include "topo/ha_budget.h"
 #include "topo/ha_near.h"
 #include "uct/addr.h"
@@ -192,6 +193,7 @@ static ucs_status_t event_arm(uct_iface_h tl_iface, unsigned events)
     int                  busy  = 0;
 
     (void)events;
+    uct_ha_tx_tails(&iface->flows, 1); /* who sleeps does not look after a while */
     uct_ha_wake_arm(&iface->lanes.wake);
     for (int s = 0; s < iface->lanes.slots; s++) {
         busy |= arm_slot(iface, s);
@@ -207,7 +209,11 @@ static ucs_status_t flush(uct_iface_h tl_iface, unsigned flags, uct_completion_t
     if (comp != NULL) {
         return UCS_ERR_UNSUPPORTED;
     }
-    return iface->flows.outstanding == 0 ? UCS_OK : UCS_INPROGRESS;
+    if (iface->flows.outstanding == 0) {
+        return UCS_OK;
+    }
+    uct_ha_tx_tails(&iface->flows, 1);
+    return UCS_INPROGRESS;
 }
 
 static ucs_status_t fence(uct_iface_h tl_iface, unsigned flags)

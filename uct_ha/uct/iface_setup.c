@@ -19,7 +19,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define ZCOPY_MAX (1u << 30)
+#define ZCOPY_MAX  (1u << 30)
+#define TELL_EVERY 64 /* operations that nobody waits for make one completion */
 
 /* Ask the device what it really gives, once, before anything depends on it. */
 static ucs_status_t probe_caps(struct uct_ha_iface *iface, int slot)
@@ -64,6 +65,7 @@ static ucs_status_t derive_depths(struct uct_ha_iface *iface)
         return UCS_ERR_UNSUPPORTED;
     }
     iface->lanes.log_len       = depths.sends;
+    iface->lanes.tell_every    = ucs_min(TELL_EVERY, depths.sends / 4); /* a full log, or queue, always hears */
     iface->lanes.credits       = depths.credits;
     iface->lanes.rx_window_max = depths.window;
     iface->lanes.rx_depth      = depths.recvs;
@@ -264,6 +266,7 @@ static void introduce(struct uct_ha_iface *iface, const struct uct_ha_duo *duo)
     iface->flows.lanes  = lanes;
     ucs_list_head_init(&iface->flows.pending);
     ucs_list_head_init(&iface->flows.backlog);
+    ucs_list_head_init(&iface->flows.silent);
 }
 
 ucs_status_t uct_ha_iface_setup(struct uct_ha_iface *iface, const struct uct_ha_duo *duo)

@@ -3,6 +3,7 @@
 
 #include "base/now.h"
 #include "ctl/send.h"
+#include "data/tx.h"
 #include "pair/conn.h"
 #include "pair/peer.h"
 #include "uct/progress.h"
@@ -57,6 +58,7 @@ void uct_ha_leave(struct uct_ha_iface *iface)
     iface->flows.discard = 1;
     __atomic_store_n(&iface->ctl.discard, 1, __ATOMIC_RELAXED);
     while (!settled && now < deadline) {
+        uct_ha_tx_tails(&iface->flows, 1);
         uct_ha_progress(&iface->super.super);
         now = uct_ha_now();
         pthread_mutex_lock(&iface->lanes.wake.lock);

@@ -14,11 +14,7 @@ static inline void take_completion(struct uct_ha_iface *iface, const struct ha_w
     }
     switch (wc->wr_id >> 60) {
     case UCT_HA_WR_SEND:
-        uct_ha_lane_polled(lane, 1);
-        uct_ha_tx_completion(lane, wc);
-        break;
-    case UCT_HA_WR_MARK: /* on success it stands for its operation, too */
-        uct_ha_lane_polled(lane, wc->status == HA_WC_OK ? 2 : 1);
+    case UCT_HA_WR_MARK:
         uct_ha_tx_completion(lane, wc);
         break;
     case UCT_HA_WR_RECV:

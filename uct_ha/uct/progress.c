@@ -3,8 +3,12 @@
 
 #include "data/pending.h"
 #include "data/resume.h"
+#include "data/tx.h"
 #include "uct/control.h"
 #include "uct/poll.h"
+
+/* Connections that have been silent from one look to the next are told of. */
+#define LOOK_EVERY 1024u /* calls; a power of two */
 
 unsigned uct_ha_progress(uct_iface_h tl_iface)
 {
@@ -15,6 +19,9 @@ unsigned uct_ha_progress(uct_iface_h tl_iface)
     count = uct_ha_poll(iface);
     if (ucs_unlikely(__atomic_load_n(&iface->lanes.wake.pending, __ATOMIC_RELAXED))) {
         count += uct_ha_control(iface);
+    }
+    if (ucs_unlikely(iface->lanes.wake.polls % LOOK_EVERY == 0)) {
+        uct_ha_tx_tails(&iface->flows, 0);
     }
     if (ucs_unlikely(!ucs_list_is_empty(&iface->flows.backlog))) {
         uct_ha_resume_backlog(&iface->flows);

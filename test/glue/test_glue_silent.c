@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Most operations that nobody waits for make no completion. Whoever waits after all must be told:
+ * by a tail, an operation of no effect that is one packet more on the wire.
+ */
+
+#include "glue_tests.h"
+
+#include <unistd.h>
+
+#define LONG_AGO 4096 /* calls of progress, in which what is silent has been told of */
+
+static uint64_t executed; /* packets, before what a test sends */
+
+/* `count` short PUTs of side 0, fewer than make a completion; they are executed, and nothing tells. */
+static void put_silently(unsigned count)
+{
+    uint64_t silent = fake_counts().silent;
+
+    executed = fake_counts().packets;
+    for (unsigned n = 0; n < count; n++) {
+        assert_int_equal(rma_put_one(0, 0, SHORT, NULL), UCS_OK);
+    }
+    for (unsigned n = 0; fake_counts().silent < silent + count; n++) {
+        pump();
+        assert_true(n < LONG_AGO / 8);
+    }
+}
+
+static int tails(unsigned count)
+{
+    return (int)(fake_counts().packets - executed - count);
+}
+
+static void test_flush_has_a_tail(void **state)
+{
+    struct counted done;
+
+    (void)state;
+    redundant_open(931, "HEARTBEAT=0");
+    flush_all();
+    put_silently(3);
+    assert_int_equal(uct_ep_flush(world.side[0].ep[0], 0, count_completion(&done)), UCS_INPROGRESS);
+    for (unsigned n = 0; done.called == 0; n++) {
+        pump();
+        assert_true(n < LONG_AGO / 8);
+    }
+    assert_int_equal(done.status, UCS_OK);
+    assert_int_equal(tails(3), 1);
+    assert_int_equal(uct_ep_flush(world.side[0].ep[0], 0, NULL), UCS_OK);
+    rma_check(0);
+}
+
+static void test_flush_of_the_interface_has_a_tail(void **state)
+{
+    (void)state;
+    redundant_open(932, "HEARTBEAT=0");
+    flush_all();
+    put_silently(3);
+    for (unsigned n = 0; uct_iface_flush(world.side[0].iface, 0, NULL) != UCS_OK; n++) {
+        pump();
+        assert_true(n < LONG_AGO / 8);
+    }
+    assert_int_equal(tails(3), 1);
+    rma_check(0);
+}
+
+/* Nobody asks: buffers are to be had back, and a lane that has died is to be noticed. Once. */
+static void test_tail_after_a_while(void **state)
+{
+    (void)state;
+    redundant_open(933, "HEARTBEAT=0");
+    flush_all();
+    put_silently(5);
+    for (unsigned n = 0; n < 2 * LONG_AGO; n++) {
+        pump();
+    }
+    pump_until(tails(5) > 0);
+    assert_int_equal(tails(5), 1);
+    assert_int_equal(uct_iface_flush(world.side[0].iface, 0, NULL), UCS_OK);
+    rma_check(0);
+}
+
+static void test_who_goes_to_sleep_is_told(void **state)
+{
+    (void)state;
+    redundant_open(934, "HEARTBEAT=0");
+    flush_all();
+    put_silently(2);
+    (void)uct_iface_event_arm(world.side[0].iface, UCT_EVENT_SEND_COMP);
+    for (unsigned n = 0; tails(2) == 0; n++) {
+        pump();
+        assert_true(n < LONG_AGO / 8);
+    }
+    rma_check(0);
+}
+
+static void test_destroyed_endpoint_has_a_tail(void **state)
+{
+    (void)state;
+    redundant_open(935, "HEARTBEAT=0");
+    flush_all();
+    put_silently(2);
+    ep_close(0, 0);
+    for (unsigned n = 0; tails(2) == 0; n++) {
+        pump();
+        assert_true(n < LONG_AGO / 8);
+    }
+    rma_check(0);
+}
+
+/* Silence is no trouble; a program that looks seldom is told all the same. */
+static void test_silence_is_no_alarm(void **state)
+{
+    (void)state;
+    redundant_open(936, "HEARTBEAT=0 RTO=50ms RTO_MAX=50ms");
+    flush_all();
+    put_silently(2);
+    for (unsigned n = 0; n < 100 || tails(2) == 0; n++) {
+        pump();
+        usleep(10000);
+        assert_true(n < 900); /* less than it takes to be told by progress */
+    }
+    assert_int_equal(tails(2), 1);
+    assert_int_equal(stats().failovers, 0);
+    rma_check(0);
+}
+
+/* A lane that dies in silence is noticed by its tail. */
+static void test_silent_loss_is_noticed(void **state)
+{
+    (void)state;
+    redundant_open(937, "HEARTBEAT=0 RTO=50ms RTO_MAX=50ms TIMEOUT=20");
+    flush_all();
+    fake_set(A0, FAKE_LOSE_DATA_OUT, 1000);
+    for (unsigned n = 0; n < 3; n++) {
+        assert_int_equal(rma_put_one(0, 0, SHORT, NULL), UCS_OK);
+    }
+    pump_until(stats().failovers == 2);
+    fake_set(A0, FAKE_LOSE_DATA_OUT, 0);
+    flush_all();
+    rma_check(0);
+}
+
+/* A full log always hears of something; so do the places in the queue, which all connections share. */
+static void test_streams_of_silence(void **state)
+{
+    uint64_t silent;
+
+    (void)state;
+    redundant_open(938, "HEARTBEAT=0 TX_QUEUE_LEN=16");
+    flush_all();
+    silent = fake_counts().silent;
+    for (unsigned round = 0; round < 4; round++) {
+        for (unsigned n = 0; n < PLACES; n++) {
+            uint64_t start = now_ns();
+
+            while (rma_put_one(0, 0, SHORT, NULL) == UCS_ERR_NO_RESOURCE) {
+                pump();
+                assert_true(now_ns() - start < PATIENCE_S * 1000000000ull);
+            }
+        }
+        flush_all();
+        rma_check(0);
+    }
+    assert_true(fake_counts().silent - silent >= 4 * PLACES / 2); /* three of four, but for those that waited */
+}
+
+/* A count tells nothing of a PUT behind the last message: there each operation tells. */
+static void test_counting_peers_are_told_each(void **state)
+{
+    uint64_t silent;
+
+    (void)state;
+    redundant_open(939, "HEARTBEAT=0 PROOF=count");
+    flush_all();
+    silent = fake_counts().silent;
+    rma_put(0, 0, 40);
+    am_exchange(0, 20);
+    flush_all();
+    assert_int_equal(fake_counts().silent, silent);
+    rma_check(0);
+}
+
+/* Executed, acknowledged, and nothing has told when the rail goes: the proof does. */
+static void test_silent_across(void **state)
+{
+    (void)state;
+    redundant_open(940, "HEARTBEAT=0");
+    flush_all();
+    for (unsigned round = 0; round < 4; round++) {
+        put_silently(7);
+        fake_port(A0 + (int)round % 2, 0);
+        pump_until(stats().failovers == 2 * round + 2);
+        flush_all();
+        rma_check(0); /* each once */
+        fake_port(A0 + (int)round % 2, 1);
+        wait_standbys(2);
+    }
+    assert_true(stats().retired >= 7); /* a machine that stands still may have been told in time */
+}
+
+static const struct CMUnitTest tests[] = {
+    GLUE_TEST(test_flush_has_a_tail),
+    GLUE_TEST(test_flush_of_the_interface_has_a_tail),
+    GLUE_TEST(test_tail_after_a_while),
+    GLUE_TEST(test_who_goes_to_sleep_is_told),
+    GLUE_TEST(test_destroyed_endpoint_has_a_tail),
+    GLUE_TEST(test_silence_is_no_alarm),
+    GLUE_TEST(test_silent_loss_is_noticed),
+    GLUE_TEST(test_streams_of_silence),
+    GLUE_TEST(test_counting_peers_are_told_each),
+    GLUE_TEST(test_silent_across),
+};
+
+int glue_silent(void)
+{
+    return cmocka_run_group_tests_name("silent", tests, NULL, NULL);
+}
