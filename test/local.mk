@@ -200,6 +200,7 @@ test_glue_test_glue_SOURCES = $(glue_sources) \
 	%D%/glue/test_glue_card.c \
 	%D%/glue/test_glue_report.c \
 	%D%/glue/test_glue_proof.c \
+	%D%/glue/test_glue_receive.c \
 	%D%/glue/test_glue_rma.c \
 	%D%/glue/test_glue_setup_faults.c \
 	%D%/glue/test_glue_soak.c \

@@ -150,6 +150,8 @@ glue_sources = \
 	%D%/lane/lanes.h \
 	%D%/lane/ledger.c \
 	%D%/lane/ledger.h \
+	%D%/lane/look.c \
+	%D%/lane/look.h \
 	%D%/lane/ring.c \
 	%D%/lane/ring.h \
 	%D%/lane/road.h \

@@ -100,12 +100,23 @@ int ha_cq_poll(struct ha_cq *cq, struct ha_wc *wc, int max)
 
     pthread_mutex_lock(&fake.lock);
     fake_step();
+    cq->rail->polls++;
     while (count < max && cq->head != cq->tail) {
         wc[count++] = cq->ring[cq->head++ % cq->depth];
         cq->promised--;
     }
     pthread_mutex_unlock(&fake.lock);
     return count;
+}
+
+uint64_t fake_cq_polls(int rail)
+{
+    uint64_t polls;
+
+    pthread_mutex_lock(&fake.lock);
+    polls = fake.rail[rail].polls;
+    pthread_mutex_unlock(&fake.lock);
+    return polls;
 }
 
 int ha_cq_fd(const struct ha_cq *cq)

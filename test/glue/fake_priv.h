@@ -37,6 +37,7 @@ struct ha_rail {
     struct ha_rail_limits limits;
     struct ha_rail_opts   opts; /* of the first opener */
     unsigned              knob[FAKE_KNOBS];
+    uint64_t              polls; /* of completion queues */
     int                   event_fd;
     struct ha_rail_event  events[FAKE_EVENTS_MAX];
     unsigned              num_events;

@@ -263,17 +263,20 @@ int ha_rc_post_send(struct ha_rc *rc, const struct ha_send *send)
     return status;
 }
 
-int ha_rc_post_recv(struct ha_rc *rc, uint64_t wr_id, const struct ha_sge *sge)
+int ha_rc_post_recv(struct ha_rc *rc, struct ha_recv *first)
 {
     int status;
 
     pthread_mutex_lock(&fake.lock);
     status = fake_refuses(FAKE_CALL_POST_RECV, rc->rail);
-    if (status == 0 && rc->rq_tail - rc->rq_head == rc->caps.recv_depth) {
-        status = -ENOMEM;
-    }
-    if (status == 0) {
-        rc->rq[rc->rq_tail++ % rc->caps.recv_depth] = (struct fake_rqe){.wr_id = wr_id, .sge = *sge};
+    fake.counts.recv_doorbells++;
+    for (const struct ha_recv *recv = first; recv != NULL && status == 0; recv = recv->next) {
+        if (rc->rq_tail - rc->rq_head == rc->caps.recv_depth) {
+            status = -ENOMEM;
+            break;
+        }
+        rc->rq[rc->rq_tail++ % rc->caps.recv_depth] = (struct fake_rqe){.wr_id = recv->wr_id, .sge = *recv->sge};
+        fake.counts.recvs++;
         fake.counts.rnr += rc->not_ready;
         rc->not_ready = 0;
         promise(rc->cq);

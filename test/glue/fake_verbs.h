@@ -173,8 +173,9 @@ struct fake_counts {
     uint64_t lookups;        /* address handles asked for where that takes time */
     uint64_t silent;         /* operations whose success made no completion */
     uint64_t atomics;
-    uint64_t mr_regs;           /* registrations made */
-    uint64_t mr_regs_in_switch; /* ... on a host between a fence and its first post on another rail */
+    uint64_t recvs, recv_doorbells; /* receives posted, in so many calls */
+    uint64_t mr_regs;               /* registrations made */
+    uint64_t mr_regs_in_switch;     /* ... on a host between a fence and its first post on another rail */
 };
 struct fake_counts fake_counts(void);
 
@@ -185,6 +186,7 @@ struct fake_objects {
 };
 struct fake_objects fake_objects(void);
 size_t              fake_cq_bytes(void);
+uint64_t            fake_cq_polls(int rail); /* looks into its queues so far */
 
 /* Called, under the network's lock, when a WRITE has been executed to its end.
  * Only look; call nothing. */

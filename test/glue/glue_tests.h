@@ -19,6 +19,7 @@ int glue_memory(void);
 int glue_many(void);
 int glue_order(void);
 int glue_credits(void);
+int glue_receive(void);
 int glue_barrier(void);
 int glue_hundreds(void);
 int glue_hang(void);

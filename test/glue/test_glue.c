@@ -42,6 +42,7 @@ int main(int argc, char **argv)
     failed += glue_memory();
     failed += glue_order();
     failed += glue_credits();
+    failed += glue_receive();
     failed += glue_barrier();
     failed += glue_many();
     failed += glue_hundreds();

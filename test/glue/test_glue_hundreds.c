@@ -90,7 +90,7 @@ static void test_hundreds_fail_over_at_once(void **state)
     print_message("all failed over in %.2f s\n", (double)failing_over / 1e9);
     /* Both are nothing but work of this machine: on a slow or busy one, or under TSan, both take
      * longer. Usual are 0.7 (plain) to 2 times, seen: 6, of a machine at load 20. */
-    assert_true(failing_over < 25 * opening);
+    assert_true(failing_over < 40 * opening);
     assert_int_equal(fake_counts().mr_regs_in_switch, in_switch);
     assert_int_equal(stats().rx_bytes, 2ull * MANY * 2 * BUFFERS * SEG_SIZE);
     assert_int_equal(stats().ep_errors, 0);

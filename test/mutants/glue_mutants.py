@@ -48,7 +48,7 @@ MUTANTS = [
         ("    uct_ha_settle_read(lane, &event);\n    lane->closing = 0;",
          "    event.proof    = conn->pair.lane[lane->slot].proof;\n    event.psn      = conn->pair.lane[lane->slot].rxpsn;\n    event.received = conn->pair.lane[lane->slot].received;\n    lane->closing = 0;")]),
     ("close-lane-lost-ignored", "a lane whose last messages are lost is waited for, for ever", "test_message_lost_with_its_receive", [
-        ("(lane->rx_done != lane->close_k && !lost)", "lane->rx_done != lane->close_k + 0 * lost")]),
+        ("(done != lane->close_k && !lost)", "done != lane->close_k + 0 * lost")]),
     ("drain-while-sends-run", "a lane counts as drained although its queue pair still sends",
      "test_successes_behind_a_slow_fence", [
         ("    if (lane->sends > 0 && (uct_ha_lane_may_run(lane) || lane->lanes->gone[lane->slot])) {",
@@ -108,7 +108,7 @@ MUTANTS = [
          "")]),
     # ---- credits ----
     ("rx-old-totals-taken", "totals of messages that were held count", "test_old_totals_are_not_taken", [
-        ("    if ((int16_t)(total - flow->tx_granted) > 0) {",
+        ("    if (ucs_unlikely(total != flow->tx_granted) && (int16_t)(total - flow->tx_granted) > 0) {",
          "    if (total != flow->tx_granted) {")]),
     ("reject-keeps-credit", "a refused PUT keeps its credit", "test_refused_put_gives_its_credit_back", [
         ("    } else if (txop->op <= HA_WRITE_IMM) {\n        tx->sent--;",
@@ -162,8 +162,27 @@ MUTANTS = [
         ("    uct_ha_late_keep(flow);\n",
          "")]),
     # ---- receiving ----
-    ("rx-put-not-done", "a PUT that is counted never ends its turn", "test_count_flow_of_puts", [
-        ("    count_delivered(lane, imm);\n    release(lane, buffer);\n}", "    release(lane, buffer);\n    (void)imm;\n}")]),
+    ("rx-put-keeps-receive", "the receive of a PUT that is counted never goes back", "test_count_flow_of_puts", [
+        ("(uint16_t)(imm >> UCT_HA_IMM_CREDIT_SHIFT));\n    release(lane, buffer, imm);\n}",
+         "(uint16_t)(imm >> UCT_HA_IMM_CREDIT_SHIFT));\n    (void)buffer;\n}")]),
+    ("chain-told-early", "the peer hears of messages whose receives wait in a chain",
+     "test_only_posted_receives_are_told", [
+        ("    if (ucs_unlikely(++flow->road.rx_owed >= flow->road.rx_chain)) {\n",
+         "    flow->rx_consumed++;\n    if (++flow->road.rx_owed >= flow->road.rx_chain) {\n"
+         "        flow->rx_consumed = (uint16_t)(flow->rx_consumed - flow->road.rx_owed);\n")]),
+    ("chain-dies-with-lane", "what a lane that ended had in its chain is never told", "test_chains_of_lanes_that_ended", [
+        ("    lane->road  = road;\n    lane->room  = &lanes->room[slot];",
+         "    lane->road    = road;\n    road->rx_owed = 0;\n    lane->room    = &lanes->room[slot];")]),
+    ("credit-keeps-receive", "the receive of a message that grants credits waits in the chain",
+     "test_receives_go_back_in_chains", [
+        ("        uct_ha_ring_free(lane, place);\n        uct_ha_rx_repost(flow);\n",
+         "        uct_ha_ring_free(lane, place);\n")]),
+    ("standby-never-looked-at", "completions of standbys are never polled", "test_standby_is_looked_at_rarely", [
+        ("ucs_unlikely(iface->patience-- == 0 || slot ==", "ucs_unlikely(slot ==")]),
+    ("standby-looked-at-always", "completions of standbys are polled each time", "test_standby_is_looked_at_rarely", [
+        ("#define UCT_HA_POLL_RARELY 32", "#define UCT_HA_POLL_RARELY 1")]),
+    ("stopping-not-looked-at", "flushes of a lane that is stopped are polled rarely", "test_all_queues_during_a_failover", [
+        ("    if (lanes->stopping == 0 && (", "    if ((")]),
     ("rx-held-backwards", "held messages are not delivered", "test_many_cuts", [
         ("    uct_ha_rx_resume(flow);\n    uct_ha_tx_retire(flow);",
          "    uct_ha_tx_retire(flow);")]),
@@ -214,7 +233,7 @@ MUTANTS = [
     ("room-unlimited", "sends take no regard of the completion queue", "test_sends_wait_for_places", [
         ("    return room->sends + 1 < room->sends_max;", "    return room->sends_max > 0;")]),
     ("rx-held-first", "messages of the new lane are delivered before those of the old one", "test_old_totals_are_not_taken", [
-        ("ucs_likely(uct_ha_flow_of(lane->road)->rx_slot == lane->slot &&", "ucs_likely(1 ||")]),
+        ("    } else if (uct_ha_flow_of(lane->road)->rx_slot == lane->slot &&", "    } else if (1 ||")]),
     ("mark-room-not-counted", "marks take no places in the completion queue", "test_ledger_many_cuts", [
         ("    uct_ha_lane_sent(lane);\n    if (uct_ha_ledger_mark(", "    if (uct_ha_ledger_mark(")]),
     ("msg-cookie-unchecked", "packets for another instance are taken", "test_forged_packets", [

@@ -28,7 +28,7 @@ static int data_flows(struct uct_ha_peer *peer, int slot)
         if (lane == NULL || lane->fenced) {
             continue;
         }
-        sign = __atomic_load_n(&lane->rx_done, __ATOMIC_RELAXED);
+        sign = __atomic_load_n(&lane->received, __ATOMIC_RELAXED);
         if (ha_pair_tx_slot(&conn->pair) == slot) {
             sign += __atomic_load_n(&conn->tx->log.head, __ATOMIC_RELAXED);
         }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "data/flow.h"
 
+#include "data/rx.h"
+#include "lane/look.h"
 #include "pair/conn.h"
 #include "pair/peer.h"
 
@@ -42,8 +44,21 @@ ucs_status_t uct_ha_flow_create(struct uct_ha_flows *flows, struct uct_ha_peer *
     return UCS_OK;
 }
 
+static void use_locked(struct uct_ha_flow *flow, unsigned used)
+{
+    for (int s = 0; s < HA_SLOTS; s++) {
+        int more = (int)(used >> s & 1u) - (int)(flow->used >> s & 1u);
+
+        if (more != 0) {
+            uct_ha_look_used_locked(flow->road.lanes, s, more);
+        }
+    }
+    flow->used = used;
+}
+
 void uct_ha_flow_destroy(struct uct_ha_flow *flow)
 {
+    use_locked(flow, 0);
     uct_ha_conn_destroy(flow->road.conn);
     if (flow->backlogged) {
         ucs_list_del(&flow->backlog_link);
@@ -72,4 +87,7 @@ void uct_ha_flow_refresh_locked(struct uct_ha_flow *flow)
     if (flow->rx_slot != HA_NO_SLOT && flow->road.lane[flow->rx_slot] == NULL) {
         flow->rx_slot = HA_NO_SLOT;
     }
+    uct_ha_rx_turn(flow);
+    use_locked(flow, (flow->tx_slot != HA_NO_SLOT ? 1u << flow->tx_slot : 0) |
+                         (flow->rx_slot != HA_NO_SLOT ? 1u << flow->rx_slot : 0));
 }

@@ -21,6 +21,7 @@ struct uct_ha_peer;
 #define UCT_HA_IMM_AMO_REQUEST  0x40u
 #define UCT_HA_IMM_AMO_REPLY    0x80u
 #define UCT_HA_IMM_PUT          0x100u /* of a PUT: its data is elsewhere already */
+#define UCT_HA_IMM_SPECIAL      0x1e0u /* any but an active message */
 #define UCT_HA_IMM_CREDIT_SHIFT 16     /* modulo 2^16 */
 
 /* What all flows of an interface share. */
@@ -49,9 +50,11 @@ struct uct_ha_flow {
     uct_ep_h             ep;      /* the user's, or NULL */
     int                  tx_slot; /* lane for new work, or HA_NO_SLOT */
     int                  rx_slot; /* lane that delivers, or HA_NO_SLOT */
+    struct uct_ha_lane  *rx_lane; /* that lane, or NULL while more is to be thought of; data/rx.h */
+    unsigned             used;    /* bit per slot: it is one of them, as lane/look.h was told */
     /* messages: consumed by the peer (total, as tx.sent), allowed ahead */
     uint16_t           tx_granted, tx_credits;
-    uint16_t           rx_consumed, rx_told; /* of the peer's: consumed (and how far the window grew), said so */
+    uint16_t           rx_consumed, rx_told; /* of the peer's: posted again (and how far the window grew), said so */
     uint32_t           credit_index;         /* of the latest message that only grants credits */
     uint8_t            put_op;               /* enum ha_send_op: the peer counts PUTs, or not */
     uint8_t            put_counts;           /* 1: a PUT consumes a receive, and takes a credit */

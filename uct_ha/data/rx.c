@@ -3,39 +3,31 @@
 
 #include "data/amo.h"
 #include "data/tx.h"
-#include "lane/ring.h"
 #include "pair/attention.h"
 #include "pair/fact.h"
 
-/* The peer has consumed more of our messages. Old totals may arrive late, in a
- * message that was sent again: forward only. */
-static void take_credits(struct uct_ha_flow *flow, uint16_t total)
+void uct_ha_rx_repost(struct uct_ha_flow *flow)
 {
-    if ((int16_t)(total - flow->tx_granted) > 0) {
-        flow->tx_granted = total;
-    }
-}
-
-static void count_delivered(struct uct_ha_lane *lane, uint32_t imm)
-{
-    struct uct_ha_flow *flow = uct_ha_flow_of(lane->road);
-
-    take_credits(flow, (uint16_t)(imm >> UCT_HA_IMM_CREDIT_SHIFT));
-    __atomic_store_n(&lane->rx_done, lane->rx_done + 1, __ATOMIC_RELAXED);
-    flow->rx_consumed = (uint16_t)(flow->rx_consumed + !(imm & UCT_HA_IMM_CREDIT_ONLY));
-}
-
-/* Its buffer is free; tell the peer in time how many that makes. */
-static void release(struct uct_ha_lane *lane, uint32_t buffer)
-{
-    struct uct_ha_flow *flow = uct_ha_flow_of(lane->road);
-
+    uct_ha_ring_repost(&flow->road);
+    flow->rx_consumed  = (uint16_t)(flow->rx_consumed + flow->road.rx_owed);
+    flow->road.rx_owed = 0;
     if (ucs_unlikely((uint16_t)(flow->rx_consumed - flow->rx_told) >= flow->road.rx_window / 2)) {
         flow->rx_consumed = (uint16_t)(flow->rx_consumed + uct_ha_ring_grow(&flow->road));
         uct_ha_tx_credit(flow);
     }
-    if (ucs_likely(!uct_ha_lane_is_fenced(lane))) {
-        (void)uct_ha_ring_post_one(lane, buffer); /* fails only on a dead lane */
+}
+
+/* A message without a credit of its own took a receive that was meant for just that. */
+static void release(struct uct_ha_lane *lane, uint32_t buffer, uint32_t imm)
+{
+    struct uct_ha_flow  *flow  = uct_ha_flow_of(lane->road);
+    struct uct_ha_place *place = uct_ha_ring_place(lane, buffer);
+
+    if (imm & UCT_HA_IMM_CREDIT_ONLY) {
+        uct_ha_ring_free(lane, place);
+        uct_ha_rx_repost(flow);
+    } else {
+        uct_ha_rx_release(flow, lane, place);
     }
     if (ucs_unlikely(lane->closing)) {
         uct_ha_attention(flow->road.conn);
@@ -46,25 +38,25 @@ static void deliver(struct uct_ha_lane *lane, uint32_t buffer, uint32_t length, 
 {
     struct uct_ha_flow  *flow  = uct_ha_flow_of(lane->road);
     struct uct_ha_flows *flows = flow->flows;
+    uint8_t             *data  = uct_ha_ring_place(lane, buffer)->desc->data;
 
-    count_delivered(lane, imm);
+    uct_ha_rx_credits(flow, (uint16_t)(imm >> UCT_HA_IMM_CREDIT_SHIFT));
     if (!(imm & UCT_HA_IMM_CREDIT_ONLY)) {
-        if (ucs_unlikely(imm & (UCT_HA_IMM_AMO_REQUEST | UCT_HA_IMM_AMO_REPLY))) {
-            uct_ha_amo_take(flow, imm, uct_ha_ring_data(lane, buffer), length);
-        } else if (ucs_likely(!flows->discard)) {
-            (void)uct_ha_iface_invoke_am(flows->base, imm & UCT_HA_IMM_AM_MASK, uct_ha_ring_data(lane, buffer), length,
-                                         0);
+        if (imm & (UCT_HA_IMM_AMO_REQUEST | UCT_HA_IMM_AMO_REPLY)) {
+            uct_ha_amo_take(flow, imm, data, length);
+        } else if (!flows->discard) {
+            (void)uct_ha_iface_invoke_am(flows->base, imm & UCT_HA_IMM_AM_MASK, data, length, 0);
         }
     }
-    release(lane, buffer);
+    release(lane, buffer, imm);
 }
 
 /* A PUT is in its place already; only that it happened is of interest, and for
  * that no turn has to be waited for. */
 static void take_put(struct uct_ha_lane *lane, uint32_t buffer, uint32_t imm)
 {
-    count_delivered(lane, imm);
-    release(lane, buffer);
+    uct_ha_rx_credits(uct_ha_flow_of(lane->road), (uint16_t)(imm >> UCT_HA_IMM_CREDIT_SHIFT));
+    release(lane, buffer, imm);
 }
 
 static void hold(struct uct_ha_lane *lane, uint32_t buffer, const struct ha_wc *wc)
@@ -86,6 +78,7 @@ void uct_ha_rx_resume(struct uct_ha_flow *flow)
         held = lane->held[lane->held_head++ % flow->road.lanes->rx_depth];
         deliver(lane, held.buffer, held.length, held.imm);
     }
+    uct_ha_rx_turn(flow);
 }
 
 /* A flushed receive is made by the device after ERR took hold: nothing executes
@@ -105,21 +98,21 @@ static void recv_failed(struct uct_ha_lane *lane, const struct ha_wc *wc)
     uct_ha_fact_flushed(lane);
 }
 
-void uct_ha_rx_completion(struct uct_ha_lane *lane, const struct ha_wc *wc)
+void uct_ha_rx_other(struct uct_ha_lane *lane, const struct ha_wc *wc)
 {
     uint32_t buffer = (uint32_t)wc->wr_id;
 
-    if (ucs_unlikely(lane->final)) {
+    if (lane->final) {
         return; /* the peer was told that this will not be taken */
     }
-    if (ucs_unlikely(wc->status != HA_WC_OK)) {
+    if (wc->status != HA_WC_OK) {
         recv_failed(lane, wc);
         return;
     }
     __atomic_store_n(&lane->received, lane->received + 1, __ATOMIC_RELAXED);
-    if (ucs_unlikely(wc->imm & UCT_HA_IMM_PUT)) {
+    if (wc->imm & UCT_HA_IMM_PUT) {
         take_put(lane, buffer, wc->imm);
-    } else if (ucs_likely(uct_ha_flow_of(lane->road)->rx_slot == lane->slot && lane->held_head == lane->held_tail)) {
+    } else if (uct_ha_flow_of(lane->road)->rx_slot == lane->slot && lane->held_head == lane->held_tail) {
         deliver(lane, buffer, wc->byte_len, wc->imm);
     } else {
         hold(lane, buffer, wc);

@@ -9,9 +9,64 @@
  */
 
 #include "data/flow.h"
+#include "lane/ring.h"
+
+/* What is said of the lane that delivers has changed: may its messages be handed out without
+ * further thought? Not before held ones, nor when the lane is being closed or was declared. */
+static inline void uct_ha_rx_turn(struct uct_ha_flow *flow)
+{
+    struct uct_ha_lane *lane = flow->rx_slot == HA_NO_SLOT ? NULL : flow->road.lane[flow->rx_slot];
+
+    if (lane != NULL && (lane->final || lane->closing || lane->held_head != lane->held_tail)) {
+        lane = NULL;
+    }
+    flow->rx_lane = lane;
+}
+
+/* All but an active message whose turn it is: failures, credits, PUTs, atomics, and what is
+ * held or refused. */
+void uct_ha_rx_other(struct uct_ha_lane *lane, const struct ha_wc *wc);
+
+/* Post again what has been consumed, and tell the peer in time how much that was. */
+void uct_ha_rx_repost(struct uct_ha_flow *flow);
+
+/* The peer has consumed more of our messages. Old totals may arrive late, in a
+ * message that was sent again: forward only. */
+static inline void uct_ha_rx_credits(struct uct_ha_flow *flow, uint16_t total)
+{
+    if (ucs_unlikely(total != flow->tx_granted) && (int16_t)(total - flow->tx_granted) > 0) {
+        flow->tx_granted = total;
+    }
+}
+
+/* A message has been consumed. */
+static inline void uct_ha_rx_release(struct uct_ha_flow *flow, struct uct_ha_lane *lane, struct uct_ha_place *place)
+{
+    uct_ha_ring_free(lane, place);
+    if (ucs_unlikely(++flow->road.rx_owed >= flow->road.rx_chain)) {
+        uct_ha_rx_repost(flow);
+    }
+}
 
 /* Receive completion of a lane, good or bad. */
-void uct_ha_rx_completion(struct uct_ha_lane *lane, const struct ha_wc *wc);
+static inline void uct_ha_rx_completion(struct uct_ha_lane *lane, const struct ha_wc *wc)
+{
+    struct uct_ha_flow  *flow  = uct_ha_flow_of(lane->road);
+    struct uct_ha_flows *flows = flow->flows;
+    uint32_t             imm   = wc->imm;
+    struct uct_ha_place *place;
+
+    if (ucs_unlikely(wc->status != HA_WC_OK || (imm & UCT_HA_IMM_SPECIAL) || flow->rx_lane != lane || flows->discard)) {
+        uct_ha_rx_other(lane, wc);
+        return;
+    }
+    place = uct_ha_ring_place(lane, (uint32_t)wc->wr_id);
+    __atomic_store_n(&lane->received, lane->received + 1, __ATOMIC_RELAXED);
+    uct_ha_rx_credits(flow, (uint16_t)(imm >> UCT_HA_IMM_CREDIT_SHIFT));
+    (void)uct_ha_iface_invoke_am(flows->base, imm & UCT_HA_IMM_AM_MASK, (void *)(uintptr_t)place->sge.addr,
+                                 wc->byte_len, 0);
+    uct_ha_rx_release(flow, lane, place);
+}
 
 /* The lane that may deliver has changed: deliver what was held on it. */
 void uct_ha_rx_resume(struct uct_ha_flow *flow);

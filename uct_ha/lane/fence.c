@@ -2,6 +2,7 @@
 #include "lane/fence.h"
 
 #include "base/now.h"
+#include "lane/look.h"
 
 #include <string.h>
 
@@ -45,6 +46,7 @@ void uct_ha_fence_begin_locked(struct uct_ha_lane *lane)
     }
     if (!lane->fenced) {
         lane->fenced_at = uct_ha_now();
+        uct_ha_look_stopping_locked(lane->lanes, 1);
     }
     __atomic_store_n(&lane->fenced, 1, __ATOMIC_RELAXED);
     lane->fencing   = 1;

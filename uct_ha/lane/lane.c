@@ -6,6 +6,7 @@
 #include "core/ha_psn.h"
 #include "lane/fence.h"
 #include "lane/ledger.h"
+#include "lane/look.h"
 #include "lane/ring.h"
 
 #include <errno.h>
@@ -39,9 +40,9 @@ static int add_to_table(struct uct_ha_lanes *lanes, struct uct_ha_lane *lane)
 
     for (uint32_t tries = 0; tries < lanes->table_len; tries++) {
         i = lanes->next_id++ & 0x0fffffffu;
-        if (lanes->table[i % lanes->table_len] == NULL) {
-            lanes->table[i % lanes->table_len] = lane;
-            lane->id                           = i;
+        if (lanes->table[i & lanes->table_mask] == NULL) {
+            lanes->table[i & lanes->table_mask] = lane;
+            lane->id                            = i;
             return 0;
         }
     }
@@ -50,22 +51,23 @@ static int add_to_table(struct uct_ha_lanes *lanes, struct uct_ha_lane *lane)
     if (table == NULL) {
         return -ENOMEM;
     }
-    /* Doubling twice keeps old ids valid: id modulo the new length is free for
-     * each of them, because ids differ. */
+    /* Doubling twice keeps old ids valid: id modulo the new length, a power of two like the old one,
+     * is free for each of them, because ids differ. */
     for (i = 0; i < lanes->table_len; i++) {
         if (lanes->table[i] != NULL) {
-            table[lanes->table[i]->id % len] = lanes->table[i];
+            table[lanes->table[i]->id & (len - 1)] = lanes->table[i];
         }
     }
     free(lanes->table);
-    lanes->table     = table;
-    lanes->table_len = len;
+    lanes->table      = table;
+    lanes->table_len  = len;
+    lanes->table_mask = len - 1;
     return add_to_table(lanes, lane);
 }
 
 static void take_from_table(struct uct_ha_lane *lane)
 {
-    lane->lanes->table[lane->id % lane->lanes->table_len] = NULL;
+    lane->lanes->table[lane->id & lane->lanes->table_mask] = NULL;
 }
 
 /* A limit that is reached says so once per interface; the endpoint ends when its
@@ -217,7 +219,8 @@ int uct_ha_lane_begin(struct uct_ha_road *road, int slot, uint32_t gen)
         free(lane);
         return -ENOMEM;
     }
-    road->next[slot] = lane;
+    lane->receive_tag = (uint32_t)(uct_ha_wr_id(UCT_HA_WR_RECV, lane->id, 0) >> 32);
+    road->next[slot]  = lane;
     (void)uct_ha_ring_fill(road, slot, &lane->stocked); /* what is at hand */
     post_build(lane);
     return 0;
@@ -312,6 +315,7 @@ void uct_ha_lane_park(struct uct_ha_road *road, int slot, uint64_t until)
         uct_ha_ring_leave(road, slot, lane);
     }
     road->lane[slot] = NULL;
+    uct_ha_look_stopping_locked(lane->lanes, -1);
     take_from_table(lane);
     lane->places        = uct_ha_room_park(lane->room, lane->receives, lane->sends, logs_of(road));
     lane->sends         = 0;

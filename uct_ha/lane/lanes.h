@@ -31,14 +31,17 @@ struct uct_ha_lanes {
 
     struct uct_ha_room      room[HA_SLOTS];
     struct uct_ha_desc_pool pool;
-    struct uct_ha_lane    **table; /* by id modulo table_len */
-    uint32_t                table_len, next_id;
+    struct uct_ha_lane    **table; /* by the low bits of the id; NULL before the first lane */
+    uint32_t                table_len, table_mask, next_id;
     size_t                  rx_grown;   /* bytes of all windows beyond their first size */
     uint8_t                 limit_told; /* a limit of the device was reached */
 
     struct uct_ha_wake  wake;
     struct uct_ha_lane *parked;
     uint8_t             gone[HA_SLOTS]; /* own card: not believed, and never back */
+    unsigned            used[HA_SLOTS]; /* connections that send or deliver there; lane/look.h */
+    unsigned            stopping;       /* lanes that are stopped, until they are parked */
+    int                 look;           /* atomic: which queues progress looks at each time */
     uint64_t            silence;        /* a card that was told to stop may say nothing for so long */
     uint8_t             leaving;        /* the interface closes: nothing new is begun */
     /* handed down: the device has stopped this lane, or refuses to; has answered how far it came; the

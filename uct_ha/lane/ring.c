@@ -6,22 +6,37 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define GRANTS_TO_GROW 4 /* half windows that were filled before it is doubled */
+#define GRANTS_TO_GROW 4  /* half windows that were filled before it is doubled */
+#define CHAIN_MAX      32 /* a doorbell for so many is not seen any more */
 
 static int64_t bytes(const struct uct_ha_lanes *lanes, uint32_t buffers)
 {
     return (int64_t)(buffers * lanes->pool.seg_size);
 }
 
-static int make_place(struct uct_ha_ring *ring, uint32_t count)
+/* Places are not in a chain when they are moved. */
+static int make_places(struct uct_ha_ring *ring, uint32_t count)
 {
-    struct uct_ha_desc **buffers = realloc(ring->buffers, count * sizeof(*buffers));
+    struct uct_ha_place *places = realloc(ring->places, count * sizeof(*places));
 
-    if (buffers == NULL) {
+    if (places == NULL) {
         return -ENOMEM;
     }
-    ring->buffers = buffers;
+    for (uint32_t i = 0; i < ring->count; i++) {
+        places[i].recv.sge = &places[i].sge;
+    }
+    ring->places = places;
     return 0;
+}
+
+static void fill_place(struct uct_ha_place *place, struct uct_ha_desc *desc, const struct uct_ha_lanes *lanes, int slot)
+{
+    place->desc         = desc;
+    place->sge.addr     = (uintptr_t)desc->data;
+    place->sge.length   = (uint32_t)lanes->pool.seg_size;
+    place->sge.lkey     = desc->mem->lkey[lanes->rail_no[slot]];
+    place->recv.sge     = &place->sge;
+    place->recv.num_sge = 1;
 }
 
 static int add(struct uct_ha_road *road, int slot, struct uct_ha_desc *desc)
@@ -33,7 +48,7 @@ static int add(struct uct_ha_road *road, int slot, struct uct_ha_desc *desc)
         uct_ha_desc_free(&lanes->pool, desc); /* the standby refused it */
         return -ENOMEM;
     }
-    ring->buffers[ring->count++] = desc;
+    fill_place(&ring->places[ring->count++], desc, lanes, slot);
     UCT_HA_STATS_ADD(rx_bytes, bytes(lanes, 1));
     return 0;
 }
@@ -42,7 +57,7 @@ static int add(struct uct_ha_road *road, int slot, struct uct_ha_desc *desc)
 static int extend(struct uct_ha_road *road, int slot, uint32_t count)
 {
     struct uct_ha_ring *ring   = &road->ring[slot];
-    int                 status = ring->count >= count ? 0 : make_place(ring, count);
+    int                 status = ring->count >= count ? 0 : make_places(ring, count);
     struct uct_ha_desc *desc;
 
     while (status == 0 && ring->count < count) {
@@ -59,13 +74,19 @@ uint32_t uct_ha_ring_lacks(const struct uct_ha_road *road, int slot)
     return count > road->ring[slot].count ? count - road->ring[slot].count : 0;
 }
 
+static void set_chain(struct uct_ha_road *road)
+{
+    road->rx_chain = (uint16_t)ucs_max(ucs_min(road->rx_window / 4, CHAIN_MAX), 1);
+}
+
 int uct_ha_ring_fill(struct uct_ha_road *road, int slot, struct uct_ha_desc **list)
 {
     struct uct_ha_ring *ring   = &road->ring[slot];
     uint32_t            lacks  = uct_ha_ring_lacks(road, slot);
-    int                 status = lacks == 0 ? 0 : make_place(ring, ring->count + lacks);
+    int                 status = lacks == 0 ? 0 : make_places(ring, ring->count + lacks);
     struct uct_ha_desc *desc;
 
+    set_chain(road);
     while (status == 0 && lacks-- > 0) {
         desc = *list;
         if (desc != NULL) {
@@ -80,14 +101,33 @@ int uct_ha_ring_fill(struct uct_ha_road *road, int slot, struct uct_ha_desc **li
 
 int uct_ha_ring_post(struct uct_ha_lane *lane)
 {
-    uint32_t count  = lane->road->ring[lane->slot].count;
-    int      status = 0;
+    const struct uct_ha_ring *ring   = &lane->road->ring[lane->slot];
+    uint32_t                  first  = lane->receives;
+    int                       status = 0;
 
-    while (status == 0 && lane->receives < count) {
-        status = uct_ha_ring_post_one(lane, lane->receives);
-        lane->receives += status == 0;
+    for (uint32_t i = first; i < ring->count; i++) {
+        ring->places[i].recv.wr_id = uct_ha_wr_id(UCT_HA_WR_RECV, lane->id, i);
+        ring->places[i].recv.next  = i + 1 < ring->count ? &ring->places[i + 1].recv : NULL;
+    }
+    if (first < ring->count) {
+        status         = ha_rc_post_recv(lane->rc, &ring->places[first].recv);
+        lane->receives = status == 0 ? ring->count : first;
     }
     return status;
+}
+
+void uct_ha_ring_repost(struct uct_ha_road *road)
+{
+    for (int s = 0; s < road->slots; s++) {
+        struct uct_ha_lane *lane = road->lane[s];
+
+        if (lane != NULL && lane->chain != NULL) {
+            if (!uct_ha_lane_is_fenced(lane)) {
+                (void)ha_rc_post_recv(lane->rc, lane->chain); /* fails only on a dead lane */
+            }
+            lane->chain = NULL;
+        }
+    }
 }
 
 /* ---- the window ------------------------------------------------------------- */
@@ -134,6 +174,7 @@ static unsigned larger_window(struct uct_ha_road *road)
     lanes->rx_grown += cost;
     road->rx_grown += cost;
     road->rx_window = (uint16_t)window;
+    set_chain(road);
     return more;
 }
 
@@ -152,20 +193,20 @@ void uct_ha_ring_leave(struct uct_ha_road *road, int slot, struct uct_ha_lane *l
 {
     struct uct_ha_ring *ring = &road->ring[slot];
 
-    if (lane != NULL && lane->left.buffers != NULL) {
+    if (lane != NULL && lane->left.places != NULL) {
         return; /* it has them already */
     }
     if (lane != NULL) {
         lane->left = *ring;
     } else {
         for (uint32_t i = 0; i < ring->count; i++) {
-            uct_ha_desc_free(&road->lanes->pool, ring->buffers[i]);
+            uct_ha_desc_free(&road->lanes->pool, ring->places[i].desc);
         }
         UCT_HA_STATS_ADD(rx_bytes, -bytes(road->lanes, ring->count));
-        free(ring->buffers);
+        free(ring->places);
     }
-    ring->count   = 0;
-    ring->buffers = NULL;
+    ring->count  = 0;
+    ring->places = NULL;
 }
 
 void uct_ha_ring_return(struct uct_ha_lane *lane)
@@ -173,10 +214,10 @@ void uct_ha_ring_return(struct uct_ha_lane *lane)
     struct uct_ha_ring *ring = &lane->left;
 
     for (uint32_t i = 0; i < ring->count; i++) {
-        uct_ha_desc_return(&lane->lanes->pool, ring->buffers[i]);
+        uct_ha_desc_return(&lane->lanes->pool, ring->places[i].desc);
     }
     UCT_HA_STATS_ADD(rx_bytes, -bytes(lane->lanes, ring->count));
-    free(ring->buffers);
-    ring->count   = 0;
-    ring->buffers = NULL;
+    free(ring->places);
+    ring->count  = 0;
+    ring->places = NULL;
 }

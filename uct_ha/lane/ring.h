@@ -7,6 +7,11 @@
  * buffers, kept over the generations of its lane. Every lane that lives has all
  * of its ring posted, the standby too: a failover posts and registers nothing.
  *
+ * What was consumed is posted again in chains, by one doorbell: no longer than a quarter
+ * of the window, and the peer hears only of messages whose receives are posted again
+ * (road->rx_owed says how many are not). So a peer that has used up its credits has been
+ * told of half a window at least, or is owed that and gets a message of its own.
+ *
  * The window is how many messages the peer may be ahead of us. A connection
  * begins with a small one (RX_QUEUE_INIT); it doubles each time the peer was
  * seen to fill it over and over, up to RX_QUEUE_LEN, as long as the interface's
@@ -28,26 +33,23 @@ int uct_ha_ring_fill(struct uct_ha_road *road, int slot, struct uct_ha_desc **li
 /* Post what a lane does not have yet of its ring. 0 or what the device answered. */
 int uct_ha_ring_post(struct uct_ha_lane *lane);
 
-/* One buffer has been consumed: post it again. */
-static inline int uct_ha_ring_post_one(struct uct_ha_lane *lane, uint32_t index)
+static inline struct uct_ha_place *uct_ha_ring_place(const struct uct_ha_lane *lane, uint32_t index)
 {
-    struct uct_ha_lanes *lanes = lane->lanes;
-    struct uct_ha_desc  *desc  = lane->road->ring[lane->slot].buffers[index];
-    struct ha_sge        sge;
-
-    sge.addr   = (uintptr_t)desc->data;
-    sge.length = (uint32_t)lanes->pool.seg_size;
-    sge.lkey   = desc->mem->lkey[lanes->rail_no[lane->slot]];
-    return ha_rc_post_recv(lane->rc, uct_ha_wr_id(UCT_HA_WR_RECV, lane->id, index), &sge);
+    return &lane->road->ring[lane->slot].places[index];
 }
 
-static inline uint8_t *uct_ha_ring_data(const struct uct_ha_lane *lane, uint32_t index)
+/* One buffer has been consumed: it waits in the lane's chain. */
+static inline void uct_ha_ring_free(struct uct_ha_lane *lane, struct uct_ha_place *place)
 {
-    return lane->road->ring[lane->slot].buffers[index]->data;
+    place->recv.next = lane->chain;
+    lane->chain      = &place->recv;
 }
 
-/* Half of the window is owed to the peer, once more: larger it, perhaps. Returns by how many
- * messages it grew. */
+/* Post the chains. A lane that is stopped needs none. */
+void uct_ha_ring_repost(struct uct_ha_road *road);
+
+/* Half of the window is owed to the peer, once more: larger it, perhaps. Nothing is in a chain.
+ * Returns by how many messages it grew. */
 unsigned uct_ha_ring_grow(struct uct_ha_road *road);
 
 /* The connection ends: its buffers go with the lanes that may still write there,

@@ -28,9 +28,17 @@ struct uct_ha_held { /* a received message that may not be delivered yet */
     uint32_t buffer, length, imm;
 };
 
+/* Of a ring: a buffer, and the request that posts it. */
+struct uct_ha_place {
+    struct ha_recv      recv;
+    struct ha_sge       sge; /* all of the buffer */
+    struct uct_ha_desc *desc;
+    uint64_t            unused; /* 64 bytes */
+};
+
 /* Receive buffers of a slot, see lane/ring.h. */
 struct uct_ha_ring {
-    struct uct_ha_desc **buffers;
+    struct uct_ha_place *places;
     uint32_t             count;
 };
 
@@ -51,6 +59,7 @@ struct uct_ha_road {
     uint8_t              slots;                /* that both sides have */
     uint8_t              marks;                /* 1: the peer proves by ledger */
     uint16_t             rx_window, rx_grants; /* the peer may be so far ahead; half windows since it grew */
+    uint16_t             rx_chain, rx_owed;    /* consumed messages are told by so many; consumed and not yet told */
     size_t               rx_grown;             /* bytes beyond the first window */
 };
 
@@ -60,7 +69,8 @@ struct uct_ha_lane {
     struct uct_ha_road  *road; /* NULL once parked */
     struct uct_ha_room  *room;
     struct ha_rc        *rc;
-    uint32_t             id; /* in lanes->table; never names two lanes at once */
+    uint32_t             id;          /* in lanes->table; never names two lanes at once */
+    uint32_t             receive_tag; /* upper half of the completion tags of its receives */
     uint32_t             gen;
     uint32_t             psn;        /* our first */
     uint32_t             mtu;        /* path MTU once connected */
@@ -71,16 +81,16 @@ struct uct_ha_lane {
     uint8_t              slot;
 
     /* data part: progress alone, no lock */
-    uint32_t            receives; /* of the ring: posted, or being consumed */
+    uint32_t            receives; /* of the ring: posted, being consumed, or in the chain */
+    struct ha_recv     *chain;    /* consumed, to be posted together; the latest one first */
     uint32_t            sends;    /* posted, completion not polled yet */
     uint32_t            places;   /* in the completion queue, once parked */
     struct uct_ha_ring  left;     /* once parked and without a connection: its receives */
     uint8_t             proof;    /* kind that this side gives, enum ha_proof */
-    uint32_t            received; /* receives that succeeded */
-    uint32_t            rx_done;  /* ... and of these, delivered */
+    uint32_t            received; /* receives that succeeded; of these are held, not delivered: */
     uint32_t            held_head, held_tail;
     struct uct_ha_held *held;    /* ring of rx_depth */
-    uint8_t             closing; /* close_k is known: tell when rx_done reaches it */
+    uint8_t             closing; /* close_k is known: tell when so many are delivered */
     uint8_t             final;   /* what it received was declared: no more is taken from it */
     uint8_t             marker;  /* drain marker posted */
     uint8_t             drained; /* ... and come back, or not needed */
@@ -131,13 +141,29 @@ static inline uint64_t uct_ha_wr_id(enum uct_ha_wr_kind kind, uint32_t lane, uin
     return (uint64_t)kind << 60 | (uint64_t)(lane & 0x0fffffffu) << 32 | index;
 }
 
+/* The lane whose receive this is: NULL for everything else, and when it is gone. Where there are
+ * completions there is a table. */
+static inline struct uct_ha_lane *uct_ha_lane_of_receive(const struct uct_ha_lanes *lanes, uint64_t wr_id)
+{
+    uint32_t            tag  = (uint32_t)(wr_id >> 32);
+    struct uct_ha_lane *lane = lanes->table[tag & lanes->table_mask];
+
+    return ucs_likely(lane != NULL && lane->receive_tag == tag) ? lane : NULL;
+}
+
 /* The lane of a completion, NULL when it is gone. */
 static inline struct uct_ha_lane *uct_ha_lane_of(const struct uct_ha_lanes *lanes, uint64_t wr_id)
 {
     uint32_t            id   = (uint32_t)(wr_id >> 32) & 0x0fffffffu;
-    struct uct_ha_lane *lane = lanes->table_len == 0 ? NULL : lanes->table[id % lanes->table_len];
+    struct uct_ha_lane *lane = lanes->table[id & lanes->table_mask];
 
     return ucs_likely(lane != NULL && lane->id == id) ? lane : NULL;
+}
+
+/* Messages and PUTs that were delivered. */
+static inline uint32_t uct_ha_lane_delivered(const struct uct_ha_lane *lane)
+{
+    return lane->received - (lane->held_tail - lane->held_head);
 }
 
 /* Sends are counted one by one, silent ones too: each comes back when its lane is flushed. Posted, and polled

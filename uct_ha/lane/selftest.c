@@ -139,11 +139,12 @@ static int open_pair(struct selftest *t, struct ha_rail *rail)
 
 static int post_receives(struct selftest *t)
 {
-    struct ha_sge sge    = {.addr = (uintptr_t)target(t), .length = WRITE_LEN, .lkey = ha_mr_lkey(t->mr)};
-    int           status = 0;
+    struct ha_sge  sge    = {.addr = (uintptr_t)target(t), .length = WRITE_LEN, .lkey = ha_mr_lkey(t->mr)};
+    struct ha_recv recv   = {.wr_id = TAG_RECV, .sge = &sge, .num_sge = 1};
+    int            status = 0;
 
     for (unsigned i = 0; i < RECEIVES && status == 0; i++) {
-        status = ha_rc_post_recv(t->to, TAG_RECV, &sge);
+        status = ha_rc_post_recv(t->to, &recv);
     }
     return status;
 }

@@ -39,10 +39,11 @@ static void drain_lane(struct uct_ha_conn *conn, struct uct_ha_lane *lane)
  * is done. The own proof is read once more; it must not have moved. */
 static void close_lane(struct uct_ha_conn *conn, struct uct_ha_lane *lane)
 {
-    struct ha_event event = {.kind = HA_EV_DELIVERED, .slot = lane->slot, .gen = lane->gen, .value = lane->rx_done};
+    uint32_t        done  = uct_ha_lane_delivered(lane);
+    struct ha_event event = {.kind = HA_EV_DELIVERED, .slot = lane->slot, .gen = lane->gen, .value = done};
     int             lost  = (lane->flushed || lane->final) && lane->held_head == lane->held_tail;
 
-    if (!lane->closing || (lane->rx_done != lane->close_k && !lost)) {
+    if (!lane->closing || (done != lane->close_k && !lost)) {
         return;
     }
     if (uct_ha_settle_wants_answer(lane) && !lane->reread) {

@@ -26,6 +26,7 @@ struct uct_ha_iface {
     struct uct_ha_ctl          ctl;
     struct ha_wc               stash[HA_SLOTS]; /* completion found while arming */
     uint8_t                    stashed;         /* bit per slot */
+    uint8_t                    patience;        /* calls of progress until all queues are looked at */
     int                        event_fd;
 };
 

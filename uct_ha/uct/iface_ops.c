@@ -198,6 +198,7 @@ static ucs_status_t event_arm(uct_iface_h tl_iface, unsigned events)
     for (int s = 0; s < iface->lanes.slots; s++) {
         busy |= arm_slot(iface, s);
     }
+    iface->patience = 0;
     return uct_ha_wake_may_sleep(&iface->lanes.wake, busy) ? UCS_OK : UCS_ERR_BUSY;
 }
 

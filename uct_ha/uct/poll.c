@@ -5,7 +5,7 @@
 #include "data/tx.h"
 #include "pair/fact.h"
 
-static inline void take_completion(struct uct_ha_iface *iface, const struct ha_wc *wc)
+static void take_other(struct uct_ha_iface *iface, const struct ha_wc *wc)
 {
     struct uct_ha_lane *lane = uct_ha_lane_of(&iface->lanes, wc->wr_id);
 
@@ -17,12 +17,23 @@ static inline void take_completion(struct uct_ha_iface *iface, const struct ha_w
     case UCT_HA_WR_MARK:
         uct_ha_tx_completion(lane, wc);
         break;
-    case UCT_HA_WR_RECV:
-        uct_ha_rx_completion(lane, wc);
-        break;
     default:
         uct_ha_fact_drained(lane);
         break;
+    }
+}
+
+void uct_ha_poll_take(struct uct_ha_iface *iface, const struct ha_wc *wc, int count)
+{
+    struct uct_ha_lane *lane;
+
+    for (int i = 0; i < count; i++) {
+        lane = uct_ha_lane_of_receive(&iface->lanes, wc[i].wr_id);
+        if (lane != NULL) {
+            uct_ha_rx_completion(lane, &wc[i]);
+        } else {
+            take_other(iface, &wc[i]);
+        }
     }
 }
 
@@ -31,14 +42,31 @@ unsigned uct_ha_poll_slot(struct uct_ha_iface *iface, int slot)
     struct ha_wc wc[UCT_HA_POLL_BATCH];
     int          count;
 
-    if (ucs_unlikely(iface->stashed & (1u << slot))) {
+    if (iface->stashed & (1u << slot)) {
         iface->stashed &= (uint8_t) ~(1u << slot);
-        take_completion(iface, &iface->stash[slot]);
+        uct_ha_poll_take(iface, &iface->stash[slot], 1);
         return 1;
     }
     count = ha_cq_poll(iface->lanes.room[slot].cq, wc, UCT_HA_POLL_BATCH);
-    for (int i = 0; i < count; i++) {
-        take_completion(iface, &wc[i]);
+    if (count <= 0) {
+        return 0;
     }
-    return count > 0 ? (unsigned)count : 0;
+    uct_ha_poll_take(iface, wc, count);
+    return (unsigned)count;
+}
+
+unsigned uct_ha_poll(struct uct_ha_iface *iface)
+{
+    int      look = uct_ha_look(&iface->lanes);
+    unsigned all  = 0, count;
+
+    iface->patience = UCT_HA_POLL_RARELY - 1;
+    for (int s = 0; s < iface->lanes.slots; s++) {
+        count = uct_ha_poll_slot(iface, s);
+        if (count > 0 && s != look) {
+            iface->patience = 0; /* more, perhaps */
+        }
+        all += count;
+    }
+    return all;
 }

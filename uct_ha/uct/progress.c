@@ -16,7 +16,7 @@ unsigned uct_ha_progress(uct_iface_h tl_iface)
     unsigned             count;
 
     __atomic_store_n(&iface->lanes.wake.polls, iface->lanes.wake.polls + 1, __ATOMIC_RELAXED);
-    count = uct_ha_poll(iface);
+    count = uct_ha_poll_awaited(iface);
     if (ucs_unlikely(__atomic_load_n(&iface->lanes.wake.pending, __ATOMIC_RELAXED))) {
         count += uct_ha_control(iface);
     }

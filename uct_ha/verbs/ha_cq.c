@@ -2,17 +2,22 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "ha_cq_priv.h"
 
-#define POLL_BATCH 16
+#define SAME_PLACE(_ha, _ibv) (offsetof(struct ha_wc, _ha) == offsetof(struct ibv_wc, _ibv))
+
+_Static_assert(sizeof(struct ha_wc) == sizeof(struct ibv_wc) && SAME_PLACE(wr_id, wr_id) &&
+                   SAME_PLACE(status, status) && SAME_PLACE(raw, opcode) && SAME_PLACE(vendor, vendor_err) &&
+                   SAME_PLACE(byte_len, byte_len) && SAME_PLACE(imm, imm_data) && SAME_PLACE(qpn, qp_num) &&
+                   SAME_PLACE(src_qpn, src_qp),
+               "the device writes its completions into struct ha_wc");
 
 static enum ha_wc_status translate_status(enum ibv_wc_status status)
 {
     switch (status) {
-    case IBV_WC_SUCCESS:
-        return HA_WC_OK;
     case IBV_WC_WR_FLUSH_ERR:
         return HA_WC_FLUSHED;
     case IBV_WC_RNR_RETRY_EXC_ERR:
@@ -30,17 +35,6 @@ static enum ha_wc_status translate_status(enum ibv_wc_status status)
     default: /* RETRY_EXC, RESP_TIMEOUT, FATAL, GENERAL */
         return HA_WC_DEAD;
     }
-}
-
-static void translate(const struct ibv_wc *in, struct ha_wc *out)
-{
-    out->wr_id    = in->wr_id;
-    out->raw      = in->status;
-    out->status   = translate_status(in->status);
-    out->byte_len = in->byte_len;
-    out->imm      = ntohl(in->imm_data);
-    out->src_qpn  = in->src_qp;
-    out->vendor   = in->vendor_err;
 }
 
 static void set_nonblock(int fd)
@@ -106,12 +100,14 @@ int ha_cq_resize(struct ha_cq *cq, unsigned depth)
 
 int ha_cq_poll(struct ha_cq *cq, struct ha_wc *wc, int max)
 {
-    struct ibv_wc raw[POLL_BATCH];
-    int           count;
+    int count = ibv_poll_cq(cq->cq, max, (struct ibv_wc *)(void *)wc);
 
-    count = ibv_poll_cq(cq->cq, max < POLL_BATCH ? max : POLL_BATCH, raw);
     for (int i = 0; i < count; i++) {
-        translate(&raw[i], &wc[i]);
+        wc[i].imm = ntohl(wc[i].imm);
+        if (__builtin_expect(wc[i].status != (uint32_t)IBV_WC_SUCCESS, 0)) {
+            wc[i].raw    = wc[i].status;
+            wc[i].status = translate_status((enum ibv_wc_status)wc[i].raw);
+        }
     }
     return count;
 }

@@ -32,20 +32,29 @@ enum ha_wc_status {
     HA_WC_PROGRAM,   /* protection, access, length, invalid request: the program's fault */
 };
 
-struct ha_wc {
+struct ha_wc { /* layout of the device's own completion, which is made into one in its place */
     uint64_t wr_id;
-    uint32_t status;   /* enum ha_wc_status */
-    uint32_t raw;      /* the device's own status, for messages */
+    uint32_t status; /* enum ha_wc_status */
+    uint32_t raw;    /* of a failure: the device's own status, for messages */
+    uint32_t vendor;
     uint32_t byte_len; /* receives only; valid with HA_WC_OK */
     uint32_t imm;      /* host order; receives with HA_WC_OK */
-    uint32_t src_qpn;  /* UD receives */
-    uint32_t vendor;
+    uint32_t qpn;
+    uint32_t src_qpn; /* UD receives */
+    uint32_t unused[3];
 };
 
 struct ha_sge { /* layout of the device's own element */
     uint64_t addr;
     uint32_t length;
     uint32_t lkey;
+};
+
+struct ha_recv { /* layout of the device's own request; may be kept and posted again */
+    uint64_t        wr_id;
+    struct ha_recv *next; /* NULL: the last one */
+    struct ha_sge  *sge;
+    int             num_sge;
 };
 
 /* The first two carry immediate data and consume a receive of the peer. */
@@ -131,7 +140,9 @@ int ha_rc_final_psn(struct ha_rc *rc, uint32_t *psn);
 /* Post one send. 0, -ENOMEM when the queue is full, or an error.
  * Posting to a queue pair in ERR is allowed: it comes back flushed. */
 int ha_rc_post_send(struct ha_rc *rc, const struct ha_send *send);
-int ha_rc_post_recv(struct ha_rc *rc, uint64_t wr_id, const struct ha_sge *sge);
+
+/* A chain of receives by one doorbell. 0 or an error: then some of them may be posted. */
+int ha_rc_post_recv(struct ha_rc *rc, struct ha_recv *first);
 
 const char *ha_wc_raw_name(uint32_t raw);
 

@@ -18,6 +18,13 @@ _Static_assert(sizeof(struct ha_sge) == sizeof(struct ibv_sge) &&
                    offsetof(struct ha_sge, lkey) == offsetof(struct ibv_sge, lkey),
                "struct ha_sge is handed to the device as it is");
 
+_Static_assert(sizeof(struct ha_recv) == sizeof(struct ibv_recv_wr) &&
+                   offsetof(struct ha_recv, wr_id) == offsetof(struct ibv_recv_wr, wr_id) &&
+                   offsetof(struct ha_recv, next) == offsetof(struct ibv_recv_wr, next) &&
+                   offsetof(struct ha_recv, sge) == offsetof(struct ibv_recv_wr, sg_list) &&
+                   offsetof(struct ha_recv, num_sge) == offsetof(struct ibv_recv_wr, num_sge),
+               "struct ha_recv is handed to the device as it is");
+
 static int modify(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
     int status = ibv_modify_qp(qp, attr, mask);
@@ -218,16 +225,10 @@ int ha_rc_post_send(struct ha_rc *rc, const struct ha_send *send)
     return status > 0 ? -status : status;
 }
 
-int ha_rc_post_recv(struct ha_rc *rc, uint64_t wr_id, const struct ha_sge *sge)
+int ha_rc_post_recv(struct ha_rc *rc, struct ha_recv *first)
 {
-    struct ibv_recv_wr wr = {
-        .wr_id   = wr_id,
-        .sg_list = (struct ibv_sge *)(uintptr_t)sge,
-        .num_sge = 1,
-    };
     struct ibv_recv_wr *bad;
-    int                 status;
+    int                 status = ibv_post_recv(rc->qp, (struct ibv_recv_wr *)(void *)first, &bad);
 
-    status = ibv_post_recv(rc->qp, &wr, &bad);
     return status > 0 ? -status : status;
 }
