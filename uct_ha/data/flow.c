@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "data/flow.h"
 
-#include "data/rx.h"
 #include "lane/look.h"
 #include "pair/conn.h"
 #include "pair/peer.h"
@@ -87,7 +86,7 @@ void uct_ha_flow_refresh_locked(struct uct_ha_flow *flow)
     if (flow->rx_slot != HA_NO_SLOT && flow->road.lane[flow->rx_slot] == NULL) {
         flow->rx_slot = HA_NO_SLOT;
     }
-    uct_ha_rx_turn(flow);
+    uct_ha_flow_turn(flow);
     use_locked(flow, (flow->tx_slot != HA_NO_SLOT ? 1u << flow->tx_slot : 0) |
                          (flow->rx_slot != HA_NO_SLOT ? 1u << flow->rx_slot : 0));
 }

@@ -50,7 +50,7 @@ struct uct_ha_flow {
     uct_ep_h             ep;      /* the user's, or NULL */
     int                  tx_slot; /* lane for new work, or HA_NO_SLOT */
     int                  rx_slot; /* lane that delivers, or HA_NO_SLOT */
-    struct uct_ha_lane  *rx_lane; /* that lane, or NULL while more is to be thought of; data/rx.h */
+    struct uct_ha_lane  *rx_lane; /* that lane, or NULL while more is to be thought of */
     unsigned             used;    /* bit per slot: it is one of them, as lane/look.h was told */
     /* messages: consumed by the peer (total, as tx.sent), allowed ahead */
     uint16_t           tx_granted, tx_credits;
@@ -108,5 +108,17 @@ void         uct_ha_flow_destroy(struct uct_ha_flow *flow);
 
 /* Which lanes send and deliver now; the control lock is held. */
 void uct_ha_flow_refresh_locked(struct uct_ha_flow *flow);
+
+/* What is said of the lane that delivers has changed: may its messages be handed out without
+ * further thought? Not before held ones, nor when the lane is being closed or was declared. */
+static inline void uct_ha_flow_turn(struct uct_ha_flow *flow)
+{
+    struct uct_ha_lane *lane = flow->rx_slot == HA_NO_SLOT ? NULL : flow->road.lane[flow->rx_slot];
+
+    if (lane != NULL && (lane->final || lane->closing || lane->held_head != lane->held_tail)) {
+        lane = NULL;
+    }
+    flow->rx_lane = lane;
+}
 
 #endif

@@ -78,7 +78,7 @@ void uct_ha_rx_resume(struct uct_ha_flow *flow)
         held = lane->held[lane->held_head++ % flow->road.lanes->rx_depth];
         deliver(lane, held.buffer, held.length, held.imm);
     }
-    uct_ha_rx_turn(flow);
+    uct_ha_flow_turn(flow);
 }
 
 /* A flushed receive is made by the device after ERR took hold: nothing executes

@@ -11,18 +11,6 @@
 #include "data/flow.h"
 #include "lane/ring.h"
 
-/* What is said of the lane that delivers has changed: may its messages be handed out without
- * further thought? Not before held ones, nor when the lane is being closed or was declared. */
-static inline void uct_ha_rx_turn(struct uct_ha_flow *flow)
-{
-    struct uct_ha_lane *lane = flow->rx_slot == HA_NO_SLOT ? NULL : flow->road.lane[flow->rx_slot];
-
-    if (lane != NULL && (lane->final || lane->closing || lane->held_head != lane->held_tail)) {
-        lane = NULL;
-    }
-    flow->rx_lane = lane;
-}
-
 /* All but an active message whose turn it is: failures, credits, PUTs, atomics, and what is
  * held or refused. */
 void uct_ha_rx_other(struct uct_ha_lane *lane, const struct ha_wc *wc);

@@ -64,7 +64,7 @@ static void declare(struct uct_ha_iface *iface, struct uct_ha_conn *conn)
         }
     }
     uct_ha_lost_declare(conn, empty);
-    uct_ha_rx_turn(uct_ha_flow_of(conn->road)); /* from here on nothing is taken of it */
+    uct_ha_flow_turn(uct_ha_flow_of(conn->road)); /* from here on nothing is taken of it */
 }
 
 /* Outside the lock: everything that may call the user. */
