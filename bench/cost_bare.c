@@ -154,5 +154,5 @@ void cost_bare(struct cost_carrier *carrier)
         post_recv(i);
     }
     ibv_free_device_list(list);
-    *carrier = (struct cost_carrier){can, post, progress};
+    *carrier = (struct cost_carrier){can, post, progress, NULL};
 }

@@ -117,6 +117,14 @@ static void progress_both(int times)
     }
 }
 
+static void settle(void)
+{
+    while (uct_iface_flush(side[0].iface, 0, NULL) == UCS_INPROGRESS ||
+           uct_iface_flush(side[1].iface, 0, NULL) == UCS_INPROGRESS) {
+        progress_both(1);
+    }
+}
+
 static void send_patiently(struct cost_side *from, uct_ep_h ep)
 {
     ucs_status_t status;
@@ -182,7 +190,7 @@ static void measure_time(const struct cost_carrier *carrier, const char *name)
 
 int main(int argc, char **argv)
 {
-    struct cost_carrier carrier = {can, post, progress};
+    struct cost_carrier carrier = {can, post, progress, settle};
     const char         *name    = argc > 1 ? argv[1] : "";
 
     if (strcmp(name, "ha_rc") != 0 && strcmp(name, "rc_verbs") != 0 && strcmp(name, "bare") != 0) {

@@ -74,6 +74,14 @@ static void print_counts(const char *name, enum cost_op op, const struct counts 
     fflush(stdout);
 }
 
+/* What an earlier operation left to be told later is not this one's. */
+static void settle(const struct cost_carrier *carrier)
+{
+    if (carrier->settle != NULL) {
+        carrier->settle();
+    }
+}
+
 static void measure_op(const struct cost_carrier *carrier, const char *name, enum cost_op op)
 {
     struct counts before;
@@ -81,6 +89,7 @@ static void measure_op(const struct cost_carrier *carrier, const char *name, enu
     for (int i = 0; i < COST_ROUNDS; i++) {
         cost_batch(carrier, op, COST_PHASES);
     }
+    settle(carrier);
     before = counts_now();
     for (int phase = 0; phase < COST_PHASES; phase++) {
         for (int i = 0; i < COST_ROUNDS; i++) {
@@ -104,6 +113,7 @@ void cost_measure(const struct cost_carrier *carrier, const char *name)
     for (int i = 0; i < COST_ROUNDS; i++) {
         cost_batch(carrier, COST_AM_SHORT, COST_PHASES); /* what the last operation owes is behind us */
     }
+    settle(carrier);
     for (int i = 0; i < 4 * COST_BATCH * COST_ROUNDS; i++) {
         carrier->progress(0);
     }

@@ -28,6 +28,7 @@ struct cost_carrier {
     int (*can)(enum cost_op op);
     void (*post)(enum cost_op op, unsigned count);
     void (*progress)(int receiver); /* once */
+    void (*settle)(void);           /* nothing is under way afterwards, at either side; or NULL */
 };
 
 /* A batch, with `phase` counted (COST_PHASES: none). */
