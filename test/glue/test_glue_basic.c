@@ -108,14 +108,18 @@ static void test_credits(void **state)
 /* The window has grown on the standby's lane as well: after a failover nobody meets a receiver without buffers. */
 static void test_credits_after_failover(void **state)
 {
+    uint64_t few;
+
     (void)state;
-    world_open(4, "RX_QUEUE_INIT=8 RX_QUEUE_LEN=64 TX_QUEUE_LEN=128");
+    world_open(4, "RX_QUEUE_INIT=8 RX_QUEUE_LEN=64 TX_QUEUE_LEN=128 SEG_SIZE=8k");
     ep_open(0, 0);
     ep_open(1, 0);
     wait_standbys(2);
+    few = stats().rx_bytes;
     am_post(0, 0, 1000);
     pump_until(am_all_here());
     assert_in_range(send_to_deaf_ears(), 33, 64);
+    assert_int_equal(stats().rx_bytes - few, 2 * (64 - 8) * 8192); /* on both lanes */
     fake_port(A0, 0);
     pump_until(stats().failovers == 2);
     assert_in_range(send_to_deaf_ears(), 64 - 31 - 15, 64); /* not told yet: below half, and below a chain */

@@ -240,8 +240,6 @@ MUTANTS = [
         ("    if (header.dst_cookie != ctl->pairs->cookie) {", "    if (header.dst_cookie == 0) {")]),
     ("send-only-first-rail", "control packets leave by the first rail only", "test_old_totals_are_not_taken", [
         ("        sent += send_on(peer, s, header, buf, length);", "        sent += s == 0 ? send_on(peer, s, header, buf, length) : 0;")]),
-    ("strangers-unpaced", "every stranger is answered", "test_flood_of_strangers", [
-        ("        !ha_pace_take(&ctl->stranger_pace, STRANGERS_BURST, STRANGERS_NS, now)) {", "        now == 0) {")]),
     ("strangers-with-the-others", "the ways to strangers are looked for in one queue with all others",
      "test_strangers_hold_nobody_up", [
         ("return peer->stranger ? UCT_HA_JOB_STRANGER :", "return peer->stranger ? UCT_HA_JOB_RESOLVE :")]),
