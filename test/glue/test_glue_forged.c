@@ -431,10 +431,36 @@ static void test_silent_callers(void **state)
     assert_in_range(descriptors(), before - 8, before + 8);
 }
 
+/* What is said first, while the connection is made, arrives: who calls is not sent away for silence. */
+static void test_first_word_by_tcp(void **state)
+{
+    struct uct_ha_tcp_link *link;
+    struct uct_ha_tcp_addr  addr;
+    uint64_t                told;
+    struct forged           f;
+
+    (void)state;
+    redundant_open(230, "CONTROL=tcp HEARTBEAT=50ms");
+    told = stats().ctl_unfit;
+    make_genuine(&f);
+    f.record.tag ^= 1;
+    encode(&f);
+    addr = uct_ha_tcp_addr(iface_of(0)->ctl.tcp);
+    pthread_mutex_lock(&iface_of(1)->lanes.wake.lock);
+    link = uct_ha_tcp_link_create(iface_of(1)->ctl.tcp, &addr);
+    assert_int_equal(uct_ha_tcp_send(link, "\x00", 1, 1000000000), 1); /* the newest word counts */
+    assert_int_equal(uct_ha_tcp_send(link, f.bytes, f.length, 1000000000), 1);
+    pthread_mutex_unlock(&iface_of(1)->lanes.wake.lock);
+    pump_until(stats().ctl_unfit > told);
+    pthread_mutex_lock(&iface_of(1)->lanes.wake.lock);
+    uct_ha_tcp_link_destroy(link);
+    pthread_mutex_unlock(&iface_of(1)->lanes.wake.lock);
+}
+
 static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_forged_packets),        GLUE_TEST(test_broken_packets),           GLUE_TEST(test_flood_of_strangers),
     GLUE_TEST(test_dead_neighbours_wait),  GLUE_TEST(test_strangers_hold_nobody_up), GLUE_TEST(test_silent_callers),
-    GLUE_TEST(test_stranger_becomes_peer),
+    GLUE_TEST(test_stranger_becomes_peer), GLUE_TEST(test_first_word_by_tcp),
 };
 
 int glue_forged(void)

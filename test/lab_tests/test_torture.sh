@@ -39,7 +39,7 @@ report() { # NAME WHAT RIGHT
 pair --eps 3
 wrong=$(($(sum lost) + $(sum duplicate) + $(sum reordered) + $(sum corrupt) + $(sum stale_write) + $(sum errors)))
 report "nothing planted, nothing found" "status $status, $wrong wrong" "$((status == 0 && wrong == 0 && $(sum atomic) > 0))"
-for field in fds rss_kib ahs; do
+for field in fds connections rss_kib ahs; do
     grep -q " $field=[0-9]" "$dir/progress" || report "progress file" "no $field in it" 0
 done
 

@@ -250,7 +250,8 @@ void ep_flush_start(struct torture *t, unsigned *pending);
 
 /* torture_count.c: what the process holds */
 struct held_counts {
-    unsigned fds;
+    unsigned fds; /* but for: */
+    unsigned connections;
     unsigned rss_kib;
     int      ahs; /* address handles: created minus destroyed */
 };

@@ -2,7 +2,10 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
+#include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "torture.h"
@@ -48,19 +51,38 @@ int ibv_destroy_ah(struct ibv_ah *ah)
     return status;
 }
 
-static unsigned count_fds(void)
+/* A connection by TCP: the library makes and keeps one to a peer when for a moment no rail can carry its packets. */
+static int is_connection(int fd)
 {
-    DIR     *dir   = opendir("/proc/self/fd");
-    unsigned count = 0;
+    struct sockaddr_storage peer;
+    socklen_t               len = sizeof(peer);
 
+    return getpeername(fd, (struct sockaddr *)&peer, &len) == 0 &&
+           (peer.ss_family == AF_INET || peer.ss_family == AF_INET6);
+}
+
+static void count_fds(struct held_counts *held)
+{
+    DIR           *dir = opendir("/proc/self/fd");
+    struct dirent *entry;
+
+    held->fds = held->connections = 0;
     if (dir == NULL) {
-        return 0;
+        return;
     }
-    while (readdir(dir) != NULL) {
-        count++;
+    while ((entry = readdir(dir)) != NULL) {
+        int fd = atoi(entry->d_name);
+
+        if (entry->d_name[0] == '.' || fd == dirfd(dir)) {
+            continue;
+        }
+        if (is_connection(fd)) {
+            held->connections++;
+        } else {
+            held->fds++;
+        }
     }
     closedir(dir);
-    return count > 3 ? count - 3 : 0; /* ".", ".." and that of dir itself */
 }
 
 static unsigned rss_kib(void)
@@ -80,7 +102,7 @@ static unsigned rss_kib(void)
 
 void held_count(struct held_counts *held)
 {
-    held->fds     = count_fds();
+    count_fds(held);
     held->rss_kib = rss_kib();
     held->ahs     = __atomic_load_n(&ahs, __ATOMIC_RELAXED);
 }

@@ -41,7 +41,7 @@ struct uct_ha_tcp_link {
     int                     fd; /* -1 while there is none */
     int                     connected;
     uint64_t                retry_at;
-    size_t                  rest; /* of a frame that the socket took in part */
+    size_t                  rest; /* of a frame that the socket took in part, or the newest while it connects */
     uint8_t                 tail[FRAME_MAX];
 };
 
@@ -239,25 +239,6 @@ static void link_connect(struct uct_ha_tcp_link *link)
     link->fd = fd;
 }
 
-static void link_event(struct uct_ha_tcp_link *link)
-{
-    int       error = 0;
-    socklen_t len   = sizeof(error);
-    uint8_t   byte;
-
-    if (!link->connected) {
-        (void)getsockopt(link->fd, SOL_SOCKET, SO_ERROR, &error, &len);
-        if (error != 0) {
-            link_down(link);
-            return;
-        }
-        link->connected = 1;
-        (void)ucs_async_modify_handler(link->fd, UCS_EVENT_SET_EVREAD);
-    } else if (recv(link->fd, &byte, 1, MSG_DONTWAIT) == 0 || (errno != EAGAIN && errno != EINTR)) {
-        link_down(link); /* the peer never sends here: this is its end */
-    }
-}
-
 static ssize_t write_some(struct uct_ha_tcp_link *link, const uint8_t *data, size_t length)
 {
     ssize_t sent = send(link->fd, data, length, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -286,6 +267,26 @@ static int flush_rest(struct uct_ha_tcp_link *link)
     return link->rest == 0;
 }
 
+static void link_event(struct uct_ha_tcp_link *link)
+{
+    int       error = 0;
+    socklen_t len   = sizeof(error);
+    uint8_t   byte;
+
+    if (!link->connected) {
+        (void)getsockopt(link->fd, SOL_SOCKET, SO_ERROR, &error, &len);
+        if (error != 0) {
+            link_down(link);
+            return;
+        }
+        link->connected = 1;
+        (void)ucs_async_modify_handler(link->fd, UCS_EVENT_SET_EVREAD);
+        (void)flush_rest(link);
+    } else if (recv(link->fd, &byte, 1, MSG_DONTWAIT) == 0 || (errno != EAGAIN && errno != EINTR)) {
+        link_down(link); /* the peer never sends here: this is its end */
+    }
+}
+
 int uct_ha_tcp_send(struct uct_ha_tcp_link *link, const void *data, size_t length, uint64_t now)
 {
     uint8_t frame[FRAME_MAX];
@@ -298,12 +299,17 @@ int uct_ha_tcp_send(struct uct_ha_tcp_link *link, const void *data, size_t lengt
         link->retry_at = now + RETRY_NS;
         link_connect(link);
     }
-    if (!link->connected || !flush_rest(link)) {
-        return 0;
-    }
     frame[0] = (uint8_t)(length >> 8);
     frame[1] = (uint8_t)length;
     memcpy(frame + LENGTH_LEN, data, length);
+    if (link->fd >= 0 && !link->connected) {
+        link->rest = LENGTH_LEN + length;
+        memcpy(link->tail, frame, link->rest);
+        return 1;
+    }
+    if (link->fd < 0 || !flush_rest(link)) {
+        return 0;
+    }
     sent = write_some(link, frame, LENGTH_LEN + length);
     if (sent <= 0) {
         return 0;

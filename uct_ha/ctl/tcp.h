@@ -9,8 +9,8 @@
  *
  * A link sends only; what a peer sends comes in on a connection that it made.
  * So nothing has to be negotiated, and packets may be lost here too: while a
- * link connects or its socket is full they are dropped, the protocol above
- * repeats.
+ * link connects only the newest is kept, while its socket is full they are
+ * dropped; the protocol above repeats.
  *
  * Threads: sockets are served on UCX's async thread under the lock given at
  * open; every function but open and close wants that lock held.
@@ -49,7 +49,7 @@ struct uct_ha_tcp_addr uct_ha_tcp_addr(const struct uct_ha_tcp *tcp);
 struct uct_ha_tcp_link *uct_ha_tcp_link_create(struct uct_ha_tcp *tcp, const struct uct_ha_tcp_addr *addr);
 void                    uct_ha_tcp_link_destroy(struct uct_ha_tcp_link *link);
 
-/* 1 = handed to the socket, 0 = dropped. */
+/* 1 = handed to the socket or kept until it is connected, 0 = dropped. */
 int uct_ha_tcp_send(struct uct_ha_tcp_link *link, const void *data, size_t length, uint64_t now);
 
 #endif
