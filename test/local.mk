@@ -10,6 +10,7 @@ unit_tests = \
 	test/unit/test_budget \
 	test/unit/test_config \
 	test/unit/test_core_damp \
+	test/unit/test_core_fence \
 	test/unit/test_core_log \
 	test/unit/test_core_merge \
 	test/unit/test_core_pace \
@@ -55,6 +56,11 @@ test_unit_test_budget_LDADD    = libha_topo.la $(unit_libs)
 test_unit_test_config_SOURCES  = test/unit/test_config.c uct_ha/base/config.c uct_ha/base/units.c uct_ha/abi/adapt_ucs.c
 test_unit_test_config_CPPFLAGS = $(unit_cppflags)
 test_unit_test_config_LDADD    = libha_topo.la $(unit_libs) $(UCX_LIBS)
+
+# as test_core_log
+test_unit_test_core_fence_SOURCES  = test/unit/test_core_fence.c
+test_unit_test_core_fence_CPPFLAGS = $(unit_cppflags)
+test_unit_test_core_fence_LDADD    = $(unit_libs)
 
 # compiles ha_log.c itself, with packet numbers of 4 bits
 test_unit_test_core_log_SOURCES  = test/unit/test_core_log.c

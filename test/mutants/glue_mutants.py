@@ -19,8 +19,8 @@ Not here, because nothing observable is broken by them:
 MUTANTS = [
     # ---- order: fences, flushes ----
     ("fence-ignored", "what follows a fence does not wait for the data of earlier READs", "test_fence_across", [
-        ("    if (ucs_unlikely((op->flags & HA_OP_FLAG_FENCE) && reads_before(flow))) {",
-         "    if (0 && reads_before(flow)) {")]),
+        ("    if (ucs_unlikely(ha_log_is_held(&flow->tx.log))) {",
+         "    if (0) {")]),
     ("fence-of-interface-ignored", "a fence of the interface is none for its endpoints", "test_interface_fence_across", [
         ("    if (ucs_unlikely(flow->fence_next || flow->fence_seen != flows->fence_seq)) {",
          "    if (ucs_unlikely(flow->fence_next)) {")]),

@@ -90,6 +90,7 @@ struct ha_log {
     uint32_t           post; /* no WAIT entry lies before this one */
     uint32_t           tail; /* next free */
     uint32_t           told; /* behind the latest entry that was posted to tell */
+    uint32_t           read; /* behind the entry that was posted latest of those that fetch */
     struct ha_log_lane lane[2];
     struct ha_op      *ops; /* the caller's array of mask + 1 entries */
 };
@@ -201,6 +202,16 @@ static inline int ha_log_psn_room(const struct ha_log *log, int slot, uint32_t n
     return npsn < HA_PSN_WINDOW && ha_psn_distance(lane->una, lane->nxt) + npsn < HA_PSN_WINDOW;
 }
 
+/* Fences are kept here, not by the device's flag (docs/failover.md, "Proof"). 1 when the entry at log->post is
+ * fenced and one before it still waits for its data. Messages and writes are in order anyway. `read` serves
+ * after a resolve as well: entries go out again in their order, so one of those that fetch and were posted before
+ * the present one is either the latest of them, or has its data when that one has. One that waits to be posted
+ * again lies at or behind log->post, and counts for nothing. */
+static inline int ha_log_is_held(const struct ha_log *log)
+{
+    return (ha_log_op(log, log->post)->flags & HA_OP_FLAG_FENCE) && log->read - log->head - 1u < log->post - log->head;
+}
+
 /* May the entry at log->post go out silently on `slot`? One in `every` has to tell (0 or 1: all do); one that
  * was posted before tells, so that a failover does not end in silence; and no more than half of the
  * window waits for somebody to tell. `npsn` as for ha_log_post(). */
@@ -214,7 +225,7 @@ static inline int ha_log_may_be_silent(const struct ha_log *log, int slot, uint3
 }
 
 /* The entry at log->post (which must be WAIT) goes out on `slot`, `npsn` = ha_log_npsn() of it, `silent` if
- * its success makes no completion. The caller checked ha_log_psn_room() with the same count. */
+ * its success makes no completion. The caller checked ha_log_is_held(), and ha_log_psn_room() with the same count. */
 static inline void ha_log_post(struct ha_log *log, int slot, uint32_t npsn, int silent)
 {
     struct ha_log_lane *lane = &log->lane[slot];
@@ -228,6 +239,9 @@ static inline void ha_log_post(struct ha_log *log, int slot, uint32_t npsn, int 
     op->posts     = (uint8_t)(op->posts + (op->posts < UINT8_MAX));
     lane->nxt     = ha_psn_add(lane->nxt, npsn);
     log->post++;
+    if (op->kind == HA_OP_READ || op->kind == HA_OP_FETCH) {
+        log->read = log->post;
+    }
     if (silent) {
         lane->silent++;
     } else {

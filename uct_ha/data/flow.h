@@ -61,7 +61,6 @@ struct uct_ha_flow {
     uint8_t            card_atomics;         /* the peer's card executes atomics on its memory */
     uint32_t           fence_seen;           /* flows->fence_seq that the last operation has honoured */
     uint8_t            fence_next;
-    uint32_t           reads_end;    /* index behind the latest operation that fetches */
     uint32_t           killer;       /* operation at which a card failed last, */
     uint8_t            kills;        /* ... and on how many lanes in a row */
     uint8_t            reported;     /* the user has been told */

@@ -144,16 +144,6 @@ static void reject_unregistered(struct uct_ha_flow *flow, int slot, int error)
     uct_ha_attention(flow->road.conn); /* progress ends it: no completion will come */
 }
 
-/* Fences are kept here, not by IBV_SEND_FENCE: Soft-RoCE may forget a request with
- * that flag for ever after a retransmission. Does the next operation have one before it
- * that still waits for its data? (Messages and writes are ordered anyway.) */
-static int reads_before(const struct uct_ha_flow *flow)
-{
-    uint32_t ahead = uct_ha_txlog_op(&flow->tx, flow->tx.log.post)->behind - flow->tx.log.head;
-
-    return ahead - 1u < flow->tx.log.post - flow->tx.log.head;
-}
-
 /* Silent sends may hold all places in the completion queue. Each lane has one more, for a send that tells,
  * when none such is under way. */
 static int has_own_place(const struct uct_ha_flow *flow, const struct uct_ha_lane *lane)
@@ -177,7 +167,7 @@ ucs_status_t uct_ha_tx_post(struct uct_ha_flow *flow)
     int                 room = uct_ha_room_for_send(lane->room);
     int                 status, silent, late = -ENXIO;
 
-    if (ucs_unlikely((op->flags & HA_OP_FLAG_FENCE) && reads_before(flow))) {
+    if (ucs_unlikely(ha_log_is_held(&flow->tx.log))) {
         return UCS_ERR_NO_RESOURCE;
     }
     if (ucs_unlikely(!room && !has_own_place(flow, lane))) {

@@ -62,10 +62,6 @@ static inline struct uct_ha_txop *uct_ha_tx_append_flags(struct uct_ha_flow *flo
     txop->desc   = NULL;
     txop->unpack = NULL;
     txop->flags  = 0;
-    txop->behind = flow->reads_end;
-    if (kind == HA_OP_READ || kind == HA_OP_FETCH) {
-        flow->reads_end = index + 1;
-    }
     return txop;
 }
 

@@ -61,7 +61,6 @@ struct uct_ha_txop {
     uint16_t              imm;    /* low half of the immediate data: UCT_HA_IMM_* */
     uint8_t               flags;  /* UCT_HA_TXOP_* */
     uint32_t              length;
-    uint32_t              behind; /* index after the latest read or fetch before this one */
     union {
         struct uct_ha_piece piece[UCT_HA_IOV_MAX];
         uint8_t             bytes[UCT_HA_INLINE_MAX];
