@@ -274,6 +274,7 @@ enum model_cover {
     MODEL_COVER_DOUBT,
     MODEL_COVER_SILENT,
     MODEL_COVER_TAIL,
+    MODEL_COVER_FENCED_OP,
     MODEL_COVER_LAST
 };
 extern uint64_t model_cover[MODEL_COVER_LAST];

@@ -54,6 +54,10 @@ int model_data_post(struct model_world *w, int x, int slot, int n)
     if (index == side->log.tail) {
         return 0;
     }
+    if (ha_log_is_held(&side->log)) {
+        model_cover[MODEL_COVER_FENCED_OP]++;
+        return 0;
+    }
     npsn   = ha_log_npsn(ha_log_op(&side->log, index), model_mtu(slot));
     silent = ha_log_may_be_silent(&side->log, slot, npsn, MODEL_TELL);
     if (!ha_log_psn_room(&side->log, slot, npsn)) {
@@ -98,28 +102,13 @@ unsigned model_data_told(const struct model_qp *qp)
     return told;
 }
 
-/* The device does not start a fenced operation before the answers of earlier
- * READs and atomics are there. */
-static int held_by_fence(int x, const struct model_qp *qp, unsigned at)
-{
-    if (model_kind(x, qp->op[at]) != 'F') {
-        return 0;
-    }
-    for (unsigned i = qp->acked; i < at; i++) {
-        if (model_kind(x, qp->op[i]) == 'R' || model_kind(x, qp->op[i]) == 'A') {
-            return 1;
-        }
-    }
-    return 0;
-}
-
 /* The next packet of x executes at the other side. */
 static int execute(struct model_world *w, int x, int slot)
 {
     struct model_qp *qp = &w->side[x].qp[slot], *its = responder_of(w, x, slot);
     unsigned         end = 0, op;
 
-    if (its == 0 || its->state == MODEL_QP_ERR || its->rx_ops >= qp->num_ops || held_by_fence(x, qp, its->rx_ops)) {
+    if (its == 0 || its->state == MODEL_QP_ERR || its->rx_ops >= qp->num_ops) {
         return 0;
     }
     op = qp->op[its->rx_ops];

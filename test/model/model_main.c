@@ -35,6 +35,7 @@ static const char *const cover_name[MODEL_COVER_LAST] = {
     "operations in doubt without a proof",
     "operations posted silently",
     "tails",
+    "fenced operations held",
 };
 
 static const char usage[] =

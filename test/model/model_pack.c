@@ -173,6 +173,12 @@ WALK void walk_log(struct stream *s, struct model_side *side, int x)
     NUMBER(s, log->head);
     NUMBER(s, log->post);
     NUMBER(s, log->tail);
+    if (s->writing && log->read - log->head - 1u >= log->post - log->head) {
+        log->read = 0; /* an older one says as little */
+    }
+    if (model_ops_of_kind(x, 'F')) {
+        NUMBER(s, log->read);
+    }
     for (int slot = 0; slot < HA_SLOTS; slot++) {
         struct ha_log_lane *lane = &log->lane[slot];
 

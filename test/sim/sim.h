@@ -64,7 +64,7 @@ enum sim_qp_state {
 struct sim_wqe {
     uint32_t op, index; /* operation of the user; entry of the log */
     uint32_t pos, npsn;
-    uint8_t  kind, fence;
+    uint8_t  kind;
     uint8_t  receives; /* consumes a receive */
     uint8_t  mark;     /* its last packet is its mark in the ledger */
     uint8_t  silent;   /* its success makes no completion */

@@ -55,23 +55,6 @@ static struct sim_wqe *wqe_at(struct sim_qp *qp, uint32_t pos)
     return NULL;
 }
 
-/* The device does not start a fenced operation before the answers of earlier
- * READs and atomics are there. */
-static int held_by_fence(const struct sim_qp *qp, const struct sim_wqe *wqe)
-{
-    uint32_t i = (uint32_t)(wqe - qp->wqe);
-
-    if (!wqe->fence) {
-        return 0;
-    }
-    while (i-- > qp->acked) {
-        if (qp->wqe[i].kind >= HA_OP_READ) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
 /* Side x puts its next packet on the wire. */
 int sim_data_wire(struct sim_pair *p, int x, int slot)
 {
@@ -82,10 +65,6 @@ int sim_data_wire(struct sim_pair *p, int x, int slot)
         return 0;
     }
     wqe = wqe_at(qp, qp->wired);
-    if (held_by_fence(qp, wqe)) {
-        p->world->cover[SIM_COVER_FENCED_OP]++;
-        return 0;
-    }
     qp->wired += wqe->kind == HA_OP_READ ? wqe->npsn : 1;
     return 1;
 }

@@ -20,7 +20,6 @@ static void fill_wqe(const struct sim_side *side, struct sim_qp *qp, struct sim_
     wqe->op       = side->op_of[index & side->log.mask];
     wqe->index    = index;
     wqe->kind     = entry->kind;
-    wqe->fence    = (entry->flags & HA_OP_FLAG_FENCE) != 0;
     wqe->pos      = qp->posted;
     wqe->receives = (uint8_t)ha_op_consumes_receive(entry);
     wqe->mark     = marks && ha_op_needs_mark(entry);
@@ -59,6 +58,10 @@ int sim_work_post(struct sim_pair *p, int x, int slot)
     index = ha_log_next_wait(&side->log);
     qp    = &side->qp[slot];
     if (index == side->log.tail) {
+        return 0;
+    }
+    if (ha_log_is_held(&side->log)) {
+        p->world->cover[SIM_COVER_FENCED_OP]++;
         return 0;
     }
     if (qp->num_wqe == SIM_WQES_MAX) {
