@@ -205,6 +205,8 @@ glue_sources = \
 	%D%/data/resume.h \
 	%D%/data/rx.c \
 	%D%/data/rx.h \
+	%D%/data/go.c \
+	%D%/data/go.h \
 	%D%/data/tx.c \
 	%D%/data/tx.h \
 	%D%/ctl/async.c \

@@ -203,7 +203,7 @@ static uint64_t length_of(const struct ha_send *send)
 {
     uint64_t length = 0;
 
-    for (unsigned i = 0; i < send->num_sge; i++) {
+    for (int i = 0; i < send->num_sge; i++) {
         length += send->sge[i].length;
     }
     return length;
@@ -218,13 +218,13 @@ static void fill_wqe(struct ha_rc *rc, struct fake_wqe *wqe, const struct ha_sen
     wqe->psn       = rc->next_psn;
     wqe->npsn      = wqe->length == 0 ? 1 : (uint32_t)((wqe->length + mtu - 1) / mtu);
     wqe->read_done = 0;
-    for (unsigned i = 0; i < send->num_sge; i++) {
+    for (int i = 0; i < send->num_sge; i++) {
         wqe->sge[i] = send->sge[i];
     }
     if (send->flags & HA_SEND_INLINE) {
         uint8_t *to = wqe->bytes;
 
-        for (unsigned i = 0; i < send->num_sge; i++) {
+        for (int i = 0; i < send->num_sge; i++) {
             memcpy(to, (const void *)(uintptr_t)send->sge[i].addr, send->sge[i].length);
             to += send->sge[i].length;
         }
@@ -235,7 +235,7 @@ static void fill_wqe(struct ha_rc *rc, struct fake_wqe *wqe, const struct ha_sen
     }
 }
 
-int ha_rc_post_send(struct ha_rc *rc, const struct ha_send *send)
+int ha_rc_post_send(struct ha_rc *rc, struct ha_send *send)
 {
     int status;
 
@@ -244,7 +244,7 @@ int ha_rc_post_send(struct ha_rc *rc, const struct ha_send *send)
     if (status == 0 && rc->state == FAKE_INIT) {
         status = -EINVAL;
     }
-    if (status == 0 && (send->num_sge > rc->caps.max_sge ||
+    if (status == 0 && ((unsigned)send->num_sge > rc->caps.max_sge ||
                         ((send->flags & HA_SEND_INLINE) && length_of(send) > rc->caps.max_inline))) {
         status = -EINVAL;
     }

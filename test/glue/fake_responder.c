@@ -9,7 +9,7 @@
 /* Bytes [from, from + length) of the operation, out of its gather list. */
 static int gather(const struct ha_rc *rc, const struct fake_wqe *wqe, uint64_t from, uint8_t *to, uint64_t length)
 {
-    for (unsigned i = 0; i < wqe->send.num_sge && length > 0; i++) {
+    for (int i = 0; i < wqe->send.num_sge && length > 0; i++) {
         const struct ha_sge *sge = &wqe->sge[i];
         uint64_t             part;
         const uint8_t       *at;
@@ -117,7 +117,7 @@ static enum fake_answer execute_read(struct ha_rc *rc, struct ha_rc *peer, struc
     if (!fake_ack_arrives(rc, peer)) {
         return FAKE_ANSWER_NONE;
     }
-    for (unsigned i = 0; i < wqe->send.num_sge; i++) {
+    for (int i = 0; i < wqe->send.num_sge; i++) {
         to = fake_local(rc->rail, wqe->sge[i].addr, wqe->sge[i].length, wqe->sge[i].lkey);
         if (to == NULL) {
             return FAKE_ANSWER_REFUSED;
@@ -151,7 +151,7 @@ static enum fake_answer answer_atomic(struct ha_rc *rc, struct ha_rc *peer, stru
 
 static enum fake_answer execute_atomic(struct ha_rc *rc, struct ha_rc *peer, struct fake_wqe *wqe)
 {
-    uint64_t *word = fake_remote(peer->rail, wqe->send.remote_addr, sizeof(*word), wqe->send.rkey,
+    uint64_t *word = fake_remote(peer->rail, wqe->send.remote_addr, sizeof(*word), wqe->send.atomic.rkey,
                                  HA_ACCESS_REMOTE_ATOMIC);
 
     if (word == NULL || wqe->send.remote_addr % sizeof(*word) != 0 || wqe->length != 8) {
@@ -159,9 +159,9 @@ static enum fake_answer execute_atomic(struct ha_rc *rc, struct ha_rc *peer, str
     }
     wqe->old = *word;
     if (wqe->send.op == HA_FETCH_ADD) {
-        *word += wqe->send.compare_add;
-    } else if (*word == wqe->send.compare_add) {
-        *word = wqe->send.swap;
+        *word += wqe->send.atomic.compare_add;
+    } else if (*word == wqe->send.atomic.compare_add) {
+        *word = wqe->send.atomic.swap;
     }
     fake.counts.atomics++;
     return answer_atomic(rc, peer, wqe);
@@ -178,7 +178,7 @@ static enum fake_answer execute(struct ha_rc *rc, struct ha_rc *peer, struct fak
         fake.counts.too_long++;
         return FAKE_ANSWER_GAP;
     }
-    if (wqe->send.op >= HA_FETCH_ADD) {
+    if (ha_send_op_is_atomic(wqe->send.op)) {
         answer = execute_atomic(rc, peer, wqe);
     } else if (wqe->send.op == HA_READ) {
         answer = execute_read(rc, peer, wqe);
@@ -205,7 +205,7 @@ enum fake_answer fake_respond(struct ha_rc *rc, struct ha_rc *peer, struct fake_
     if (ahead == 0) {
         return execute(rc, peer, wqe, pkt);
     }
-    if (wqe->send.op >= HA_FETCH_ADD) {
+    if (ha_send_op_is_atomic(wqe->send.op)) {
         return answer_atomic(rc, peer, wqe);
     }
     return wqe->send.op == HA_READ ? execute_read(rc, peer, wqe) : FAKE_ANSWER_NONE;

@@ -39,6 +39,20 @@ int model_data_cut(struct model_world *w, int x, int slot, int n)
     return 1;
 }
 
+/* The newest one, which has not been posted before, might as well have come just now: then the product does both
+ * at once. */
+static void enter_and_post(struct ha_log *log, uint32_t index, int slot, uint32_t npsn, int silent)
+{
+    const struct ha_op op = *ha_log_op(log, index);
+
+    if (index + 1 != log->tail || op.posts > 0) {
+        ha_log_post(log, slot, npsn, silent);
+        return;
+    }
+    log->tail = index;
+    ha_log_append_posted(log, (enum ha_op_kind)op.kind, op.flags, op.length, slot, npsn, silent);
+}
+
 int model_data_post(struct model_world *w, int x, int slot, int n)
 {
     struct model_side *side = &w->side[x];
@@ -69,7 +83,7 @@ int model_data_post(struct model_world *w, int x, int slot, int n)
     }
     model_tell("posts %c%u on lane %d.%u%s", model_kind(x, index), index, slot, qp->gen, silent ? ", silently" : "");
     model_oracle_post(w, x, index, slot);
-    ha_log_post(&side->log, slot, npsn, silent);
+    enter_and_post(&side->log, index, slot, npsn, silent);
     model_cover[MODEL_COVER_SILENT] += (unsigned)silent;
     qp->silent            = (uint8_t)(qp->silent | silent << qp->num_ops);
     qp->op[qp->num_ops++] = (uint8_t)index;
@@ -165,6 +179,22 @@ void model_data_retire(struct model_world *w, int x)
     }
 }
 
+/* What has all ended is retired at once, as by the product. */
+static void succeed(struct model_world *w, int x, uint32_t index, int slot)
+{
+    struct ha_log *log   = &w->side[x].log;
+    uint32_t       ended = ha_log_success(log, index, slot, w->side[x].qp[slot].gen);
+
+    if (!ha_log_all_ended(log, index, ended)) {
+        return;
+    }
+    for (uint32_t i = log->head; i != index + 1; i++) {
+        model_oracle_end(w, x, i, HA_RESULT_OK);
+        ha_log_op(log, i)->state = HA_OP_FREE; /* nobody looks, but two states would be told apart here */
+    }
+    ha_log_retire_to(log, index + 1);
+}
+
 /* `n` + 1 successes are polled by the completion of the last of them. */
 int model_data_poll_send(struct model_world *w, int x, int slot, int n)
 {
@@ -175,7 +205,7 @@ int model_data_poll_send(struct model_world *w, int x, int slot, int n)
         return 0;
     }
     qp->polled = (uint8_t)(qp->polled + n + 1);
-    ha_log_success(&side->log, qp->op[qp->polled - 1], slot, qp->gen);
+    succeed(w, x, qp->op[qp->polled - 1], slot);
     model_data_retire(w, x);
     model_side_follow(w, x);
     return 1;

@@ -92,7 +92,7 @@ MUTANTS = [
     ("count-silent", "operations towards a peer that counts are silent", "test_counting_peers_are_told_each", [
         ("view->offer == HA_PROOF_PSN ? pairs->lanes->tell_every : 0;", "pairs->lanes->tell_every;")]),
     ("success-of-one", "a success gives back one place in the queue, whatever it stands for", "test_places_of_the_silent", [
-        ("ucs_max(ended, 1u);", "ucs_min(ended, 1u);")]),
+        ("ucs_max(ended, before + 1);", "ucs_min(ended, before + 1);")]),
     ("silent-hold-the-queue", "a lane has no place of its own when silent sends hold all", "test_places_of_the_silent", [
         ("    if (ucs_unlikely(!room && !has_own_place(flow, lane))) {", "    (void)has_own_place;\n    if (ucs_unlikely(!room)) {")]),
     # ---- packet numbers ----
@@ -111,7 +111,7 @@ MUTANTS = [
         ("    if (ucs_unlikely(total != flow->tx_granted) && (int16_t)(total - flow->tx_granted) > 0) {",
          "    if (total != flow->tx_granted) {")]),
     ("reject-keeps-credit", "a refused PUT keeps its credit", "test_refused_put_gives_its_credit_back", [
-        ("    } else if (txop->op <= HA_WRITE_IMM) {\n        tx->sent--;",
+        ("    } else if (ha_send_op_has_imm(txop->op)) {\n        tx->sent--;",
          "    } else if (0) {\n        tx->sent--;")]),
     ("amo-reply-not-held", "answers to atomics take no regard of credits", "test_answers_wait_for_credits", [
         ("    return ha_log_room(&flow->tx.log) > 0 && uct_ha_tx_has_credit(flow);",
@@ -136,7 +136,7 @@ MUTANTS = [
          "flow->tx.log.lane[lane->slot].nxt) != 0) {")]),
     # ---- sending ----
     ("fill-sge-wrong-slot", "an operation goes out with the key of the other rail", "test_cut_here", [
-        ("sge[i].lkey   = txop->piece[i].lkey[slot];", "sge[i].lkey   = txop->piece[i].lkey[0];")]),
+        ("    sge->lkey = piece->mem->lkey[rail_no];", "    sge->lkey = piece->mem->lkey[rail_no & ~1u];")]),
     ("rkey-wrong-slot", "an operation goes out with the remote key of the other rail", "test_cut_here", [
         ("uct_ha_rkey(txop->rkey, lane->slot);", "uct_ha_rkey(txop->rkey, 0);")]),
     ("imm-told-without-total", "messages do not tell how many were consumed", "test_messages_both_ways", [
@@ -145,8 +145,8 @@ MUTANTS = [
     ("kills-max-1", "a card that fails once at an operation makes it fail", "test_card_fails", [
         ("#define KILLS_MAX 3 ", "#define KILLS_MAX 1 ")]),
     ("post-failure-ignored", "a post that is refused is forgotten", "test_one_post_is_refused", [
-        ("    if (status != -ENOMEM && status != -EAGAIN) {\n        flow->tx_slot = HA_NO_SLOT;",
-         "    if (0) {\n        flow->tx_slot = HA_NO_SLOT;")]),
+        ("    if (status != -ENOMEM && status != -EAGAIN) {\n        uct_ha_flow_stop(flow);",
+         "    if (0) {\n        uct_ha_flow_stop(flow);")]),
     ("canceled-is-success", "what the end of an endpoint cancels succeeds", "test_both_rails_down", [
         ("    case HA_RESULT_CANCELED:\n        return flow->status;",
          "    case HA_RESULT_CANCELED:\n        return UCS_OK;")]),
@@ -157,7 +157,7 @@ MUTANTS = [
         ("        if (cb != NULL && !(priv->post && end_post(flow, priv))) {",
          "        (void)end_post;\n        if (cb != NULL) {")]),
     ("late-no-registration", "memory that the new rail does not know makes the operation fail", "test_large_across", [
-        ("            status = uct_ha_reg_on(piece->mem, rail_no);", "            status = -ENOMEM;")]),
+        ("        status = uct_ha_reg_on(mem, rail_no);", "        status = -ENOMEM;")]),
     ("late-keep-nothing", "operations of a destroyed endpoint use memory that was taken back", "test_memory_taken_back", [
         ("    uct_ha_late_keep(flow);\n",
          "")]),

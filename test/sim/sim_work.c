@@ -44,6 +44,20 @@ static void note_posted(struct sim_pair *p, int x, uint32_t told_before)
     }
 }
 
+/* The newest one, which has not been posted before, might as well have come just now: then the product does both
+ * at once. */
+static void enter_and_post(struct ha_log *log, uint32_t index, int slot, uint32_t npsn, int silent)
+{
+    const struct ha_op op = *ha_log_op(log, index);
+
+    if (index + 1 != log->tail || op.posts > 0) {
+        ha_log_post(log, slot, npsn, silent);
+        return;
+    }
+    log->tail = index;
+    ha_log_append_posted(log, (enum ha_op_kind)op.kind, op.flags, op.length, slot, npsn, silent);
+}
+
 int sim_work_post(struct sim_pair *p, int x, int slot)
 {
     struct sim_side *side = &p->side[x];
@@ -84,7 +98,7 @@ int sim_work_post(struct sim_pair *p, int x, int slot)
     }
     sim_trace(p, "side %d: posts operation %d on lane %d.%u%s", x, (int)wqe->op, slot, qp->gen,
               wqe->silent ? ", silently" : "");
-    ha_log_post(&side->log, slot, npsn, wqe->silent);
+    enter_and_post(&side->log, index, slot, npsn, wqe->silent);
     note_posted(p, x, told);
     if (qp->num_wqe == qp->acked) {
         qp->progress_at = p->world->now;
@@ -126,6 +140,24 @@ int sim_work_tail(struct sim_pair *p, int x, int slot)
     return 1;
 }
 
+/* What has all ended is retired at once, as by the product. */
+static void succeed(struct sim_pair *p, int x, uint32_t index, int slot)
+{
+    struct sim_side *side  = &p->side[x];
+    uint32_t         ended = ha_log_success(&side->log, index, slot, side->qp[slot].gen);
+
+    if (!ha_log_all_ended(&side->log, index, ended)) {
+        return;
+    }
+    for (uint32_t i = side->log.head; i != index + 1; i++) {
+        side->moved_at = p->world->now;
+        if (side->op_of[i & side->log.mask] != SIM_TAIL) {
+            sim_oracle_end(p, x, side->op_of[i & side->log.mask], HA_RESULT_OK);
+        }
+    }
+    ha_log_retire_to(&side->log, index + 1);
+}
+
 /* A success that is told stands for all before it. */
 int sim_work_poll_send(struct sim_pair *p, int x, int slot)
 {
@@ -139,7 +171,7 @@ int sim_work_poll_send(struct sim_pair *p, int x, int slot)
     while (qp->wqe[qp->polled - 1].silent) {
         qp->polled++; /* of one that tells */
     }
-    ha_log_success(&side->log, qp->wqe[qp->polled - 1].index, slot, qp->gen);
+    succeed(p, x, qp->wqe[qp->polled - 1].index, slot);
     sim_work_retire(p, x);
     return 1;
 }

@@ -75,7 +75,9 @@ static inline ucs_status_t uct_ha_iface_invoke_am(uct_base_iface_t *iface, uint8
 /* One of the operations that `comp` waits for is done. The first error stays. */
 static inline void uct_ha_completion_invoke(uct_completion_t *comp, ucs_status_t status)
 {
-    uct_completion_update_status(comp, status);
+    if (ucs_unlikely(status != UCS_OK)) {
+        uct_completion_update_status(comp, status); /* of success it makes nothing */
+    }
     if (--comp->count == 0) {
         comp->func(comp);
     }

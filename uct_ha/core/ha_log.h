@@ -64,12 +64,12 @@ struct ha_op {
     uint32_t psn_first;
     uint32_t npsn;
     uint8_t  kind;
-    uint8_t  state;
-    uint8_t  slot;
     uint8_t  flags;
+    uint8_t  state;
     uint8_t  result;
     uint8_t  posts; /* times posted, saturating: > 1 means replayed */
-    uint8_t  pad[2];
+    uint8_t  slot;
+    uint8_t  pad[6];
 };
 
 /* Per slot, for its current lane generation. Numbers are packet numbers; on a
@@ -82,6 +82,7 @@ struct ha_log_lane {
     uint32_t first;  /* no entry before this one is POSTED on this generation */
     uint32_t acked;  /* 1 when there was a success on this generation */
     uint32_t silent; /* posted since the latest one that tells */
+    uint32_t pad;
 };
 
 struct ha_log {
@@ -253,6 +254,38 @@ static inline void ha_log_post(struct ha_log *log, int slot, uint32_t npsn, int 
     ha_log_skip_to_wait(log);
 }
 
+/* Both at once, for an operation that went out on `slot` as soon as it came; nothing waited. */
+static inline void ha_log_append_posted(struct ha_log *log, enum ha_op_kind kind, unsigned flags, uint64_t length,
+                                        int slot, uint32_t npsn, int silent)
+{
+    struct ha_log_lane *lane  = &log->lane[slot];
+    uint32_t            index = log->tail;
+    struct ha_op       *op    = ha_log_op(log, index);
+
+    op->length    = length;
+    op->gen       = lane->gen;
+    op->psn_first = lane->nxt;
+    op->npsn      = npsn;
+    op->kind      = (uint8_t)kind;
+    op->flags     = (uint8_t)flags;
+    op->state     = HA_OP_POSTED;
+    op->result    = HA_RESULT_NONE;
+    op->posts     = 1;
+    op->slot      = (uint8_t)slot;
+    lane->nxt     = ha_psn_add(lane->nxt, npsn);
+    log->post     = index + 1;
+    __atomic_store_n(&log->tail, index + 1, __ATOMIC_RELAXED);
+    if (kind == HA_OP_READ || kind == HA_OP_FETCH) {
+        log->read = index + 1;
+    }
+    if (silent) {
+        lane->silent++;
+    } else {
+        lane->silent = 0;
+        __atomic_store_n(&log->told, index + 1, __ATOMIC_RELAXED);
+    }
+}
+
 /* Operations under way of which nothing will tell but what is posted behind them. */
 static inline uint32_t ha_log_silent(const struct ha_log *log)
 {
@@ -278,13 +311,20 @@ static inline uint32_t ha_log_success(struct ha_log *log, uint32_t index, int sl
 {
     struct ha_log_lane *lane = &log->lane[slot];
     struct ha_op       *op   = ha_log_op(log, index);
-    uint32_t            i = lane->first, ended = 0;
+    uint32_t            i = lane->first, ended = 0, sends = 0;
 
     if (lane->gen != gen || index - log->head >= ha_log_used(log) || !ha_op_is_posted_on(op, slot, gen)) {
         return 0;
     }
     lane->una   = ha_psn_add(op->psn_first, op->npsn);
     lane->acked = 1;
+    lane->first = index + 1;
+    if (index == log->head) {
+        op->state  = HA_OP_DONE;
+        op->result = HA_RESULT_OK;
+        lane->sends += (uint32_t)ha_op_consumes_receive(op);
+        return 1;
+    }
     if (i - log->head >= ha_log_used(log)) {
         i = log->head; /* what it pointed to has left the ring */
     }
@@ -295,10 +335,10 @@ static inline uint32_t ha_log_success(struct ha_log *log, uint32_t index, int sl
         }
         op->state  = HA_OP_DONE;
         op->result = HA_RESULT_OK;
-        lane->sends += (uint32_t)ha_op_consumes_receive(op);
+        sends += (uint32_t)ha_op_consumes_receive(op);
         ended++;
     }
-    lane->first = index + 1;
+    lane->sends += sends;
     return ended;
 }
 
@@ -319,6 +359,19 @@ static inline int ha_log_retire(struct ha_log *log, uint32_t *index, enum ha_op_
     }
     __atomic_store_n(&log->head, log->head + 1, __ATOMIC_RELAXED);
     return 1;
+}
+
+/* A success of `index` has just `ended` so many: are these all up to there? */
+static inline int ha_log_all_ended(const struct ha_log *log, uint32_t index, uint32_t ended)
+{
+    return ended == index + 1 - log->head;
+}
+
+/* Then they need not be looked at to be retired: all entries before `end` are, at once. They were posted, so
+ * log->post is not before `end`. */
+static inline void ha_log_retire_to(struct ha_log *log, uint32_t end)
+{
+    __atomic_store_n(&log->head, end, __ATOMIC_RELAXED);
 }
 
 /* ---- the rest ---- */

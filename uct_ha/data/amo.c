@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "data/amo.h"
 
-#include "data/tx.h"
+#include "data/go.h"
 #include "mem/exposed.h"
 #include "mem/rkey.h"
 #include "pair/attention.h"
@@ -35,21 +35,20 @@ int uct_ha_amo_owes(const struct uct_ha_flow *flow)
     return flow->amo != NULL && flow->amo->owed_head != flow->amo->owed_tail;
 }
 
-static void send_message(struct uct_ha_flow *flow, uint8_t imm, const void *data, size_t length)
+static void send_message(struct uct_ha_flow *flow, int go, uint8_t imm, const void *data, size_t length)
 {
-    struct uct_ha_txop *txop = uct_ha_tx_append_flags(flow, HA_OP_SEND, HA_SEND_IMM, length, HA_OP_FLAG_QUIET);
+    struct uct_ha_txop *txop = uct_ha_tx_begin(flow, HA_SEND_IMM, 0, imm, length);
 
     flow->tx.sent++;
-    txop->imm    = imm;
-    txop->pieces = 0;
     memcpy(txop->bytes, data, length);
-    uct_ha_tx_commit(flow);
+    uct_ha_go_short(flow, go, txop, HA_SEND_IMM, HA_OP_SEND);
 }
 
 ucs_status_t uct_ha_amo_send(struct uct_ha_flow *flow, struct uct_ha_amo_request *request, uct_rkey_t rkey,
                              void *result, uct_completion_t *comp)
 {
-    ucs_status_t        status = uct_ha_tx_check(flow, 1);
+    ucs_status_t        status;
+    int                 go = uct_ha_go(flow, 1, &status);
     struct uct_ha_amo  *amo;
     struct pending_amo *own;
 
@@ -70,7 +69,7 @@ ucs_status_t uct_ha_amo_send(struct uct_ha_flow *flow, struct uct_ha_amo_request
     request->key = uct_ha_rkey(rkey, 0);
     request->id  = flow->amo_issued++;
     flow->flows->outstanding++;
-    send_message(flow, UCT_HA_IMM_AMO_REQUEST, request, sizeof(*request));
+    send_message(flow, go, UCT_HA_IMM_AMO_REQUEST, request, sizeof(*request));
     return result == NULL ? UCS_OK : UCS_INPROGRESS;
 }
 
@@ -145,7 +144,7 @@ void uct_ha_amo_resume(struct uct_ha_flow *flow)
     while (uct_ha_amo_owes(flow) && !flow->tx.dead && room_to_reply(flow)) {
         struct uct_ha_amo_reply reply = amo->owed[amo->owed_head++ % UCT_HA_AMO_WINDOW];
 
-        send_message(flow, UCT_HA_IMM_AMO_REPLY, &reply, sizeof(reply));
+        send_message(flow, uct_ha_go_open(flow, 1), UCT_HA_IMM_AMO_REPLY, &reply, sizeof(reply));
     }
 }
 

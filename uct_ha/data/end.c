@@ -39,7 +39,7 @@ void uct_ha_end_fail(struct uct_ha_flow *flow, ucs_status_t status)
 
     flow->status = status;
     __atomic_store_n(&flow->tx.dead, 1, __ATOMIC_RELAXED);
-    flow->tx_slot = HA_NO_SLOT;
+    uct_ha_flow_stop(flow);
     stain(flow);
     ha_log_cancel(&flow->tx.log);
     uct_ha_amo_cancel(flow);

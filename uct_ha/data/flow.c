@@ -7,6 +7,13 @@
 
 #include <stdlib.h>
 
+void uct_ha_flow_list_silent(struct uct_ha_flow *flow)
+{
+    flow->silent_listed = 1;
+    flow->silent_tail   = flow->tx.log.tail - 1; /* it has sent since */
+    ucs_list_add_tail(&flow->flows->silent, &flow->silent_link);
+}
+
 static void init(struct uct_ha_flow *flow, struct uct_ha_flows *flows, const struct uct_ha_peer *peer)
 {
     flow->flows        = flows;
@@ -86,6 +93,7 @@ void uct_ha_flow_refresh_locked(struct uct_ha_flow *flow)
     if (flow->rx_slot != HA_NO_SLOT && flow->road.lane[flow->rx_slot] == NULL) {
         flow->rx_slot = HA_NO_SLOT;
     }
+    uct_ha_flow_close_go(flow);
     uct_ha_flow_turn(flow);
     use_locked(flow, (flow->tx_slot != HA_NO_SLOT ? 1u << flow->tx_slot : 0) |
                          (flow->rx_slot != HA_NO_SLOT ? 1u << flow->rx_slot : 0));

@@ -43,7 +43,18 @@ struct uct_ha_flush {
     uint32_t          amo;   /* and so many atomics have been answered */
 };
 
+/* The short way out, see data/go.h. Progress reads it for each operation. */
+struct uct_ha_go {
+    uint32_t            limit[2]; /* index before which the log may take operations, messages */
+    struct uct_ha_lane *lane;
+    struct ha_log_lane *of_log; /* the log's part about it */
+    uint32_t            light;  /* bytes that an operation may have */
+    uint16_t            shift;  /* of the path MTU */
+    uint16_t            rail_no;
+};
+
 struct uct_ha_flow {
+    struct uct_ha_go     go;
     struct uct_ha_road   road;
     struct uct_ha_txlog  tx;
     struct uct_ha_flows *flows;
@@ -81,6 +92,22 @@ struct uct_ha_flow {
 static inline struct uct_ha_flow *uct_ha_flow_of(struct uct_ha_road *road)
 {
     return ucs_container_of(road, struct uct_ha_flow, road);
+}
+
+/* Whatever is answered differently now is asked again before the next operation. */
+static inline void uct_ha_flow_close_go(struct uct_ha_flow *flow)
+{
+    flow->go.limit[0] = flow->go.limit[1] = flow->tx.log.tail;
+}
+
+/* It is looked at for silent operations from now on. */
+void uct_ha_flow_list_silent(struct uct_ha_flow *flow);
+
+/* No lane sends until the pair says which. */
+static inline void uct_ha_flow_stop(struct uct_ha_flow *flow)
+{
+    flow->tx_slot = HA_NO_SLOT;
+    uct_ha_flow_close_go(flow);
 }
 
 static inline struct uct_ha_desc_pool *uct_ha_flow_pool(const struct uct_ha_flow *flow)

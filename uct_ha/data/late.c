@@ -20,7 +20,7 @@ static void scatter(void *arg, const void *data, size_t length)
 }
 
 /* Gather into `desc`. The first piece may be in it already: a message's header. */
-static void use_copy(const struct uct_ha_flow *flow, struct uct_ha_txop *txop, struct uct_ha_desc *desc)
+static void use_copy(struct uct_ha_txop *txop, struct uct_ha_desc *desc)
 {
     uint8_t *to = desc->data;
 
@@ -30,7 +30,7 @@ static void use_copy(const struct uct_ha_flow *flow, struct uct_ha_txop *txop, s
         }
         to += txop->piece[i].length;
     }
-    uct_ha_txop_use(txop, desc, txop->length, flow->road.lanes->rail_no);
+    uct_ha_txop_use(txop, desc, txop->length);
 }
 
 /* -ENOSPC: it has to be registered. The user's bytes do not change before the
@@ -58,7 +58,7 @@ static int bounce(struct uct_ha_flow *flow, struct uct_ha_txop *txop, int slot)
         txop->unpack     = scatter;
         txop->unpack_arg = txop;
     } else {
-        use_copy(flow, txop, desc);
+        use_copy(txop, desc);
     }
     UCT_HA_STATS_ADD(bounced, 1);
     return 0;
@@ -66,24 +66,20 @@ static int bounce(struct uct_ha_flow *flow, struct uct_ha_txop *txop, int slot)
 
 static int reg(struct uct_ha_flow *flow, struct uct_ha_txop *txop, int slot)
 {
-    unsigned             rail_no = flow->road.lanes->rail_no[slot];
-    struct uct_ha_piece *piece;
-    int                  status;
+    unsigned           rail_no = flow->road.lanes->rail_no[slot];
+    struct uct_ha_mem *mem;
+    int                status;
 
     for (unsigned i = 0; i < txop->pieces; i++) {
-        piece = &txop->piece[i];
-        if (piece->rails & (1u << slot)) {
+        mem = txop->piece[i].mem;
+        if (uct_ha_reg_is_on(mem, rail_no)) {
             continue;
         }
-        if (!uct_ha_reg_is_on(piece->mem, rail_no)) {
-            status = uct_ha_reg_on(piece->mem, rail_no);
-            if (status != 0) {
-                return status;
-            }
-            UCT_HA_STATS_ADD(late_mrs, 1);
+        status = uct_ha_reg_on(mem, rail_no);
+        if (status != 0) {
+            return status;
         }
-        piece->lkey[slot] = piece->mem->lkey[rail_no];
-        piece->rails |= 1u << slot;
+        UCT_HA_STATS_ADD(late_mrs, 1);
     }
     return 0;
 }
@@ -98,13 +94,23 @@ static int is_users_memory(const struct uct_ha_txop *txop)
     return users;
 }
 
+static int has_handles(const struct uct_ha_txop *txop)
+{
+    int handles = is_users_memory(txop);
+
+    for (unsigned i = 0; i < txop->pieces; i++) {
+        handles &= txop->piece[i].mem != NULL; /* of an endpoint before this one */
+    }
+    return handles;
+}
+
 int uct_ha_late(struct uct_ha_flow *flow, int slot)
 {
     struct uct_ha_txop *txop = uct_ha_txlog_op(&flow->tx, flow->tx.log.post);
     const struct ha_op *op   = ha_log_op(&flow->tx.log, flow->tx.log.post);
     int                 status;
 
-    if (flow->ep == NULL && is_users_memory(txop)) {
+    if (is_users_memory(txop) && (flow->ep == NULL || !has_handles(txop))) {
         return -EFAULT; /* with the endpoint he took it back */
     }
     if (op->posts > 0 && bounce(flow, txop, slot) == 0) {
@@ -119,22 +125,25 @@ int uct_ha_late(struct uct_ha_flow *flow, int slot)
 
 static int is_known(const struct uct_ha_flow *flow, const struct uct_ha_txop *txop)
 {
-    uint32_t rails = ~0u;
+    int known = 1;
 
     for (unsigned i = 0; i < txop->pieces; i++) {
-        rails &= txop->piece[i].rails;
+        for (int s = 0; s < flow->road.slots; s++) {
+            known &= uct_ha_reg_is_on(txop->piece[i].mem, flow->road.lanes->rail_no[s]);
+        }
     }
-    return (rails & 1u) && (flow->road.slots < HA_SLOTS || (rails & 2u));
+    return known;
 }
 
-static void keep(struct uct_ha_flow *flow, struct uct_ha_txop *txop)
+/* On both rails, or in a copy that is. */
+static void make_known(struct uct_ha_flow *flow, struct uct_ha_txop *txop)
 {
     struct uct_ha_desc *desc = txop->desc;
 
     if (txop->length <= flow->road.lanes->pool.seg_size) {
         desc = desc != NULL ? desc : uct_ha_desc_alloc(uct_ha_flow_pool(flow));
         if (desc != NULL) {
-            use_copy(flow, txop, desc);
+            use_copy(txop, desc);
             return;
         }
     }
@@ -143,14 +152,38 @@ static void keep(struct uct_ha_flow *flow, struct uct_ha_txop *txop)
     }
 }
 
+/* The keys without the handle. */
+static void keep_keys(const struct uct_ha_flow *flow, struct uct_ha_txop *txop)
+{
+    struct uct_ha_piece *piece;
+
+    for (unsigned i = 0; i < txop->pieces; i++) {
+        piece = &txop->piece[i];
+        if (txop->desc != NULL && piece->mem == txop->desc->mem) {
+            continue; /* ours, for ever */
+        }
+        piece->rails = 0;
+        for (int s = 0; s < HA_SLOTS; s++) {
+            unsigned rail_no = flow->road.lanes->rail_no[s];
+
+            piece->rails |= (uint32_t)uct_ha_reg_is_on(piece->mem, rail_no) << s;
+            piece->lkey[s] = piece->mem->lkey[rail_no];
+        }
+        piece->mem = NULL;
+    }
+}
+
 void uct_ha_late_keep(struct uct_ha_flow *flow)
 {
     for (uint32_t i = flow->tx.log.head; i != flow->tx.log.tail; i++) {
         struct uct_ha_txop *txop = uct_ha_txlog_op(&flow->tx, i);
 
-        if (ha_log_op(&flow->tx.log, i)->state != HA_OP_DONE && txop->op != HA_READ && !is_known(flow, txop) &&
-            is_users_memory(txop)) {
-            keep(flow, txop);
+        if (ha_log_op(&flow->tx.log, i)->state == HA_OP_DONE || !has_handles(txop)) {
+            continue;
         }
+        if (txop->op != HA_READ && !is_known(flow, txop)) {
+            make_known(flow, txop);
+        }
+        keep_keys(flow, txop);
     }
 }

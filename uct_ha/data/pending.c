@@ -25,6 +25,7 @@ static int dispatch_one(struct uct_ha_flows *flows, struct uct_ha_flow *flow)
     }
     /* Not finished: it stays first. Its private area was ours all the time. */
     ucs_list_add_head(&flow->pending, &priv->list);
+    uct_ha_flow_close_go(flow);
     return status == UCS_INPROGRESS;
 }
 

@@ -3,7 +3,6 @@
 
 #include "data/late.h"
 #include "lane/ledger.h"
-#include "mem/rkey.h"
 #include "pair/attention.h"
 #include "pair/fact.h"
 
@@ -18,39 +17,27 @@
 static int fill_sge_bounced(const struct uct_ha_flow *flow, const struct uct_ha_txop *txop, int slot,
                             struct ha_sge *sge)
 {
-    struct uct_ha_piece piece;
+    struct uct_ha_piece piece = {.mem = txop->desc->mem};
 
-    uct_ha_piece_set(&piece, txop->desc->data, txop->length, txop->desc->mem, flow->road.lanes->rail_no);
-    sge[0].addr   = piece.addr;
-    sge[0].length = piece.length;
-    sge[0].lkey   = piece.lkey[slot];
-    return (piece.rails & (1u << slot)) ? 1 : -ENXIO;
+    uct_ha_piece_set(&piece, txop->desc->data, txop->length, txop->desc->mem);
+    return uct_ha_piece_sge(&piece, (unsigned)slot, flow->road.lanes->rail_no[slot], sge) == 0 ? 1 : -ENXIO;
 }
 
 /* Gather list of an operation with the keys of `slot`; its length. -ENXIO when a
  * piece is not registered on that rail. */
 static int fill_sge(const struct uct_ha_flow *flow, const struct uct_ha_txop *txop, int slot, struct ha_sge *sge)
 {
+    unsigned rail_no = flow->road.lanes->rail_no[slot];
+
     if (ucs_unlikely(txop->flags & UCT_HA_TXOP_BOUNCED)) {
         return fill_sge_bounced(flow, txop, slot, sge);
     }
     for (unsigned i = 0; i < txop->pieces; i++) {
-        sge[i].addr   = txop->piece[i].addr;
-        sge[i].length = txop->piece[i].length;
-        sge[i].lkey   = txop->piece[i].lkey[slot];
-        if (ucs_unlikely(!(txop->piece[i].rails & (1u << slot)))) {
+        if (ucs_unlikely(uct_ha_piece_sge(&txop->piece[i], (unsigned)slot, rail_no, &sge[i]) != 0)) {
             return -ENXIO;
         }
     }
     return txop->pieces;
-}
-
-static uint32_t make_imm(struct uct_ha_flow *flow, const struct uct_ha_txop *txop)
-{
-    /* Always the present total: a message that is sent again tells no less
-     * than it did the first time. */
-    flow->rx_told = flow->rx_consumed;
-    return txop->imm | (uint32_t)flow->rx_consumed << UCT_HA_IMM_CREDIT_SHIFT;
 }
 
 /* The peer proves by ledger. A mark that cannot be posted is the lane's end: the
@@ -69,7 +56,7 @@ static int post_marked(struct uct_ha_flow *flow, struct uct_ha_lane *lane, struc
     uct_ha_lane_sent(lane);
     if (uct_ha_ledger_mark(lane, uct_ha_wr_id(UCT_HA_WR_MARK, lane->id, flow->tx.log.post),
                            flow->tx.log.lane[lane->slot].nxt + 1) != 0) {
-        flow->tx_slot = HA_NO_SLOT;
+        uct_ha_flow_stop(flow);
         uct_ha_fact_lane_down(lane, HA_CAUSE_COMPLETION);
     }
     return status;
@@ -79,30 +66,24 @@ static int post_on_lane(struct uct_ha_flow *flow, struct uct_ha_lane *lane, cons
 {
     struct ha_sge  sge[UCT_HA_IOV_MAX];
     struct ha_send send;
-    int            status;
 
-    send.wr_id       = uct_ha_wr_id(UCT_HA_WR_SEND, lane->id, flow->tx.log.post);
-    send.op          = txop->op;
-    send.flags       = silent ? HA_SEND_SILENT : 0;
-    send.sge         = sge;
-    send.remote_addr = txop->remote_addr;
-    send.rkey        = uct_ha_rkey(txop->rkey, lane->slot);
+    uct_ha_tx_describe(flow, txop, lane, flow->tx.log.post, txop->op, silent, &send);
+    send.sge = sge;
     if (txop->pieces == 0) {
         sge[0].addr   = (uintptr_t)txop->bytes;
         sge[0].length = txop->length;
         send.num_sge  = txop->length > 0;
         send.flags |= HA_SEND_INLINE;
     } else {
-        status = fill_sge(flow, txop, lane->slot, sge);
-        if (ucs_unlikely(status < 0)) {
-            return status;
+        send.num_sge = fill_sge(flow, txop, lane->slot, sge);
+        if (ucs_unlikely(send.num_sge < 0)) {
+            return send.num_sge;
         }
-        send.num_sge = (uint16_t)status;
     }
-    send.imm = txop->op <= HA_WRITE_IMM ? make_imm(flow, txop) : 0;
-    if (ucs_unlikely(txop->op >= HA_FETCH_ADD)) {
-        send.compare_add = txop->atomic.compare_add;
-        send.swap        = txop->atomic.swap;
+    if (ucs_unlikely(ha_send_op_is_atomic(txop->op))) {
+        send.atomic.rkey        = send.rkey; /* first: it is where compare_add will be */
+        send.atomic.compare_add = txop->atomic.compare_add;
+        send.atomic.swap        = txop->atomic.swap;
     }
     if (ucs_unlikely(lane->log_mtu == 0)) {
         return post_marked(flow, lane, &send);
@@ -122,7 +103,7 @@ void uct_ha_tx_rejected(struct uct_ha_flow *flow)
     }
     if (flow->tx.fatal != HA_FAIL_NONE) {
         flow->tx.fatal = HA_FAIL_NONE;
-        flow->tx_slot  = HA_NO_SLOT;
+        uct_ha_flow_stop(flow);
         uct_ha_fact(flow->road.conn, &event);
     }
 }
@@ -151,11 +132,13 @@ static int has_own_place(const struct uct_ha_flow *flow, const struct uct_ha_lan
     return lane->tell_every > 1 && (int32_t)(flow->tx.log.told - flow->tx.log.head) <= 0;
 }
 
-static void list_silent(struct uct_ha_flow *flow)
+/* It waits, for room or for another lane. */
+static void not_taken(struct uct_ha_flow *flow, struct uct_ha_lane *lane, int status)
 {
-    flow->silent_listed = 1;
-    flow->silent_tail   = flow->tx.log.tail - 1; /* it has sent since */
-    ucs_list_add_tail(&flow->flows->silent, &flow->silent_link);
+    if (status != -ENOMEM && status != -EAGAIN) {
+        uct_ha_flow_stop(flow);
+        uct_ha_fact_lane_down(lane, HA_CAUSE_COMPLETION);
+    }
 }
 
 ucs_status_t uct_ha_tx_post(struct uct_ha_flow *flow)
@@ -186,7 +169,7 @@ ucs_status_t uct_ha_tx_post(struct uct_ha_flow *flow)
         ha_log_post(&flow->tx.log, slot, npsn, silent);
         uct_ha_lane_sent(lane);
         if (ucs_unlikely(silent && !flow->silent_listed)) {
-            list_silent(flow);
+            uct_ha_flow_list_silent(flow);
         }
         return UCS_OK;
     }
@@ -194,19 +177,53 @@ ucs_status_t uct_ha_tx_post(struct uct_ha_flow *flow)
         reject_unregistered(flow, slot, late);
         return UCS_OK;
     }
-    if (status != -ENOMEM && status != -EAGAIN) {
-        flow->tx_slot = HA_NO_SLOT;
-        uct_ha_fact_lane_down(lane, HA_CAUSE_COMPLETION);
-    }
+    not_taken(flow, lane, status);
     return UCS_ERR_NO_RESOURCE;
 }
 
 void uct_ha_tx_backlog(struct uct_ha_flow *flow)
 {
+    uct_ha_flow_close_go(flow);
     if (!flow->backlogged) {
         flow->backlogged = 1;
         ucs_list_add_tail(&flow->flows->backlog, &flow->backlog_link);
     }
+}
+
+static void append(struct uct_ha_flow *flow, enum ha_op_kind kind, unsigned flags)
+{
+    struct uct_ha_flows *flows = flow->flows;
+    struct uct_ha_txop  *txop  = uct_ha_txlog_op(&flow->tx, flow->tx.log.tail);
+
+    if (ucs_unlikely(flow->fence_next || flow->fence_seen != flows->fence_seq)) {
+        flow->fence_next = 0;
+        flow->fence_seen = flows->fence_seq;
+        flags |= HA_OP_FLAG_FENCE;
+    }
+    if (kind == HA_OP_WRITE && ucs_unlikely(flow->put_counts)) {
+        flags |= HA_OP_FLAG_RECEIVE;
+        flow->tx.sent++;
+    }
+    (void)ha_log_append(&flow->tx.log, kind, flags, txop->length);
+    flows->outstanding++;
+}
+
+void uct_ha_tx_send(struct uct_ha_flow *flow, enum ha_op_kind kind, unsigned flags)
+{
+    append(flow, kind, flags);
+    if (ucs_unlikely(flow->tx_slot == HA_NO_SLOT || flow->tx.log.post != flow->tx.log.tail - 1 ||
+                     uct_ha_tx_post(flow) != UCS_OK)) {
+        uct_ha_tx_backlog(flow);
+    }
+}
+
+void uct_ha_tx_not_taken(struct uct_ha_flow *flow, enum ha_op_kind kind, unsigned flags, int status)
+{
+    struct uct_ha_lane *lane = flow->go.lane;
+
+    append(flow, kind, flags);
+    uct_ha_tx_backlog(flow);
+    not_taken(flow, lane, status);
 }
 
 void uct_ha_tx_post_waiting(struct uct_ha_flow *flow)
@@ -224,11 +241,10 @@ void uct_ha_tx_tail(struct uct_ha_flow *flow)
     if (!ha_log_is_silent(&flow->tx.log) || flow->tx.dead || ha_log_room(&flow->tx.log) == 0) {
         return;
     }
-    txop              = uct_ha_tx_append(flow, HA_OP_TAIL, HA_WRITE, 0);
-    txop->pieces      = 0;
+    txop              = uct_ha_tx_begin(flow, HA_WRITE, 0, 0, 0);
     txop->remote_addr = 0;
     txop->rkey        = 0;
-    uct_ha_tx_commit(flow);
+    uct_ha_tx_send(flow, HA_OP_TAIL, 0);
 }
 
 void uct_ha_tx_tails(struct uct_ha_flows *flows, int all)
@@ -244,6 +260,7 @@ void uct_ha_tx_tails(struct uct_ha_flows *flows, int all)
         if (ha_log_silent(&flow->tx.log) == 0) {
             flow->silent_listed = 0;
             ucs_list_del(&flow->silent_link);
+            uct_ha_flow_close_go(flow); /* which relies on the list */
         }
     }
 }
@@ -261,8 +278,6 @@ static int credit_waits(const struct uct_ha_flow *flow)
 
 void uct_ha_tx_credit(struct uct_ha_flow *flow)
 {
-    struct uct_ha_txop *txop;
-
     flow->credit_due = 0;
     if (flow->tx.dead || flow->rx_told == flow->rx_consumed || credit_waits(flow)) {
         return; /* some message has told it meanwhile, or will */
@@ -273,10 +288,8 @@ void uct_ha_tx_credit(struct uct_ha_flow *flow)
         return;
     }
     flow->credit_index = flow->tx.log.tail;
-    txop               = uct_ha_tx_append_flags(flow, HA_OP_SEND, HA_SEND_IMM, 0, HA_OP_FLAG_QUIET);
-    txop->imm          = UCT_HA_IMM_CREDIT_ONLY;
-    txop->pieces       = 0;
-    uct_ha_tx_commit(flow);
+    (void)uct_ha_tx_begin(flow, HA_SEND_IMM, 0, UCT_HA_IMM_CREDIT_ONLY, 0);
+    uct_ha_tx_send(flow, HA_OP_SEND, HA_OP_FLAG_QUIET);
 }
 
 static ucs_status_t result_status(const struct uct_ha_flow *flow, enum ha_op_result result)
@@ -295,19 +308,18 @@ static ucs_status_t result_status(const struct uct_ha_flow *flow, enum ha_op_res
 
 /* The slot in the ring may be used again by what the callbacks do: everything
  * needed is taken out first. */
-static void complete(struct uct_ha_flow *flow, uint32_t index, ucs_status_t status)
+static inline void complete(struct uct_ha_flow *flow, const struct uct_ha_txop *txop, ucs_status_t status)
 {
-    struct uct_ha_txop   *txop       = uct_ha_txlog_op(&flow->tx, index);
-    uct_completion_t     *comp       = txop->comp;
-    struct uct_ha_desc   *desc       = txop->desc;
-    uct_unpack_callback_t unpack     = txop->unpack;
-    void                 *unpack_arg = txop->unpack_arg;
-    uint32_t              length     = txop->length;
-    int                   stained    = txop->flags & UCT_HA_TXOP_STAINED;
+    uct_completion_t   *comp    = txop->comp;
+    struct uct_ha_desc *desc    = txop->desc;
+    int                 stained = txop->flags & UCT_HA_TXOP_STAINED;
 
     flow->flows->outstanding--;
-    if (unpack != NULL && status == UCS_OK) {
-        unpack(unpack_arg, desc->data, length);
+    if (txop->pieces == 0) {
+        return;
+    }
+    if (txop->unpack != NULL && status == UCS_OK) {
+        txop->unpack(txop->unpack_arg, desc->data, txop->length);
     }
     if (desc != NULL && !stained) {
         uct_ha_desc_free(uct_ha_flow_pool(flow), desc); /* else it stays with its chunk, unused */
@@ -335,22 +347,49 @@ void uct_ha_tx_complete_flushes(struct uct_ha_flow *flow)
     }
 }
 
+static inline void retired(struct uct_ha_flow *flow, int some)
+{
+    if (ucs_unlikely(!ucs_list_is_empty(&flow->flushes))) {
+        uct_ha_tx_complete_flushes(flow);
+    }
+    if (ucs_unlikely(some && flow->ep == NULL && ha_log_used(&flow->tx.log) == 0)) {
+        uct_ha_attention(flow->road.conn); /* nothing holds it open any more */
+    }
+}
+
 void uct_ha_tx_retire(struct uct_ha_flow *flow)
 {
     enum ha_op_result result;
     uint32_t          index;
-    int               retired = 0;
+    int               some = 0;
 
     while (ha_log_retire(&flow->tx.log, &index, &result)) {
-        complete(flow, index, result_status(flow, result));
-        retired = 1;
+        complete(flow, uct_ha_txlog_op(&flow->tx, index), result_status(flow, result));
+        some = 1;
     }
-    if (ucs_unlikely(!ucs_list_is_empty(&flow->flushes))) {
-        uct_ha_tx_complete_flushes(flow);
+    retired(flow, some);
+}
+
+/* All before `end` has just succeeded. What was sent from the log itself concerns nobody any more. */
+static void retire_to(struct uct_ha_flow *flow, uint32_t end)
+{
+    struct ha_log            *log = &flow->tx.log;
+    const struct uct_ha_txop *txop;
+
+    while ((int32_t)(flow->tx.held - log->head) > 0 && (int32_t)(end - log->head) > 0) {
+        txop = uct_ha_txlog_op(&flow->tx, log->head);
+        ha_log_retire_to(log, log->head + 1);
+        complete(flow, txop, UCS_OK);
     }
-    if (ucs_unlikely(retired && flow->ep == NULL && ha_log_used(&flow->tx.log) == 0)) {
-        uct_ha_attention(flow->road.conn); /* nothing holds it open any more */
+    if ((int32_t)(end - log->head) > 0) {
+        flow->flows->outstanding -= end - log->head;
+        ha_log_retire_to(log, end);
     }
+    if (ucs_unlikely(log->head != log->tail && ha_log_op(log, log->head)->state == HA_OP_DONE)) {
+        uct_ha_tx_retire(flow);
+        return;
+    }
+    retired(flow, 1);
 }
 
 /* A card fails at this operation, here or there. That is replayed like any other end of
@@ -397,24 +436,28 @@ static void send_failed(struct uct_ha_lane *lane, const struct ha_wc *wc)
 
 /* Work requests that a success stands for. One that the log knows nothing of any more, for itself; a mark, on a
  * lane where nothing is silent, for its operation as well. */
-static unsigned covered(const struct uct_ha_lane *lane, const struct ha_wc *wc, uint32_t ended)
+static inline unsigned covered(const struct uct_ha_lane *lane, const struct ha_wc *wc, uint32_t ended, unsigned before)
 {
-    return ucs_unlikely(lane->log_mtu == 0) ? 1u + (wc->wr_id >> 60 == UCT_HA_WR_MARK) : ucs_max(ended, 1u);
+    return ucs_unlikely(lane->log_mtu == 0) ? 1u + (wc->wr_id >> 60 == UCT_HA_WR_MARK) : ucs_max(ended, before + 1);
 }
 
-void uct_ha_tx_completion(struct uct_ha_lane *lane, const struct ha_wc *wc)
+void uct_ha_tx_completion(struct uct_ha_lane *lane, const struct ha_wc *wc, unsigned before)
 {
-    struct uct_ha_flow *flow = uct_ha_flow_of(lane->road);
-    uint32_t            ended;
+    struct uct_ha_flow *flow  = uct_ha_flow_of(lane->road);
+    uint32_t            index = (uint32_t)wc->wr_id, ended;
 
     if (ucs_unlikely(wc->status != HA_WC_OK)) {
         uct_ha_lane_polled(lane, 1);
         send_failed(lane, wc);
         return;
     }
-    ended = ha_log_success(&flow->tx.log, (uint32_t)wc->wr_id, lane->slot, lane->gen);
-    uct_ha_lane_polled(lane, covered(lane, wc, ended));
-    uct_ha_tx_retire(flow);
+    ended = ha_log_success(&flow->tx.log, index, lane->slot, lane->gen);
+    uct_ha_lane_polled(lane, covered(lane, wc, ended, before));
+    if (ucs_likely(ha_log_all_ended(&flow->tx.log, index, ended))) {
+        retire_to(flow, index + 1);
+    } else {
+        uct_ha_tx_retire(flow);
+    }
 }
 
 ucs_status_t uct_ha_tx_refuse(struct uct_ha_flow *flow)

@@ -6,13 +6,17 @@
  * Sending: from an appended operation to its completion. Data part only:
  * progress, no lock.
  *
- *   uct_ha_tx_append()  log entry + descriptor to fill in
- *   uct_ha_tx_commit()  posts it at once when the lane is there and nothing waits
- *   uct_ha_tx_success() a success completion came
- *   uct_ha_tx_retire()  ends what is done, oldest first, and calls the user
+ *   uct_ha_tx_check()      may it be sent?
+ *   uct_ha_tx_begin()      an entry to fill in
+ *   uct_ha_tx_send()       into the log, and out at once when the lane is there and nothing waits
+ *   uct_ha_tx_completion() a completion came
+ *   uct_ha_tx_retire()     ends what is done, oldest first, and calls the user
  */
 
 #include "data/flow.h"
+#include "mem/rkey.h"
+
+#include <string.h>
 
 /* The connection has ended: its status. The user is told from progress, once. */
 ucs_status_t uct_ha_tx_refuse(struct uct_ha_flow *flow);
@@ -21,6 +25,14 @@ ucs_status_t uct_ha_tx_refuse(struct uct_ha_flow *flow);
 static inline int uct_ha_tx_has_credit(const struct uct_ha_flow *flow)
 {
     return (int16_t)(flow->tx.sent - flow->tx_granted) < (int)flow->tx_credits;
+}
+
+static inline uint32_t uct_ha_tx_imm(struct uct_ha_flow *flow, const struct uct_ha_txop *txop)
+{
+    /* Always the present total: a message that is sent again tells no less
+     * than it did the first time. */
+    flow->rx_told = flow->rx_consumed;
+    return txop->imm | (uint32_t)flow->rx_consumed << UCT_HA_IMM_CREDIT_SHIFT;
 }
 
 /* May a new operation enter the log? UCS_OK, UCS_ERR_NO_RESOURCE, or the error
@@ -35,40 +47,63 @@ static inline ucs_status_t uct_ha_tx_check(struct uct_ha_flow *flow, int message
     return UCS_OK;
 }
 
-/* The caller checked. The descriptor is valid until uct_ha_tx_commit(). `flags`: HA_OP_FLAG_QUIET where nobody
- * waits for the end, and what is sent is in the log or in a bounce buffer. */
-static inline struct uct_ha_txop *uct_ha_tx_append_flags(struct uct_ha_flow *flow, enum ha_op_kind kind,
-                                                         enum ha_send_op op, size_t length, unsigned flags)
+/* The entry that the next operation gets, to be filled in; the caller checked. `pieces` 0: the bytes are in it. */
+static inline struct uct_ha_txop *uct_ha_tx_begin(struct uct_ha_flow *flow, enum ha_send_op op, unsigned pieces,
+                                                  unsigned imm, size_t length)
 {
-    struct uct_ha_flows *flows = flow->flows;
-    struct uct_ha_txop  *txop;
-    uint32_t             index;
+    struct uct_ha_txop *txop = uct_ha_txlog_op(&flow->tx, flow->tx.log.tail);
 
-    if (ucs_unlikely(flow->fence_next || flow->fence_seen != flows->fence_seq)) {
-        flow->fence_next = 0;
-        flow->fence_seen = flows->fence_seq;
-        flags |= HA_OP_FLAG_FENCE;
-    }
-    if (kind == HA_OP_WRITE && ucs_unlikely(flow->put_counts)) {
-        flags |= HA_OP_FLAG_RECEIVE;
-        flow->tx.sent++;
-    }
-    index = ha_log_append(&flow->tx.log, kind, flags, length);
-    flows->outstanding++;
-    txop         = uct_ha_txlog_op(&flow->tx, index);
     txop->op     = (uint8_t)op;
+    txop->pieces = (uint8_t)pieces;
+    txop->flags  = 0;
+    txop->unused = 0;
+    txop->imm    = (uint16_t)imm;
     txop->length = (uint32_t)length;
     txop->comp   = NULL;
-    txop->desc   = NULL;
-    txop->unpack = NULL;
-    txop->flags  = 0;
+    if (pieces > 0) {
+        txop->desc    = NULL;
+        txop->unpack  = NULL;
+        flow->tx.held = flow->tx.log.tail + 1;
+    }
     return txop;
 }
 
-static inline struct uct_ha_txop *uct_ha_tx_append(struct uct_ha_flow *flow, enum ha_op_kind kind, enum ha_send_op op,
-                                                   size_t length)
+/* Bytes that go from the entry: mostly few. */
+static inline void uct_ha_tx_copy(void *to, const void *from, size_t length)
 {
-    return uct_ha_tx_append_flags(flow, kind, op, length, 0);
+    uint64_t first, last;
+
+    if (ucs_likely(length - sizeof(first) <= sizeof(last))) {
+        memcpy(&first, from, sizeof(first));
+        memcpy(&last, (const uint8_t *)from + length - sizeof(last), sizeof(last));
+        memcpy(to, &first, sizeof(first));
+        memcpy((uint8_t *)to + length - sizeof(last), &last, sizeof(last));
+    } else {
+        memcpy(to, from, length);
+    }
+}
+
+/* It is filled in: it enters the log, and goes out now or when its turn comes. `flags`: HA_OP_FLAG_QUIET where nobody
+ * waits for the end, and what is sent is in the log or in a bounce buffer. data/go.h has the short way. */
+void uct_ha_tx_send(struct uct_ha_flow *flow, enum ha_op_kind kind, unsigned flags);
+
+/* The device would not take it: `status` is what it said. */
+void uct_ha_tx_not_taken(struct uct_ha_flow *flow, enum ha_op_kind kind, unsigned flags, int status);
+
+/* What of a request is the same on the short way and on the long one: all but where the bytes are. */
+static UCS_F_ALWAYS_INLINE void uct_ha_tx_describe(struct uct_ha_flow *flow, const struct uct_ha_txop *txop,
+                                                   const struct uct_ha_lane *lane, uint32_t index, unsigned op,
+                                                   int silent, struct ha_send *send)
+{
+    send->wr_id = lane->send_tag | index;
+    send->next  = NULL;
+    send->op    = op;
+    send->flags = silent ? HA_SEND_SILENT : 0;
+    send->imm   = ha_send_op_has_imm(op) ? uct_ha_tx_imm(flow, txop) : 0;
+    if (op != HA_SEND_IMM) {
+        send->remote_addr = txop->remote_addr;
+        send->rkey        = uct_ha_rkey(txop->rkey, lane->slot);
+    }
 }
 
 /* Post the entry at log.post on the active lane; UCS_ERR_NO_RESOURCE leaves it
@@ -76,15 +111,6 @@ static inline struct uct_ha_txop *uct_ha_tx_append(struct uct_ha_flow *flow, enu
 ucs_status_t uct_ha_tx_post(struct uct_ha_flow *flow);
 
 void uct_ha_tx_backlog(struct uct_ha_flow *flow);
-
-/* The newest operation is filled in: send it, now or when its turn comes. */
-static inline void uct_ha_tx_commit(struct uct_ha_flow *flow)
-{
-    if (ucs_unlikely(flow->tx_slot == HA_NO_SLOT || flow->tx.log.post != flow->tx.log.tail - 1 ||
-                     uct_ha_tx_post(flow) != UCS_OK)) {
-        uct_ha_tx_backlog(flow);
-    }
-}
 
 /* Post what waits, as far as it goes. */
 void uct_ha_tx_post_waiting(struct uct_ha_flow *flow);
@@ -101,8 +127,8 @@ void uct_ha_tx_complete_flushes(struct uct_ha_flow *flow);
 /* A message that only tells the peer how many of its messages were consumed. */
 void uct_ha_tx_credit(struct uct_ha_flow *flow);
 
-/* Send completion of a lane, good or bad. */
-void uct_ha_tx_completion(struct uct_ha_lane *lane, const struct ha_wc *wc);
+/* Send completion of a lane, good or bad. `before`: so many good ones came just before it, and are told by it. */
+void uct_ha_tx_completion(struct uct_ha_lane *lane, const struct ha_wc *wc, unsigned before);
 
 /* An operation was rejected. Outside of any lock: tell, and end the connection if the operation
  * could not report it. */

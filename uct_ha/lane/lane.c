@@ -219,6 +219,7 @@ int uct_ha_lane_begin(struct uct_ha_road *road, int slot, uint32_t gen)
         free(lane);
         return -ENOMEM;
     }
+    lane->send_tag    = uct_ha_wr_id(UCT_HA_WR_SEND, lane->id, 0);
     lane->receive_tag = (uint32_t)(uct_ha_wr_id(UCT_HA_WR_RECV, lane->id, 0) >> 32);
     road->next[slot]  = lane;
     (void)uct_ha_ring_fill(road, slot, &lane->stocked); /* what is at hand */

@@ -70,6 +70,7 @@ struct uct_ha_lane {
     struct uct_ha_room  *room;
     struct ha_rc        *rc;
     uint32_t             id;          /* in lanes->table; never names two lanes at once */
+    uint64_t             send_tag;    /* of the completion tags of its sends */
     uint32_t             receive_tag; /* upper half of the completion tags of its receives */
     uint32_t             gen;
     uint32_t             psn;        /* our first */

@@ -31,7 +31,7 @@ void uct_ha_txlog_reject(struct uct_ha_txlog *tx, uint32_t index)
     ha_log_reject(&tx->log, index);
     if (txop->comp == NULL) {
         tx->fatal = HA_FAIL_REFUSED;
-    } else if (txop->op <= HA_WRITE_IMM) {
+    } else if (ha_send_op_has_imm(txop->op)) {
         tx->sent--; /* the peer will never count it */
     }
 }
@@ -39,7 +39,12 @@ void uct_ha_txlog_reject(struct uct_ha_txlog *tx, uint32_t index)
 /* It cannot say that it is in doubt: its endpoint has to. */
 static void end_in_doubt(struct uct_ha_txlog *tx, const struct uct_ha_txop *txop, uint32_t id)
 {
-    static const char *const names[] = {"message", "PUT", "PUT", "GET", "fetch-add", "compare-and-swap"};
+    static const char *const names[] = {[HA_WRITE]        = "PUT",
+                                        [HA_WRITE_IMM]    = "PUT",
+                                        [HA_SEND_IMM]     = "message",
+                                        [HA_READ]         = "GET",
+                                        [HA_COMPARE_SWAP] = "compare-and-swap",
+                                        [HA_FETCH_ADD]    = "fetch-add"};
 
     if (tx->fatal == HA_FAIL_NONE) {
         ucs_error("ha_rc [HA-512]: endpoint %u ends: a %s of %u bytes to 0x%lx was executed or not, nobody can tell, "

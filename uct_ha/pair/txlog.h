@@ -16,32 +16,44 @@
 #include "mem/reg.h"
 #include "verbs/ha_qp.h"
 
+#include <errno.h>
+
 /* Largest number of pieces of one operation, a header included. */
 #define UCT_HA_IOV_MAX    8
 #define UCT_HA_INLINE_MAX 128
 
-/* Keys are copied: when it has to be sent again the user's handle may be gone,
- * with his endpoint. While there is an endpoint, it is not. */
+/* The user's handle is looked at when the operation goes out, again and again if need be. With his endpoint it may
+ * be gone: then keys are kept instead. */
 struct uct_ha_piece {
     uint64_t           addr;
+    struct uct_ha_mem *mem; /* NULL: these are kept: */
     uint32_t           length;
     uint32_t           rails; /* bit per slot whose rail it is registered on */
     uint32_t           lkey[HA_SLOTS];
-    struct uct_ha_mem *mem;
 };
 
-/* `rail_no`: the rails of the slots. */
-static inline void uct_ha_piece_set(struct uct_ha_piece *piece, const void *addr, size_t length, struct uct_ha_mem *mem,
-                                    const unsigned *rail_no)
+static inline void uct_ha_piece_set(struct uct_ha_piece *piece, const void *addr, size_t length, struct uct_ha_mem *mem)
 {
-    uint32_t rails = __atomic_load_n(&mem->rails, __ATOMIC_ACQUIRE);
+    piece->addr   = (uintptr_t)addr;
+    piece->length = (uint32_t)length;
+    piece->mem    = mem;
+}
 
-    piece->addr    = (uintptr_t)addr;
-    piece->length  = (uint32_t)length;
-    piece->rails   = (rails >> rail_no[0] & 1u) | (rails >> rail_no[1] & 1u) << 1;
-    piece->lkey[0] = mem->lkey[rail_no[0]];
-    piece->lkey[1] = mem->lkey[rail_no[1]];
-    piece->mem     = mem;
+/* As the rail of `slot`, which has this number, knows it; -ENXIO: it does not. */
+static inline int uct_ha_piece_sge(const struct uct_ha_piece *piece, unsigned slot, unsigned rail_no,
+                                   struct ha_sge *sge)
+{
+    sge->addr   = piece->addr;
+    sge->length = piece->length;
+    if (ucs_unlikely(piece->mem == NULL)) {
+        sge->lkey = piece->lkey[slot];
+        return piece->rails >> slot & 1u ? 0 : -ENXIO;
+    }
+    if (ucs_unlikely(!uct_ha_reg_is_on(piece->mem, rail_no))) {
+        return -ENXIO;
+    }
+    sge->lkey = piece->mem->lkey[rail_no];
+    return 0;
 }
 
 #define UCT_HA_TXOP_BOUNCED 0x1u /* GET: the answer comes to `desc`, then to the pieces */
@@ -50,17 +62,18 @@ static inline void uct_ha_piece_set(struct uct_ha_piece *piece, const void *addr
 
 /* Parallel to the log's ring. */
 struct uct_ha_txop {
+    uint8_t               op;     /* enum ha_send_op */
+    uint8_t               pieces; /* 0: the bytes are in `bytes`, and its end concerns nobody */
+    uint8_t               flags;  /* UCT_HA_TXOP_* */
+    uint8_t               unused;
+    uint32_t              length;
+    uint16_t              imm;    /* low half of the immediate data: UCT_HA_IMM_* */
     uint64_t              remote_addr;
     uct_rkey_t            rkey; /* keys of both rails */
     uct_completion_t     *comp;
-    uct_unpack_callback_t unpack; /* GET bcopy */
+    struct uct_ha_desc   *desc;   /* with pieces: bounce buffer held until the end, or NULL */
+    uct_unpack_callback_t unpack; /* with pieces: GET bcopy */
     void                 *unpack_arg;
-    struct uct_ha_desc   *desc;   /* bounce buffer held until the end, or NULL */
-    uint8_t               op;     /* enum ha_send_op */
-    uint8_t               pieces; /* 0: the bytes are in `bytes` */
-    uint16_t              imm;    /* low half of the immediate data: UCT_HA_IMM_* */
-    uint8_t               flags;  /* UCT_HA_TXOP_* */
-    uint32_t              length;
     union {
         struct uct_ha_piece piece[UCT_HA_IOV_MAX];
         uint8_t             bytes[UCT_HA_INLINE_MAX];
@@ -73,12 +86,11 @@ struct uct_ha_txop {
 
 /* The operation sends `length` bytes of the buffer, or receives them there, and
  * holds it until its end. */
-static inline void uct_ha_txop_use(struct uct_ha_txop *txop, struct uct_ha_desc *desc, size_t length,
-                                   const unsigned *rail_no)
+static inline void uct_ha_txop_use(struct uct_ha_txop *txop, struct uct_ha_desc *desc, size_t length)
 {
     txop->desc   = desc;
     txop->pieces = 1;
-    uct_ha_piece_set(&txop->piece[0], desc->data, length, desc->mem, rail_no);
+    uct_ha_piece_set(&txop->piece[0], desc->data, length, desc->mem);
 }
 
 #define UCT_HA_LONG_OP (8u << 20) /* bytes; shorter ones end well within any RTO */
@@ -86,6 +98,7 @@ static inline void uct_ha_txop_use(struct uct_ha_txop *txop, struct uct_ha_desc 
 struct uct_ha_txlog {
     struct ha_log       log; /* head, tail and told are atomic */
     struct uct_ha_txop *ops;
+    uint32_t            held;  /* behind the latest operation with pieces */
     uint16_t            sent;  /* messages appended so far */
     uint8_t             dead;  /* atomic: no more work, the connection has ended */
     uint8_t             fatal; /* enum ha_fail: an operation has gone wrong that had no

@@ -269,6 +269,7 @@ ucs_status_t uct_ha_ep_fence(uct_ep_h tl_ep, unsigned flags)
 {
     (void)flags;
     uct_ha_ep_flow(tl_ep)->fence_next = 1;
+    uct_ha_flow_close_go(uct_ha_ep_flow(tl_ep));
     return UCS_OK;
 }
 
@@ -287,6 +288,7 @@ ucs_status_t uct_ha_ep_pending_add(uct_ep_h tl_ep, uct_pending_req_t *req, unsig
     priv->flags = flags;
     priv->post  = post;
     ucs_list_add_tail(&flow->pending, &priv->list);
+    uct_ha_flow_close_go(flow);
     uct_ha_pending_queue(flow);
     return UCS_OK;
 }

@@ -49,17 +49,16 @@ static ucs_status_t hw(struct uct_ha_flow *flow, const struct uct_ha_amo_request
     if (ucs_unlikely(desc == NULL)) {
         return UCS_ERR_NO_MEMORY;
     }
-    txop = uct_ha_tx_append(flow, result == NULL ? HA_OP_ATOMIC : HA_OP_FETCH, add ? HA_FETCH_ADD : HA_COMPARE_SWAP,
-                            request->size);
+    txop              = uct_ha_tx_begin(flow, add ? HA_FETCH_ADD : HA_COMPARE_SWAP, 1, 0, request->size);
     txop->remote_addr = request->address;
     txop->rkey        = rkey;
     txop->comp        = comp;
     txop->unpack      = result == NULL ? NULL : store_result;
     txop->unpack_arg  = result;
-    uct_ha_txop_use(txop, desc, request->size, flow->road.lanes->rail_no);
+    uct_ha_txop_use(txop, desc, request->size);
     txop->atomic.compare_add = add ? request->operand : request->compare;
     txop->atomic.swap        = request->operand;
-    uct_ha_tx_commit(flow);
+    uct_ha_tx_send(flow, result == NULL ? HA_OP_ATOMIC : HA_OP_FETCH, 0);
     return result == NULL ? UCS_OK : UCS_INPROGRESS;
 }
 

@@ -1,38 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "uct/ep_rma.h"
 
-#include "data/tx.h"
+#include "data/go.h"
 #include "uct/ep.h"
 #include "uct/iov.h"
 
 #include <string.h>
 
-static inline struct uct_ha_txop *begin(struct uct_ha_flow *flow, enum ha_op_kind kind, enum ha_send_op op,
-                                        size_t length, uint64_t remote_addr, uct_rkey_t rkey, unsigned flags)
+static inline struct uct_ha_txop *begin(struct uct_ha_flow *flow, enum ha_send_op op, unsigned pieces, size_t length,
+                                        uint64_t remote_addr, uct_rkey_t rkey)
 {
-    struct uct_ha_txop *txop = uct_ha_tx_append_flags(flow, kind, op, length, flags);
+    struct uct_ha_txop *txop = uct_ha_tx_begin(flow, op, pieces, UCT_HA_IMM_PUT, length);
 
     txop->remote_addr = remote_addr;
     txop->rkey        = rkey;
     return txop;
 }
 
-/* A peer that proves by count has to notice each PUT. */
-static inline struct uct_ha_txop *begin_put(struct uct_ha_flow *flow, size_t length, uint64_t remote_addr,
-                                            uct_rkey_t rkey, unsigned flags)
+/* A peer that proves by count has to notice each PUT: these go the long way. */
+static inline struct uct_ha_txop *begin_put(struct uct_ha_flow *flow, unsigned pieces, size_t length,
+                                            uint64_t remote_addr, uct_rkey_t rkey)
 {
-    struct uct_ha_txop *txop = begin(flow, HA_OP_WRITE, (enum ha_send_op)flow->put_op, length, remote_addr, rkey,
-                                     flags);
-
-    txop->imm = UCT_HA_IMM_PUT;
-    return txop;
+    return begin(flow, (enum ha_send_op)flow->put_op, pieces, length, remote_addr, rkey);
 }
 
 ucs_status_t uct_ha_ep_put_short(uct_ep_h tl_ep, const void *buffer, unsigned length, uint64_t remote_addr,
                                  uct_rkey_t rkey)
 {
-    struct uct_ha_flow *flow   = uct_ha_ep_flow(tl_ep);
-    ucs_status_t        status = uct_ha_tx_check(flow, flow->put_counts);
+    struct uct_ha_flow *flow = uct_ha_ep_flow(tl_ep);
+    ucs_status_t        status;
+    int                 go = uct_ha_go(flow, flow->put_counts, &status);
     struct uct_ha_txop *txop;
 
     if (ucs_unlikely(status != UCS_OK)) {
@@ -41,17 +38,17 @@ ucs_status_t uct_ha_ep_put_short(uct_ep_h tl_ep, const void *buffer, unsigned le
     if (ucs_unlikely(length > flow->road.lanes->max_inline)) {
         return UCS_ERR_INVALID_PARAM;
     }
-    txop         = begin_put(flow, length, remote_addr, rkey, HA_OP_FLAG_QUIET);
-    txop->pieces = 0;
-    memcpy(txop->bytes, buffer, length);
-    uct_ha_tx_commit(flow);
+    txop = begin_put(flow, 0, length, remote_addr, rkey);
+    uct_ha_tx_copy(txop->bytes, buffer, length);
+    uct_ha_go_short(flow, go, txop, HA_WRITE, HA_OP_WRITE);
     return UCS_OK;
 }
 
 ssize_t uct_ha_ep_put_bcopy(uct_ep_h tl_ep, uct_pack_callback_t pack, void *arg, uint64_t remote_addr, uct_rkey_t rkey)
 {
-    struct uct_ha_flow *flow   = uct_ha_ep_flow(tl_ep);
-    ucs_status_t        status = uct_ha_tx_check(flow, flow->put_counts);
+    struct uct_ha_flow *flow = uct_ha_ep_flow(tl_ep);
+    ucs_status_t        status;
+    int                 go = uct_ha_go(flow, flow->put_counts, &status);
     struct uct_ha_desc *desc;
     struct uct_ha_txop *txop;
     size_t              length;
@@ -64,19 +61,22 @@ ssize_t uct_ha_ep_put_bcopy(uct_ep_h tl_ep, uct_pack_callback_t pack, void *arg,
         return UCS_ERR_NO_MEMORY;
     }
     length = pack(desc->data, arg);
-    txop   = begin_put(flow, length, remote_addr, rkey, HA_OP_FLAG_QUIET);
-    uct_ha_txop_use(txop, desc, length, flow->road.lanes->rail_no);
-    uct_ha_tx_commit(flow);
+    txop   = begin_put(flow, 1, length, remote_addr, rkey);
+    uct_ha_txop_use(txop, desc, length);
+    uct_ha_go_pieces(flow, go, txop, HA_WRITE, HA_OP_WRITE, HA_OP_FLAG_QUIET, 1);
     return (ssize_t)length;
 }
 
 /* Both directions of zero copy: the user's memory is used until `comp`. */
-static inline ucs_status_t zcopy(struct uct_ha_flow *flow, enum ha_op_kind kind, const uct_iov_t *iov, size_t iovcnt,
-                                 uint64_t remote_addr, uct_rkey_t rkey, uct_completion_t *comp)
+static UCS_F_ALWAYS_INLINE ucs_status_t zcopy(struct uct_ha_flow *flow, enum ha_op_kind kind, const uct_iov_t *iov,
+                                              size_t iovcnt, uint64_t remote_addr, uct_rkey_t rkey,
+                                              uct_completion_t *comp)
 {
     size_t              length = uct_ha_iov_length(iov, iovcnt);
     int                 put    = kind == HA_OP_WRITE;
-    ucs_status_t        status = uct_ha_tx_check(flow, put && flow->put_counts);
+    enum ha_send_op     op     = put ? (enum ha_send_op)flow->put_op : HA_READ;
+    ucs_status_t        status;
+    int                 go = uct_ha_go(flow, put && flow->put_counts, &status);
     struct uct_ha_txop *txop;
 
     if (ucs_unlikely(status != UCS_OK)) {
@@ -92,11 +92,10 @@ static inline ucs_status_t zcopy(struct uct_ha_flow *flow, enum ha_op_kind kind,
     if (ucs_unlikely(length > UCT_HA_LONG_OP && length > __atomic_load_n(&flow->tx.longest, __ATOMIC_RELAXED))) {
         __atomic_store_n(&flow->tx.longest, (uint32_t)length, __ATOMIC_RELAXED);
     }
-    txop         = put ? begin_put(flow, length, remote_addr, rkey, 0)
-                       : begin(flow, kind, HA_READ, length, remote_addr, rkey, 0);
+    txop         = begin(flow, op, 1, length, remote_addr, rkey);
     txop->comp   = comp;
-    txop->pieces = (uint8_t)uct_ha_iov_fill(txop, 0, iov, iovcnt, flow->road.lanes->rail_no);
-    uct_ha_tx_commit(flow);
+    txop->pieces = (uint8_t)uct_ha_iov_fill(txop, 0, iov, iovcnt, length);
+    uct_ha_go_pieces(flow, go, txop, put ? HA_WRITE : HA_READ, kind, 0, txop->pieces);
     return UCS_INPROGRESS;
 }
 
@@ -115,8 +114,9 @@ ucs_status_t uct_ha_ep_get_zcopy(uct_ep_h tl_ep, const uct_iov_t *iov, size_t io
 ucs_status_t uct_ha_ep_get_bcopy(uct_ep_h tl_ep, uct_unpack_callback_t unpack, void *arg, size_t length,
                                  uint64_t remote_addr, uct_rkey_t rkey, uct_completion_t *comp)
 {
-    struct uct_ha_flow *flow   = uct_ha_ep_flow(tl_ep);
-    ucs_status_t        status = uct_ha_tx_check(flow, 0);
+    struct uct_ha_flow *flow = uct_ha_ep_flow(tl_ep);
+    ucs_status_t        status;
+    int                 go = uct_ha_go(flow, 0, &status);
     struct uct_ha_desc *desc;
     struct uct_ha_txop *txop;
 
@@ -130,11 +130,11 @@ ucs_status_t uct_ha_ep_get_bcopy(uct_ep_h tl_ep, uct_unpack_callback_t unpack, v
     if (ucs_unlikely(desc == NULL)) {
         return UCS_ERR_NO_MEMORY;
     }
-    txop             = begin(flow, HA_OP_READ, HA_READ, length, remote_addr, rkey, 0);
+    txop             = begin(flow, HA_READ, 1, length, remote_addr, rkey);
     txop->comp       = comp;
     txop->unpack     = unpack;
     txop->unpack_arg = arg;
-    uct_ha_txop_use(txop, desc, length, flow->road.lanes->rail_no);
-    uct_ha_tx_commit(flow);
+    uct_ha_txop_use(txop, desc, length);
+    uct_ha_go_pieces(flow, go, txop, HA_READ, HA_OP_READ, 0, 1);
     return UCS_INPROGRESS;
 }

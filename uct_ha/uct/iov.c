@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "uct/iov.h"
 
-#include "uct/md_mem.h"
-
-int uct_ha_iov_is_valid(const uct_iov_t *iov, size_t iovcnt, unsigned max)
+int uct_ha_iov_are_valid(const uct_iov_t *iov, size_t iovcnt, unsigned max)
 {
     if (iovcnt > max) {
         return 0;
@@ -16,8 +14,7 @@ int uct_ha_iov_is_valid(const uct_iov_t *iov, size_t iovcnt, unsigned max)
     return 1;
 }
 
-unsigned uct_ha_iov_fill(struct uct_ha_txop *txop, unsigned first, const uct_iov_t *iov, size_t iovcnt,
-                         const unsigned *rail_no)
+unsigned uct_ha_iov_fill_all(struct uct_ha_txop *txop, unsigned first, const uct_iov_t *iov, size_t iovcnt)
 {
     unsigned n = first;
 
@@ -27,7 +24,7 @@ unsigned uct_ha_iov_fill(struct uct_ha_txop *txop, unsigned first, const uct_iov
         if (length == 0) {
             continue;
         }
-        uct_ha_piece_set(&txop->piece[n++], iov[i].buffer, length, uct_ha_mem(iov[i].memh), rail_no);
+        uct_ha_piece_set(&txop->piece[n++], iov[i].buffer, length, uct_ha_mem(iov[i].memh));
     }
     return n;
 }

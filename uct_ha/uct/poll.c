@@ -5,34 +5,51 @@
 #include "data/tx.h"
 #include "pair/fact.h"
 
-static void take_other(struct uct_ha_iface *iface, const struct ha_wc *wc)
+/* Two sends of one lane that succeeded: the later one says all that there is to say. Where marks are counted they are
+ * taken one by one. */
+static inline int is_said_by_next(const struct uct_ha_lane *lane, const struct ha_wc *wc)
 {
-    struct uct_ha_lane *lane = uct_ha_lane_of(&iface->lanes, wc->wr_id);
+    return (wc[0].wr_id ^ wc[1].wr_id) >> 32 == 0 && wc[0].status == HA_WC_OK && wc[1].status == HA_WC_OK &&
+           lane->log_mtu != 0;
+}
+
+/* Returns the last one that was taken. */
+static const struct ha_wc *take_other(struct uct_ha_iface *iface, const struct ha_wc *wc, const struct ha_wc *end)
+{
+    struct uct_ha_lane *lane  = uct_ha_lane_of(&iface->lanes, wc->wr_id);
+    const struct ha_wc *first = wc;
 
     if (ucs_unlikely(lane == NULL)) {
-        return; /* of a lane that is gone */
+        return wc; /* of a lane that is gone */
     }
     switch (wc->wr_id >> 60) {
     case UCT_HA_WR_SEND:
+        while (wc + 1 != end && is_said_by_next(lane, wc)) {
+            wc++;
+        }
+        uct_ha_tx_completion(lane, wc, (unsigned)(wc - first));
+        break;
     case UCT_HA_WR_MARK:
-        uct_ha_tx_completion(lane, wc);
+        uct_ha_tx_completion(lane, wc, 0);
         break;
     default:
         uct_ha_fact_drained(lane);
         break;
     }
+    return wc;
 }
 
 void uct_ha_poll_take(struct uct_ha_iface *iface, const struct ha_wc *wc, int count)
 {
+    const struct ha_wc *end = wc + count;
     struct uct_ha_lane *lane;
 
-    for (int i = 0; i < count; i++) {
-        lane = uct_ha_lane_of_receive(&iface->lanes, wc[i].wr_id);
+    for (; wc != end; wc++) {
+        lane = uct_ha_lane_of_receive(&iface->lanes, wc->wr_id);
         if (lane != NULL) {
-            uct_ha_rx_completion(lane, &wc[i]);
+            uct_ha_rx_completion(lane, wc);
         } else {
-            take_other(iface, &wc[i]);
+            wc = take_other(iface, wc, end);
         }
     }
 }

@@ -57,31 +57,49 @@ struct ha_recv { /* layout of the device's own request; may be kept and posted a
     int             num_sge;
 };
 
-/* The first two carry immediate data and consume a receive of the peer. */
-enum ha_send_op {
-    HA_SEND_IMM,
-    HA_WRITE_IMM,
-    HA_WRITE,
-    HA_READ,
-    HA_FETCH_ADD,
-    HA_COMPARE_SWAP, /* 8 bytes, executed by the peer's card; the old value
-                      * comes to the gather list, in host order */
+enum ha_send_op { /* the device's own numbers */
+                  HA_WRITE        = 0,
+                  HA_WRITE_IMM    = 1,
+                  HA_SEND_IMM     = 3,
+                  HA_READ         = 4,
+                  HA_COMPARE_SWAP = 5,
+                  HA_FETCH_ADD    = 6, /* both: 8 bytes, executed by the peer's card; the old value
+                                        * comes to the gather list, in host order */
 };
 
-#define HA_SEND_INLINE 0x1u /* bytes are copied by the post: no lkey needed */
-#define HA_SEND_FENCE  0x2u
-#define HA_SEND_SILENT 0x4u /* success makes no completion: that of a later one says it */
+/* Does it carry immediate data, and consume a receive of the peer? */
+static inline int ha_send_op_has_imm(unsigned op)
+{
+    return (op & ~2u) == HA_WRITE_IMM;
+}
 
-struct ha_send {
-    uint64_t             wr_id;
-    const struct ha_sge *sge;
-    uint64_t             remote_addr;
-    uint32_t             rkey;
-    uint32_t             imm;               /* host order */
-    uint64_t             compare_add, swap; /* atomics */
-    uint8_t              op;                /* enum ha_send_op */
-    uint8_t              flags;
-    uint16_t             num_sge;
+static inline int ha_send_op_is_atomic(unsigned op)
+{
+    return op >= HA_COMPARE_SWAP;
+}
+
+/* The device's own bits, but for SILENT, which is its own turned round. */
+#define HA_SEND_FENCE  0x1u
+#define HA_SEND_SILENT 0x2u /* success makes no completion: that of a later one says it */
+#define HA_SEND_INLINE 0x8u /* bytes are copied by the post: no lkey needed */
+
+struct ha_send { /* layout of the device's own request, which it is made into in its place */
+    uint64_t       wr_id;
+    void          *next; /* NULL */
+    struct ha_sge *sge;
+    int            num_sge;
+    uint32_t       op; /* enum ha_send_op */
+    uint32_t       flags;
+    uint32_t       imm; /* host order */
+    uint64_t       remote_addr;
+    union {
+        uint32_t rkey;
+        struct {
+            uint64_t compare_add, swap;
+            uint32_t rkey;
+        } atomic;
+    };
+    uint64_t unused[7];
 };
 
 /* `depth`: completions it must hold. `with_fd`: events can be asked for.
@@ -137,9 +155,9 @@ int ha_rc_expected_psn(struct ha_rc *rc, uint32_t *psn);
  * may still move, whatever it is now. */
 int ha_rc_final_psn(struct ha_rc *rc, uint32_t *psn);
 
-/* Post one send. 0, -ENOMEM when the queue is full, or an error.
+/* Post one send, whose description is used up by that. 0, -ENOMEM when the queue is full, or an error.
  * Posting to a queue pair in ERR is allowed: it comes back flushed. */
-int ha_rc_post_send(struct ha_rc *rc, const struct ha_send *send);
+int ha_rc_post_send(struct ha_rc *rc, struct ha_send *send);
 
 /* A chain of receives by one doorbell. 0 or an error: then some of them may be posted. */
 int ha_rc_post_recv(struct ha_rc *rc, struct ha_recv *first);

@@ -25,6 +25,29 @@ _Static_assert(sizeof(struct ha_recv) == sizeof(struct ibv_recv_wr) &&
                    offsetof(struct ha_recv, num_sge) == offsetof(struct ibv_recv_wr, num_sge),
                "struct ha_recv is handed to the device as it is");
 
+#define SAME_PLACE(_ha, _ibv) (offsetof(struct ha_send, _ha) == offsetof(struct ibv_send_wr, _ibv))
+
+_Static_assert(sizeof(struct ha_send) == sizeof(struct ibv_send_wr) && SAME_PLACE(wr_id, wr_id) &&
+                   SAME_PLACE(next, next) && SAME_PLACE(sge, sg_list) && SAME_PLACE(num_sge, num_sge) &&
+                   SAME_PLACE(op, opcode) && SAME_PLACE(flags, send_flags) && SAME_PLACE(imm, imm_data),
+               "struct ha_send is handed to the device as it is");
+
+_Static_assert(SAME_PLACE(remote_addr, wr.rdma.remote_addr) && SAME_PLACE(rkey, wr.rdma.rkey) &&
+                   SAME_PLACE(remote_addr, wr.atomic.remote_addr) &&
+                   SAME_PLACE(atomic.compare_add, wr.atomic.compare_add) && SAME_PLACE(atomic.swap, wr.atomic.swap) &&
+                   SAME_PLACE(atomic.rkey, wr.atomic.rkey),
+               "the same");
+
+_Static_assert(HA_WRITE == (int)IBV_WR_RDMA_WRITE && HA_WRITE_IMM == (int)IBV_WR_RDMA_WRITE_WITH_IMM &&
+                   HA_SEND_IMM == (int)IBV_WR_SEND_WITH_IMM && HA_READ == (int)IBV_WR_RDMA_READ &&
+                   HA_COMPARE_SWAP == (int)IBV_WR_ATOMIC_CMP_AND_SWP &&
+                   HA_FETCH_ADD == (int)IBV_WR_ATOMIC_FETCH_AND_ADD,
+               "so is its operation");
+
+_Static_assert(HA_SEND_FENCE == (unsigned)IBV_SEND_FENCE && HA_SEND_SILENT == (unsigned)IBV_SEND_SIGNALED &&
+                   HA_SEND_INLINE == (unsigned)IBV_SEND_INLINE,
+               "so are its flags");
+
 static int modify(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
     int status = ibv_modify_qp(qp, attr, mask);
@@ -189,39 +212,14 @@ int ha_rc_final_psn(struct ha_rc *rc, uint32_t *psn)
     return status == 0 && attr.qp_state != IBV_QPS_ERR ? -EBUSY : status;
 }
 
-int ha_rc_post_send(struct ha_rc *rc, const struct ha_send *send)
+int ha_rc_post_send(struct ha_rc *rc, struct ha_send *send)
 {
-    static const enum ibv_wr_opcode opcodes[] = {
-        [HA_SEND_IMM]     = IBV_WR_SEND_WITH_IMM,
-        [HA_WRITE_IMM]    = IBV_WR_RDMA_WRITE_WITH_IMM,
-        [HA_WRITE]        = IBV_WR_RDMA_WRITE,
-        [HA_READ]         = IBV_WR_RDMA_READ,
-        [HA_FETCH_ADD]    = IBV_WR_ATOMIC_FETCH_AND_ADD,
-        [HA_COMPARE_SWAP] = IBV_WR_ATOMIC_CMP_AND_SWP,
-    };
-    struct ibv_send_wr wr, *bad;
-    int                status;
+    struct ibv_send_wr *bad;
+    int                 status;
 
-    wr.wr_id      = send->wr_id;
-    wr.next       = NULL;
-    wr.sg_list    = (struct ibv_sge *)(uintptr_t)send->sge;
-    wr.num_sge    = send->num_sge;
-    wr.opcode     = opcodes[send->op];
-    wr.send_flags = ((send->flags & HA_SEND_SILENT) ? 0 : IBV_SEND_SIGNALED) |
-                    ((send->flags & HA_SEND_INLINE) ? IBV_SEND_INLINE : 0) |
-                    ((send->flags & HA_SEND_FENCE) ? IBV_SEND_FENCE : 0);
-    wr.imm_data = htonl(send->imm);
-    if (send->op < HA_FETCH_ADD) {
-        wr.wr.rdma.remote_addr = send->remote_addr;
-        wr.wr.rdma.rkey        = send->rkey;
-    } else {
-        wr.wr.atomic.remote_addr = send->remote_addr;
-        wr.wr.atomic.rkey        = send->rkey;
-        wr.wr.atomic.compare_add = send->compare_add;
-        wr.wr.atomic.swap        = send->swap;
-    }
-
-    status = ibv_post_send(rc->qp, &wr, &bad);
+    send->flags ^= IBV_SEND_SIGNALED;
+    send->imm = htonl(send->imm);
+    status    = ibv_post_send(rc->qp, (struct ibv_send_wr *)(void *)send, &bad);
     return status > 0 ? -status : status;
 }
 

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "data/go.h"
+
+static struct uct_ha_lane *lane_of(const struct uct_ha_flow *flow)
+{
+    struct uct_ha_lane *lane;
+
+    if (flow->tx_slot == HA_NO_SLOT || flow->tx.dead || flow->fence_next ||
+        flow->fence_seen != flow->flows->fence_seq || !ha_log_no_backlog(&flow->tx.log) || flow->put_counts) {
+        return NULL;
+    }
+    lane = flow->road.lane[flow->tx_slot];
+    return lane->log_mtu == 0 || (lane->log_mtu & (lane->log_mtu - 1)) != 0 ? NULL : lane;
+}
+
+/* A full log of operations of so many bytes takes a quarter of the window of packet numbers. */
+static uint32_t light(const struct uct_ha_flow *flow, const struct uct_ha_lane *lane)
+{
+    return HA_PSN_WINDOW / 4 / (flow->tx.log.mask + 1) * lane->log_mtu;
+}
+
+/* Operations that may enter the log now; none while others wait for their turn, but one when that is theirs. */
+static uint32_t room(struct uct_ha_flow *flow)
+{
+    uint32_t room = ha_log_room(&flow->tx.log);
+
+    if (ucs_likely(ucs_list_is_empty(&flow->pending))) {
+        return room;
+    }
+    return flow->flows->dispatching == flow && room > 0;
+}
+
+static uint32_t credits(const struct uct_ha_flow *flow)
+{
+    int left = (int)flow->tx_credits - (int16_t)(flow->tx.sent - flow->tx_granted);
+
+    return left > 0 ? (uint32_t)left : 0;
+}
+
+int uct_ha_go_open(struct uct_ha_flow *flow, int message)
+{
+    struct uct_ha_lane  *lane = lane_of(flow);
+    const struct ha_log *log  = &flow->tx.log;
+    uint32_t             left = room(flow);
+
+    uct_ha_flow_close_go(flow);
+    if (lane == NULL || ha_psn_distance(log->lane[lane->slot].una, log->lane[lane->slot].nxt) >= HA_PSN_WINDOW / 4) {
+        return 0;
+    }
+    flow->go.lane    = lane;
+    flow->go.of_log  = &flow->tx.log.lane[lane->slot];
+    flow->go.rail_no = (uint16_t)flow->road.lanes->rail_no[lane->slot];
+    flow->go.shift   = (uint16_t)__builtin_ctz(lane->log_mtu);
+    flow->go.light   = light(flow, lane);
+    if (!flow->silent_listed) {
+        uct_ha_flow_list_silent(flow);
+    }
+    flow->go.limit[0] = log->tail + left;
+    flow->go.limit[1] = log->tail + ucs_min(left, credits(flow));
+    return uct_ha_go_is_open(flow, message);
+}
