@@ -260,9 +260,11 @@ test_model_ha_explore_SOURCES = \
 	%D%/model/model_main.c \
 	%D%/model/model_oracle.c \
 	%D%/model/model_pack.c \
+	%D%/model/model_proof.c \
 	%D%/model/model_reduce.c \
 	%D%/model/model_search.c \
 	%D%/model/model_side.c \
+	%D%/model/model_small.c \
 	%D%/model/model_wire.c \
 	%D%/model/model_world.c \
 	$(libha_core_la_SOURCES)

@@ -13,11 +13,13 @@
  *   model_side.c    the glue of one side: the core, its log and queue pairs
  *   model_fate.c    dead rails, false triggers, time limits, users
  *   model_card.c    cards that are gone
+ *   model_proof.c   what a responder counts, and says of it
  *   model_wire.c    control packets
  *   model_oracle.c  the truth, and the invariants of docs/failover.md
  *   model_pack.c    a state as canonical bytes, and back
  *   model_reduce.c  what need not be explored, and why
  *   model_search.c  breadth-first search, counter-example, reachability
+ *   model_small.c   the bounds of `make check`
  *   model_main.c    command line
  *
  * What follows from a state at once, cannot be seen from outside before the
@@ -36,6 +38,7 @@
 #define MODEL_NET_MAX   2
 #define MODEL_BYTES_MAX 256
 #define MODEL_NOW       1024ull      /* the one time there is */
+#define MODEL_SOON      (1ull << 20) /* until work goes back to the preferred lane */
 #define MODEL_LATER     (1ull << 40) /* beyond any step */
 
 enum model_start {
@@ -52,6 +55,9 @@ struct model_options {
     uint8_t  cards;      /* that are gone, or do not say how far they came */
     uint8_t  channel;    /* control packets in flight per direction */
     uint8_t  start;      /* enum model_start */
+    uint8_t  proof;      /* enum ha_proof that both sides give; 0: by packet number */
+    uint8_t  single;     /* one rail only */
+    uint8_t  failback;   /* work goes back to rail 0 */
     uint8_t  late_sends; /* send completions wait to be polled */
     uint8_t  late_recvs; /* received messages become visible late */
     uint8_t  at_once;    /* a context runs until nothing is enabled, as the glue does */
@@ -78,7 +84,7 @@ struct model_qp {
     uint8_t op[MODEL_OPS_MAX], num_ops, acked, polled;
     uint8_t silent; /* which of them make no completion, one bit each */
     /* responder: packets and work requests of the peer that executed here */
-    uint8_t rx, rx_ops;
+    uint8_t rx, rx_ops, marks;
     /* messages received, by operation of the peer; counts of those visible and delivered */
     uint8_t msg[MODEL_OPS_MAX], num_msg, visible, delivered;
     /* the glue */
@@ -122,8 +128,18 @@ int      model_has_quiet(int x); /* any */
 unsigned model_num_ops(int x);
 uint8_t  model_ops_of_kind(int x, char kind); /* as a mask */
 unsigned model_packets(int x, unsigned op);
-uint32_t model_psn(int slot); /* every queue pair of a slot starts there */
+uint8_t  model_receivers(int x); /* those that consume a receive, as a mask */
+uint32_t model_psn(int slot);    /* every queue pair of a slot starts there */
 uint16_t model_mtu(int slot);
+
+/* ---- model_proof.c ---- */
+unsigned    model_proof(void);                                             /* enum ha_proof */
+int         model_counts(void);                                            /* may a count of receives be told? */
+int         model_slots(void);                                             /* rails */
+unsigned    model_mark(int x, unsigned op);                                /* 1: a mark follows it */
+uint32_t    model_npsn(const struct ha_op *op);                            /* as the log reckons it */
+uint32_t    model_word(const struct model_world *w, int x, int slot);      /* of x's proof */
+const char *model_proof_lie(const struct model_world *w, int x, int slot); /* what x believes, is it so? */
 
 /* ---- model_world.c ---- */
 #define MODEL_LUCK 0x1u /* good or bad: must not be needed to reach the goal */
@@ -192,6 +208,8 @@ int model_side_cut_noticed(struct model_world *w, int x, int slot, int n);
 int model_side_alarm(struct model_world *w, int x, int slot, int n);
 int model_side_suspect(struct model_world *w, int x, int slot, int n);
 int model_side_port_up(struct model_world *w, int x, int slot, int n);
+int model_side_run_at(struct model_world *w, int x, enum ha_context ctx, uint64_t now);
+int model_side_fail_back(struct model_world *w, int x, int slot, int n);
 int model_side_deadline(struct model_world *w, int x, int slot, int n);
 int model_side_cancel(struct model_world *w, int x, int slot, int n);
 int model_side_close(struct model_world *w, int x, int slot, int n);
@@ -252,7 +270,9 @@ struct model_result {
 
 enum model_outcome model_search(const struct model_limits *limits, struct model_result *result);
 
-/* ---- model_main.c ---- */
+/* ---- model_small.c ---- */
+int model_run_smalls(void); /* what main() returns */
+
 /* What was seen at least once: a run without it proves nothing about it. */
 enum model_cover {
     MODEL_COVER_RETIRED,
@@ -275,9 +295,19 @@ enum model_cover {
     MODEL_COVER_SILENT,
     MODEL_COVER_TAIL,
     MODEL_COVER_FENCED_OP,
+    MODEL_COVER_COUNT,
+    MODEL_COVER_LEDGER,
+    MODEL_COVER_FAILBACK,
+    MODEL_COVER_SINGLE,
+    MODEL_COVER_CLOSING_CUT,
     MODEL_COVER_LAST
 };
-extern uint64_t model_cover[MODEL_COVER_LAST];
+extern uint64_t          model_cover[MODEL_COVER_LAST];
+extern const char *const model_cover_name[MODEL_COVER_LAST];
+
+/* ---- model_main.c ---- */
+/* By model_options; prints the result. */
+enum model_outcome model_explore(const struct model_limits *limits);
 
 /* Tells the story of a counter-example while it is run again. */
 void       model_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -15,7 +15,7 @@ static unsigned acked_messages(const struct model_world *w, int x, int slot)
     unsigned               n  = 0;
 
     for (unsigned i = 0; i < qp->acked; i++) {
-        n += model_kind(x, qp->op[i]) == 'S';
+        n += model_receivers(x) >> qp->op[i] & 1;
     }
     return n;
 }

@@ -72,8 +72,8 @@ int model_data_post(struct model_world *w, int x, int slot, int n)
         model_cover[MODEL_COVER_FENCED_OP]++;
         return 0;
     }
-    npsn   = ha_log_npsn(ha_log_op(&side->log, index), model_mtu(slot));
-    silent = ha_log_may_be_silent(&side->log, slot, npsn, MODEL_TELL);
+    npsn   = model_npsn(ha_log_op(&side->log, index));
+    silent = ha_log_may_be_silent(&side->log, slot, npsn, model_proof() == HA_PROOF_PSN ? MODEL_TELL : 0);
     if (!ha_log_psn_room(&side->log, slot, npsn)) {
         return 0;
     }
@@ -127,7 +127,7 @@ static int execute(struct model_world *w, int x, int slot)
     }
     op = qp->op[its->rx_ops];
     for (unsigned i = 0; i <= its->rx_ops; i++) {
-        end += model_packets(x, qp->op[i]);
+        end += model_packets(x, qp->op[i]) + model_mark(x, qp->op[i]);
     }
     model_oracle_packet(w, x, slot);
     its->rx++;
@@ -136,16 +136,19 @@ static int execute(struct model_world *w, int x, int slot)
     model_cover[MODEL_COVER_READ_AGAIN] += model_kind(x, op) == 'R' && (w->side[x].executed >> op & 1);
     model_cover[MODEL_COVER_WRAP] += ha_psn_add(model_psn(slot), its->rx) < model_psn(slot);
     model_tell("packet of %c%u executes on lane %d.%u", model_kind(x, op), op, slot, qp->gen);
-    if (its->rx < end) {
+    if (its->rx == end) {
+        its->rx_ops++;
+        its->marks = (uint8_t)(its->marks + model_mark(x, op));
+    }
+    if (its->rx != end - model_mark(x, op)) {
         return 1;
     }
-    its->rx_ops++;
     if (its->final) {
         model_oracle_execute_undead(w, x, op);
         return 1;
     }
     model_oracle_execute(w, x, op);
-    if (model_kind(x, op) == 'S') {
+    if (model_receivers(x) >> op & 1) {
         its->msg[its->num_msg++] = (uint8_t)op;
         if (!model_options.late_recvs) {
             its->visible = its->num_msg;

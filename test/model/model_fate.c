@@ -81,6 +81,20 @@ int model_side_suspect(struct model_world *w, int x, int slot, int n)
     return 1;
 }
 
+/* Rail 0 has been well for so long that work goes back to it. */
+int model_side_fail_back(struct model_world *w, int x, int slot, int n)
+{
+    const struct ha_pair *pair = &w->side[x].pair;
+
+    (void)slot;
+    (void)n;
+    if (pair->failback_at == 0 || !model_side_run_at(w, x, HA_CTX_PROGRESS, pair->failback_at)) {
+        return 0;
+    }
+    model_cover[MODEL_COVER_FAILBACK] += pair->lane[1].cause == HA_CAUSE_FAILBACK;
+    return 1;
+}
+
 /* ---- time limits and users ---- */
 
 int model_side_deadline(struct model_world *w, int x, int slot, int n)

@@ -12,31 +12,7 @@
 
 #include "model.h"
 
-int      model_telling;
-uint64_t model_cover[MODEL_COVER_LAST];
-
-static const char *const cover_name[MODEL_COVER_LAST] = {
-    "operations retired by proof",
-    "replayed",
-    "partly executed writes replayed",
-    "reads executed again",
-    "atomics in doubt",
-    "messages held on the new lane",
-    "packets executed while the fence settles",
-    "packets executed after the sender was stopped",
-    "both sides fence before hearing of each other",
-    "both lanes fenced at once",
-    "closes that wait for messages",
-    "empty proofs",
-    "generations skipped",
-    "packet numbers that wrapped",
-    "messages counted without a proof",
-    "operations executed by a card that nobody could stop",
-    "operations in doubt without a proof",
-    "operations posted silently",
-    "tails",
-    "fenced operations held",
-};
+int model_telling;
 
 static const char usage[] =
     "usage: ha_explore [options]\n"
@@ -53,6 +29,10 @@ static const char usage[] =
     "  -f N  rail cuts, 0..3 (1)             -x N  false alarms, 0..3 (0)\n"
     "  -y N  false suspicions, 0..3 (0)      -g N  deadlines or cancels, 0..2 (0)\n"
     "  -z N  cards that are gone, or give no proof, 0..2 (0)\n"
+    "  -K P  proof that the cards give: psn (default), count (then a write consumes a\n"
+    "        receive), ledger (then a packet of its own marks each write and atomic)\n"
+    "  -B    work goes back to rail 0 when that one is well\n"
+    "  -1    one rail only\n"
     "  -C N  control packets on the way per direction, 1..2 (1); 2: out of order\n"
     "  -s S  start with: nothing, one (lane, the standby is being built), two (lanes;\n"
     "        default), moved (second epoch, on rail 1), late (third epoch, and packets\n"
@@ -80,56 +60,6 @@ static const char usage[] =
     "Without -a ... -l: the small bounds of `make check`, all of them.\n"
     "Exit status: 0 no violation, 1 violation (with the steps to it), 2 stopped at a\n"
     "limit without violation, 3 wrong use.\n";
-
-struct small {
-    const char          *what;
-    struct model_options options;
-    int                  reach_goal;
-};
-
-/* What `make check` runs: some seconds each on a slow machine. */
-static const struct small smalls[] = {
-    {"one transition at a time, and L1",
-     {.ops = {"S", "S"}, .cuts = 1, .channel = 1, .start = MODEL_START_TWO_LANES},
-     1},
-    {"a write of two packets", {.ops = {"SW", "S"}, .cuts = 1, .channel = 1, .start = MODEL_START_TWO_LANES}, 0},
-    {"a fenced write behind a read and an atomic, completions polled late",
-     {.ops = {"RAF", ""}, .cuts = 1, .channel = 1, .start = MODEL_START_TWO_LANES, .at_once = 1, .late_sends = 1},
-     0},
-    {"while the standby is being built, and L1",
-     {.ops = {"S", ""}, .cuts = 1, .channel = 1, .start = MODEL_START_ONE_LANE, .at_once = 1},
-     1},
-    {"two lanes lost, control alone",
-     {.ops = {"", ""}, .alarms = 2, .channel = 1, .start = MODEL_START_TWO_LANES, .at_once = 1},
-     0},
-    {"messages seen late, back to rail 0",
-     {.ops = {"SS", ""}, .alarms = 1, .channel = 1, .start = MODEL_START_MOVED, .at_once = 1, .late_recvs = 1},
-     1},
-    {"three operations against two, reduced",
-     {.ops     = {"SWA", "AS"},
-      .cuts    = 1,
-      .channel = 1,
-      .start   = MODEL_START_TWO_LANES,
-      .at_once = 1,
-      .no_echo = 1,
-      .reduced = 1},
-     0},
-    {"silent operations and their tail, completions polled late, and L1",
-     {.ops = {"sT", ""}, .cuts = 1, .channel = 1, .start = MODEL_START_TWO_LANES, .at_once = 1, .late_sends = 1},
-     1},
-    {"silent writes fill the window of packet numbers, and L1",
-     {.ops = {"wwwW", ""}, .alarms = 0, .channel = 1, .start = MODEL_START_TWO_LANES, .at_once = 1},
-     1},
-    {"a card without proof at either side, and L1",
-     {.ops = {"SW", ""}, .cards = 1, .channel = 1, .start = MODEL_START_TWO_LANES, .at_once = 1},
-     1},
-    {"two cards without proof",
-     {.ops = {"W", ""}, .cards = 2, .channel = 1, .start = MODEL_START_TWO_LANES, .at_once = 1, .no_echo = 1},
-     0},
-    {"the users let go",
-     {.ops = {"S", ""}, .alarms = 1, .channel = 1, .start = MODEL_START_TWO_LANES, .at_once = 1, .closing = 1},
-     1},
-};
 
 /* ---- telling ---- */
 
@@ -232,6 +162,20 @@ static uint8_t start_of(const char *text)
     wrong("-s '%s' is none of nothing, one, two, moved, late", text);
 }
 
+static uint8_t proof_of(const char *text)
+{
+    if (strcmp(text, "count") == 0) {
+        return HA_PROOF_COUNT;
+    }
+    if (strcmp(text, "ledger") == 0) {
+        return HA_PROOF_LEDGER;
+    }
+    if (strcmp(text, "psn") != 0) {
+        wrong("-K '%s' is none of psn, count, ledger", text);
+    }
+    return HA_PROOF_NONE;
+}
+
 /* "I3,I10" as bits; L1 is bit 0. */
 static uint16_t invariants_of(const char *text)
 {
@@ -280,6 +224,12 @@ static int set_flag(struct model_options *o, struct model_limits *limits, int op
         break;
     case 'S':
         o->split = 1;
+        break;
+    case 'B':
+        o->failback = 1;
+        break;
+    case '1':
+        o->single = 1;
         break;
     case 'd':
         o->unchecked = 1;
@@ -332,6 +282,9 @@ static void set_value(struct model_options *o, struct model_limits *limits, int 
     case 's':
         o->start = start_of(optarg);
         break;
+    case 'K':
+        o->proof = proof_of(optarg);
+        break;
     case 'M':
         limits->states = number_of(option, optarg, UINT32_MAX - 1);
         break;
@@ -354,6 +307,12 @@ static void check_options(struct model_options *o, const struct model_limits *li
     if (o->start == MODEL_START_LATE) {
         o->channel = 2;
     }
+    if (o->proof == HA_PROOF_COUNT && (strchr(o->ops[0], 'A') != NULL || strchr(o->ops[1], 'A') != NULL)) {
+        wrong("-K count: atomics by the card are not offered to who counts");
+    }
+    if (o->single && (o->start >= MODEL_START_MOVED || o->failback || o->ports)) {
+        wrong("-1 goes with none of -s moved, -s late, -B, -P and -p");
+    }
     if (o->reduced && (o->no_late || o->ports || o->split || o->cards)) {
         wrong("-R goes with none of -n, -P, -p, -S and -z: it rests on packets of a cut lane being late");
     }
@@ -367,7 +326,7 @@ static void parse(int argc, char **argv, struct model_limits *limits)
     struct model_options *o = &model_options;
     int                   option;
 
-    while ((option = getopt(argc, argv, "a:b:f:x:y:g:z:C:s:M:t:i:ucrEnPpRSdklvh")) != -1) {
+    while ((option = getopt(argc, argv, "a:b:f:x:y:g:z:C:s:K:M:t:i:ucrEnPpRSdklvhB1")) != -1) {
         if (!set_flag(o, limits, option)) {
             set_value(o, limits, option);
         }
@@ -385,17 +344,22 @@ static const char *describe(char *buf, size_t size)
     static const char *const    start[] = {"nothing", "one lane", "two lanes", "second epoch", "third epoch"};
     const struct model_options *o       = &model_options;
 
-    snprintf(buf, size,
-             "%s|%s from %s, %u cuts, %u alarms, %u suspicions, %u give-ups, %u cards, channel %u%s%s%s%s%s%s%s%s%s%s",
-             o->ops[0], o->ops[1], start[o->start], o->cuts, o->alarms, o->suspicions, o->giveups, o->cards, o->channel,
-             o->late_sends ? ", late sends" : "", o->late_recvs ? ", late receives" : "",
-             o->at_once ? ", contexts run through" : "", o->no_echo ? ", no echo" : "",
-             o->no_late ? ", no late packets" : "",
-             o->for_ever ? ", rail 0 never returns"
-             : o->ports  ? ", port events"
-                         : "",
-             o->split ? ", split" : "", o->closing ? ", users let go" : "", o->reduced ? ", reduced" : "",
-             o->unchecked ? ", without run-time checks" : "");
+    snprintf(
+        buf, size,
+        "%s|%s from %s, %u cuts, %u alarms, %u suspicions, %u give-ups, %u cards, channel %u%s%s%s%s%s%s%s%s%s%s%s%s%s",
+        o->ops[0], o->ops[1], start[o->start], o->cuts, o->alarms, o->suspicions, o->giveups, o->cards, o->channel,
+        o->late_sends ? ", late sends" : "", o->late_recvs ? ", late receives" : "",
+        o->at_once ? ", contexts run through" : "", o->no_echo ? ", no echo" : "",
+        o->no_late ? ", no late packets" : "",
+        o->for_ever ? ", rail 0 never returns"
+        : o->ports  ? ", port events"
+                    : "",
+        o->split ? ", split" : "", o->closing ? ", users let go" : "", o->reduced ? ", reduced" : "",
+        o->unchecked ? ", without run-time checks" : "",
+        o->proof == HA_PROOF_COUNT    ? ", proof by count"
+        : o->proof == HA_PROOF_LEDGER ? ", proof by ledger"
+                                      : "",
+        o->failback ? ", failback" : "", o->single ? ", one rail" : "");
     return buf;
 }
 
@@ -405,14 +369,14 @@ static void print_cover(void)
 
     for (int i = 0; i < MODEL_COVER_LAST; i++) {
         if (model_cover[i] != 0) {
-            printf("%s%s %llu", separator, cover_name[i], (unsigned long long)model_cover[i]);
+            printf("%s%s %llu", separator, model_cover_name[i], (unsigned long long)model_cover[i]);
             separator = "; ";
         }
     }
     puts("");
 }
 
-static enum model_outcome explore(const struct model_limits *limits)
+enum model_outcome model_explore(const struct model_limits *limits)
 {
     static const char *const outcome_name[] = {"complete, no violation", "VIOLATION",
                                                "STOPPED at the limit, no violation so far"};
@@ -442,36 +406,6 @@ static enum model_outcome explore(const struct model_limits *limits)
     return outcome;
 }
 
-static int run_smalls(void)
-{
-    unsigned n = sizeof(smalls) / sizeof(smalls[0]), passed = 0, failed = 0;
-    uint64_t seen[MODEL_COVER_LAST] = {0};
-
-    for (unsigned i = 0; i < n; i++) {
-        struct model_limits limits = {.states = 50000000, .reach_goal = smalls[i].reach_goal};
-
-        printf("--- %s\n", smalls[i].what);
-        model_options      = smalls[i].options;
-        model_options.luck = limits.reach_goal != 0;
-        if (explore(&limits) == MODEL_COMPLETE) {
-            passed++;
-        } else {
-            failed++;
-        }
-        for (int c = 0; c < MODEL_COVER_LAST; c++) {
-            seen[c] += model_cover[c];
-        }
-    }
-    for (int c = 0; c < MODEL_COVER_LAST; c++) {
-        if (seen[c] == 0) {
-            printf("FAILED: no run had '%s': nothing is proven about it\n", cover_name[c]);
-            failed++;
-        }
-    }
-    printf("%u passed, %u failed\n", passed, failed);
-    return failed != 0;
-}
-
 int main(int argc, char **argv)
 {
     struct model_limits limits = {.states = 50000000};
@@ -481,8 +415,8 @@ int main(int argc, char **argv)
         return 0;
     }
     if (argc == 1) {
-        return run_smalls();
+        return model_run_smalls();
     }
     parse(argc, argv, &limits);
-    return (int)explore(&limits);
+    return (int)model_explore(&limits);
 }

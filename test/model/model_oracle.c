@@ -129,9 +129,8 @@ void model_oracle_execute_undead(struct model_world *w, int x, unsigned op)
 /* The proof that x is about to adopt must be the truth, and final. */
 void model_oracle_resolve(struct model_world *w, int x, int slot)
 {
-    const struct ha_view  *view = &w->side[x].pair.view[slot];
-    const struct model_qp *mine = &w->side[x].qp[slot], *its = &w->side[!x].qp[slot];
-    unsigned               rx = its->gen == mine->gen ? its->rx : 0;
+    const struct model_qp *mine = &w->side[x].qp[slot];
+    const char            *lie  = model_proof_lie(w, x, slot);
 
     if ((mine->state != MODEL_QP_ERR && !(mine->gone && mine->drained_told)) || mine->polled != model_data_told(mine)) {
         model_violation(w, "I3 a lane is resolved before it is stopped and drained here");
@@ -139,25 +138,28 @@ void model_oracle_resolve(struct model_world *w, int x, int slot)
     if (!is_stopped(w, !x, slot, mine->gen)) {
         model_violation(w, "I3 a lane is resolved before the peer has stopped it");
     }
-    if (view->proof == HA_PROOF_NONE    ? view->received != its->num_msg
-        : view->proof == HA_PROOF_EMPTY ? rx != 0
-                                        : its->gen == mine->gen && view->rxpsn != ha_psn_add(model_psn(slot), rx)) {
-        model_violation(w, "I10 the proof that is adopted is not the truth");
+    if (lie != 0) {
+        model_violation(w, lie);
     }
 }
 
-/* What x has given up on this lane, of which the peer could prove nothing. */
+/* What x has given up on this lane, of which the peer could prove nothing; by ledger that is one at most. */
 void model_oracle_doubt(struct model_world *w, int x, int slot)
 {
-    struct model_side *side = &w->side[x];
+    struct model_side *side  = &w->side[x];
+    unsigned           proof = side->pair.view[slot].proof, writes = 0;
 
-    for (unsigned i = 0; i < model_num_ops(x) && side->pair.view[slot].proof == HA_PROOF_NONE; i++) {
+    for (unsigned i = 0; i < model_num_ops(x) && (proof == HA_PROOF_NONE || proof == HA_PROOF_LEDGER); i++) {
         if (side->log_ops[i].state != HA_OP_DONE || side->log_ops[i].result != HA_RESULT_UNKNOWN ||
             side->log_ops[i].slot != slot || side->log_ops[i].gen != side->qp[slot].gen) {
             continue;
         }
         if (model_kind(x, i) == 'S' || model_kind(x, i) == 'R' || model_kind(x, i) == 'T') {
             model_violation(w, "I2 an operation that may be repeated ends in doubt");
+        }
+        writes += model_kind(x, i) != 'A'; /* an atomic may have its mark, and have lost its answer */
+        if (proof == HA_PROOF_LEDGER && writes > 1) {
+            model_violation(w, "I2 more than one operation is in doubt by ledger");
         }
         side->doubt |= bit(i);
         model_cover[MODEL_COVER_DOUBT]++;
@@ -209,13 +211,13 @@ void model_oracle_end(struct model_world *w, int x, unsigned op, enum ha_op_resu
 void model_oracle_deliver(struct model_world *w, int x, unsigned op)
 {
     struct model_side *peer   = &w->side[!x];
-    uint8_t            sends  = model_ops_of_kind(!x, 'S');
+    uint8_t            sends  = model_receivers(!x);
     uint8_t            before = (uint8_t)(bit(op) - 1);
 
     if (peer->delivered & bit(op)) {
         model_violation(w, "I5 a message is delivered twice");
     }
-    if (sends & before & ~peer->delivered) {
+    if (sends & before & ~peer->delivered & ~peer->doubt) {
         model_violation(w, "I5 a message is delivered before an earlier one");
     }
     if (peer->delivered & ~before & ~bit(op)) {
@@ -236,6 +238,10 @@ void model_oracle_create(struct model_world *w, int x, int slot, unsigned gen)
 {
     const struct ha_lane *its = &w->side[!x].pair.lane[slot];
 
+    if (slot >= model_slots()) {
+        model_violation(w, "I11 a lane is built on a rail that the endpoint does not have");
+    }
+    model_cover[MODEL_COVER_SINGLE] += model_options.single && gen > 1;
     if (its->gen < gen && !(its->gen == gen - 1 && its->st == HA_LANE_CLOSED)) {
         model_violation(w, "I11 a generation begins before the peer has closed the one before");
     }
@@ -278,7 +284,7 @@ void model_oracle_gone(struct model_world *w, int x)
     if (w->side[x].failed || ha_pair_failed(&peer->pair)) {
         return;
     }
-    if (model_ops_of_kind(!x, 'S') & peer->ended & ~peer->delivered) {
+    if (model_receivers(!x) & peer->ended & ~peer->delivered & ~peer->doubt) {
         model_violation(w, "I5 a side goes without a message that its peer saw succeed");
     }
 }

@@ -67,7 +67,7 @@ WALK void walk_lane(struct stream *s, struct ha_lane *lane, int slot)
     NUMBER(s, lane->proof);
     NUMBER(s, lane->asked);
     flags = number(s, flags4(lane->usable, lane->drained, lane->qpn != 0, lane->cause != HA_CAUSE_NONE));
-    if (model_options.cards) {
+    if (model_counts()) {
         NUMBER(s, lane->received);
     }
     if (s->writing) {
@@ -86,7 +86,7 @@ WALK void walk_lane(struct stream *s, struct ha_lane *lane, int slot)
 
 WALK void walk_view(struct stream *s, struct ha_view *view, int slot)
 {
-    uint32_t built;
+    uint32_t built, built2;
 
     NUMBER(s, view->gen);
     NUMBER(s, view->act);
@@ -96,10 +96,15 @@ WALK void walk_view(struct stream *s, struct ha_view *view, int slot)
     NUMBER(s, view->seen_gen);
     NUMBER(s, view->seen_st);
     built       = number(s, flags4(view->proof, view->proof >> 1, view->qpn != 0, view->cause != HA_CAUSE_NONE));
-    view->proof = built & 3;
+    view->proof = (uint8_t)(s->writing ? view->proof : built & 3);
     view->cause = built & 8 ? HA_CAUSE_FLUSH : HA_CAUSE_NONE;
-    if (model_options.cards) {
+    if (model_counts()) {
         NUMBER(s, view->received);
+    }
+    if (model_options.proof) {
+        built2      = number(s, flags4(view->proof >> 2, view->offer != HA_PROOF_NONE, 0, 0));
+        view->proof = (uint8_t)(view->proof | (built2 & 1) << 2);
+        view->offer = built2 & 2 ? model_options.proof : HA_PROOF_NONE;
     }
     if (!s->writing && (built & 4)) {
         view->qpn = view->gen * 2 + (uint32_t)slot;
@@ -127,15 +132,16 @@ WALK void walk_pair(struct stream *s, struct ha_pair *pair)
     pair->dirty     = flags >> 1 & 1;
     pair->started   = flags >> 2 & 1;
     pair->gone_told = flags >> 3 & 1;
-    flags           = number(s, flags4(pair->deadline != 0, pair->linger_at != 0, pair->drain_at != 0, 0));
+    flags = number(s, flags4(pair->deadline != 0, pair->linger_at != 0, pair->drain_at != 0, pair->failback_at != 0));
     if (s->writing) {
         return;
     }
-    pair->now       = MODEL_NOW;
-    pair->rtx_at    = MODEL_NOW + 1;
-    pair->deadline  = flags & 1 ? MODEL_NOW + MODEL_LATER : 0;
-    pair->linger_at = flags & 2 ? MODEL_NOW + MODEL_LATER : 0;
-    pair->drain_at  = flags & 4 ? MODEL_NOW + MODEL_LATER : 0;
+    pair->now         = MODEL_NOW;
+    pair->rtx_at      = MODEL_NOW + 1;
+    pair->deadline    = flags & 1 ? MODEL_NOW + MODEL_LATER : 0;
+    pair->linger_at   = flags & 2 ? MODEL_NOW + MODEL_LATER : 0;
+    pair->drain_at    = flags & 4 ? MODEL_NOW + MODEL_LATER : 0;
+    pair->failback_at = flags & 8 ? MODEL_NOW + MODEL_SOON : 0;
 }
 
 /* Returns with the entry as the core may look at it: where it was posted is of
@@ -163,7 +169,10 @@ WALK void walk_op(struct stream *s, struct ha_op *op, int x, unsigned i)
     op->kind   = kinds[(unsigned char)model_kind(x, i)];
     op->flags  = model_kind(x, i) == 'F' ? HA_OP_FLAG_FENCE : model_is_quiet(x, i) ? HA_OP_FLAG_QUIET : 0;
     op->length = model_packets(x, i) == 2 ? 2u * model_mtu(0) : 8;
-    op->npsn   = model_packets(x, i);
+    if (model_proof() == HA_PROOF_COUNT && op->kind == HA_OP_WRITE) {
+        op->flags |= HA_OP_FLAG_RECEIVE;
+    }
+    op->npsn = model_npsn(op);
 }
 
 WALK void walk_log(struct stream *s, struct model_side *side, int x)
@@ -222,6 +231,9 @@ WALK void walk_qp(struct stream *s, struct model_qp *qp, int x)
     }
     NUMBER(s, qp->rx);
     NUMBER(s, qp->rx_ops);
+    if (model_proof() == HA_PROOF_LEDGER) {
+        NUMBER(s, qp->marks);
+    }
     NUMBER(s, qp->num_msg);
     for (unsigned i = 0; i < qp->num_msg; i++) {
         NUMBER(s, qp->msg[i]);
@@ -262,7 +274,7 @@ WALK void walk_side(struct stream *s, struct model_side *side, int x)
     NUMBER(s, side->has_data);
     NUMBER(s, side->ended);
     NUMBER(s, side->delivered);
-    if (model_options.cards) {
+    if (model_counts()) {
         NUMBER(s, side->doubt);
     }
     NUMBER(s, side->failed);
@@ -291,9 +303,12 @@ WALK void walk_record(struct stream *s, struct ha_record *record)
         NUMBER(s, lane->seen_gen);
         NUMBER(s, lane->seen_st);
         flags       = number(s, flags4(lane->proof, lane->proof >> 1, lane->qpn != 0, lane->cause != HA_CAUSE_NONE));
-        lane->proof = flags & 3;
+        lane->proof = (uint8_t)(s->writing ? lane->proof : flags & 3);
         lane->cause = flags & 8 ? HA_CAUSE_FLUSH : HA_CAUSE_NONE;
-        if (model_options.cards) {
+        if (model_options.proof) {
+            lane->proof = (uint8_t)(lane->proof | number(s, lane->proof >> 2) << 2);
+        }
+        if (model_counts()) {
             NUMBER(s, lane->received);
         }
         if (!s->writing && (flags & 4)) {
@@ -377,7 +392,8 @@ void model_unpack(struct model_world *w, const uint8_t *buf)
     for (int x = 0; x < 2; x++) {
         struct model_side *side = &w->side[x];
 
-        ha_pair_init(&side->pair, &cfg, x == 0, HA_SLOTS);
+        ha_pair_init(&side->pair, &cfg, x == 0, model_slots());
+        side->pair.cfg.failback = model_options.failback ? MODEL_SOON : 0;
         ha_log_init(&side->log, side->log_ops, MODEL_OPS_MAX);
     }
     walk(&s, w);

@@ -24,11 +24,12 @@ static void create(struct model_world *w, int x, int slot, uint32_t gen)
 
     model_oracle_create(w, x, slot, gen);
     memset(qp, 0, sizeof(*qp));
-    qp->gen   = (uint8_t)gen;
-    qp->state = MODEL_QP_INIT;
-    event.qpn = gen * 2 + (uint32_t)slot;
-    event.psn = model_psn(slot);
-    event.mtu = model_mtu(slot);
+    qp->gen     = (uint8_t)gen;
+    qp->state   = MODEL_QP_INIT;
+    event.qpn   = gen * 2 + (uint32_t)slot;
+    event.psn   = model_psn(slot);
+    event.mtu   = model_mtu(slot);
+    event.proof = model_options.proof;
     ha_log_lane_start(&w->side[x].log, slot, gen, event.psn);
     model_tell("builds lane %d.%u", slot, gen);
     model_side_give(w, x, &event);
@@ -63,7 +64,7 @@ static unsigned partial(struct model_world *w, int x, int slot)
     unsigned               whole = 0;
 
     for (unsigned i = 0; i < its->rx_ops && i < qp->num_ops; i++) {
-        whole += model_packets(x, qp->op[i]);
+        whole += model_packets(x, qp->op[i]) + model_mark(x, qp->op[i]);
     }
     return its->gen == qp->gen ? its->rx - whole : 0;
 }
@@ -120,6 +121,7 @@ static void leave(struct model_world *w, int x)
 
     model_tell("is gone");
     for (int slot = 0; slot < HA_SLOTS; slot++) {
+        model_cover[MODEL_COVER_CLOSING_CUT] += w->dead[slot] != 0;
         side->qp[slot].visible = side->qp[slot].num_msg;
     }
     model_side_follow(w, x);
@@ -270,14 +272,14 @@ static int check_close(struct model_world *w, int x, int slot)
                               .gen      = qp->gen,
                               .value    = qp->delivered,
                               .received = qp->num_msg,
-                              .proof    = qp->final ? HA_PROOF_NONE : HA_PROOF_PSN};
+                              .proof    = qp->final ? HA_PROOF_NONE : (uint8_t)model_proof()};
 
     model_cover[MODEL_COVER_WAITED] += qp->close_asked && qp->delivered < qp->close_k;
     if (!qp->close_asked || qp->delivered < qp->close_k) {
         return 0;
     }
     qp->close_asked = 0;
-    event.psn       = ha_psn_add(model_psn(slot), qp->rx);
+    event.psn       = model_word(w, x, slot);
     model_side_give(w, x, &event);
     return 1;
 }
@@ -307,10 +309,10 @@ void model_side_follow(struct model_world *w, int x)
 
 /* ---- contexts ---- */
 
-static int run(struct model_world *w, int x, enum ha_context ctx)
+int model_side_run_at(struct model_world *w, int x, enum ha_context ctx, uint64_t now)
 {
     struct ha_action actions[HA_ACTIONS_MAX];
-    int              n = ha_pair_run(&w->side[x].pair, ctx, MODEL_NOW, actions);
+    int              n = ha_pair_run(&w->side[x].pair, ctx, now, actions);
 
     if (n < 0) {
         return 0;
@@ -319,6 +321,11 @@ static int run(struct model_world *w, int x, enum ha_context ctx)
     check_failure(w, x);
     model_side_follow(w, x);
     return 1;
+}
+
+static int run(struct model_world *w, int x, enum ha_context ctx)
+{
+    return model_side_run_at(w, x, ctx, MODEL_NOW);
 }
 
 int model_side_run_async(struct model_world *w, int x, int slot, int n)
@@ -349,19 +356,23 @@ int model_side_run_progress(struct model_world *w, int x, int slot, int n)
 
 /* ---- facts ---- */
 
-/* modify(ERR) has taken effect, and the expected packet number was read. */
+/* modify(ERR) has taken effect, and the expected packet number was read; or every receive was polled. */
 int model_side_settle(struct model_world *w, int x, int slot, int n)
 {
     struct model_qp *qp    = &w->side[x].qp[slot];
-    struct ha_event  event = {.kind = HA_EV_SETTLED, .slot = slot, .gen = qp->gen, .proof = HA_PROOF_PSN};
+    struct ha_event  event = {.kind = HA_EV_SETTLED, .slot = slot, .gen = qp->gen, .proof = (uint8_t)model_proof()};
 
     (void)n;
     if (qp->state != MODEL_QP_ERRING || qp->job || qp->gone || qp->mute) {
         return 0;
     }
+    if (ha_proof_has_count(event.proof) && qp->visible != qp->num_msg) {
+        return 0;
+    }
     qp->state        = MODEL_QP_ERR;
     qp->settled_told = 1;
-    event.psn        = ha_psn_add(model_psn(slot), qp->rx);
+    event.psn        = model_word(w, x, slot);
+    event.received   = qp->num_msg;
     model_tell("lane %d.%u has settled after %u packets", slot, qp->gen, qp->rx);
     model_side_give(w, x, &event);
     model_side_follow(w, x);

@@ -80,6 +80,7 @@ const struct model_thing model_things[] = {
     {"control packet comes again", 2, 1, 2, MODEL_LUCK, model_side_receive_again},
     {"control packet is lost", 2, 1, 1, MODEL_LUCK, model_side_lose},
     {"detect", 2, 2, 1, 0, model_side_detect},
+    {"work goes back to rail 0", 1, 1, 1, 0, model_side_fail_back},
     {"port comes up", 2, 2, 1, 0, model_side_port_up},
     {"user lets go", 2, 1, 1, 0, model_side_close},
     {"RAIL IS CUT", 1, 2, 1, MODEL_LUCK, model_data_cut},
@@ -132,6 +133,7 @@ static int never_happens(unsigned thing)
            (happen == model_side_receive_again && !model_options.luck) ||
            (happen == model_data_cut && model_options.reduced) ||
            (happen == model_side_cut_noticed && !model_options.reduced) ||
+           (happen == model_side_fail_back && !model_options.failback) ||
            (happen == model_side_port_up && !model_options.ports) ||
            ((happen == model_card_declare || happen == model_card_give_up || happen == model_card_dies) &&
             !model_options.cards) ||
@@ -319,7 +321,8 @@ static int is_ready(const struct model_world *w, int x)
 {
     const struct model_side *side = &w->side[x];
 
-    return side->tx_slot != HA_NO_SLOT && (ha_pair_standby(&side->pair) != HA_NO_SLOT || model_options.for_ever);
+    return side->tx_slot != HA_NO_SLOT &&
+           (ha_pair_standby(&side->pair) != HA_NO_SLOT || model_options.for_ever || model_options.single);
 }
 
 int model_goal(const struct model_world *w)
@@ -336,7 +339,7 @@ int model_goal(const struct model_world *w)
         if (!model_has_ended(w, x)) {
             return 0;
         }
-        if (!failed && (w->side[x].delivered != model_ops_of_kind(x, 'S') || !is_ready(w, x))) {
+        if (!failed && ((model_receivers(x) & ~w->side[x].delivered & ~w->side[x].doubt) != 0 || !is_ready(w, x))) {
             return 0;
         }
     }
