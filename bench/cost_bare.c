@@ -14,10 +14,12 @@
 #define SLOT  8192u /* of a receive; they begin in the middle of the memory */
 
 static struct {
-    struct ibv_cq *cq[2];
-    struct ibv_qp *qp[2];
-    struct ibv_mr *mr;
-    char          *memory;
+    struct ibv_cq  *cq[2];
+    struct ibv_srq *srq;
+    struct ibv_qp **qp[2];
+    unsigned        eps, next; /* of the next operation */
+    struct ibv_mr  *mr;
+    char           *memory;
 } bare;
 
 static void die(const char *what)
@@ -36,7 +38,7 @@ static void post_recv(uint64_t slot)
     struct ibv_sge     sge = {(uintptr_t)bare.memory + BYTES / 2 + slot % 16 * SLOT, SLOT, bare.mr->lkey};
     struct ibv_recv_wr wr  = {slot, NULL, &sge, 1}, *bad;
 
-    if (ibv_post_recv(bare.qp[1], &wr, &bad) != 0) {
+    if (ibv_post_srq_recv(bare.srq, &wr, &bad) != 0) {
         die("receive");
     }
 }
@@ -49,7 +51,9 @@ static void post(enum cost_op op, unsigned count)
         [COST_PUT_ZCOPY] = IBV_WR_RDMA_WRITE,
         [COST_GET_ZCOPY] = IBV_WR_RDMA_READ,
     };
-    int small = op == COST_AM_SHORT || op == COST_PUT_SHORT;
+    int             small = op == COST_AM_SHORT || op == COST_PUT_SHORT;
+    struct ibv_qp **qps   = bare.qp[0];
+    unsigned        next = bare.next, eps = bare.eps;
 
     for (unsigned i = 0; i < count; i++) {
         struct ibv_sge     sge;
@@ -68,10 +72,12 @@ static void post(enum cost_op op, unsigned count)
         wr.imm_data            = i;
         wr.wr.rdma.remote_addr = (uintptr_t)bare.memory + 4096;
         wr.wr.rdma.rkey        = bare.mr->rkey;
-        if (ibv_post_send(bare.qp[0], &wr, &bad) != 0) {
+        if (ibv_post_send(qps[next], &wr, &bad) != 0) {
             die("send");
         }
+        next = next + 1 == eps ? 0 : next + 1;
     }
+    bare.next = next;
 }
 
 static void progress(int receiver)
@@ -89,37 +95,42 @@ static void progress(int receiver)
     }
 }
 
-static void make_qp(struct ibv_context *context, struct ibv_pd *pd, int side)
+static void make_side(struct ibv_context *context, struct ibv_pd *pd, int side)
 {
-    struct ibv_qp_init_attr attr = {.qp_type = IBV_QPT_RC, .cap = {DEPTH, DEPTH, 1, 1, 64}};
+    struct ibv_qp_init_attr attr = {.qp_type = IBV_QPT_RC, .cap = {DEPTH, 0, 1, 1, 64}, .srq = bare.srq};
 
     bare.cq[side] = ibv_create_cq(context, 2 * DEPTH, NULL, NULL, 0);
+    bare.qp[side] = calloc(bare.eps, sizeof(*bare.qp[side]));
+    if (bare.cq[side] == NULL || bare.qp[side] == NULL) {
+        die("completion queue");
+    }
     attr.send_cq = attr.recv_cq = bare.cq[side];
-    bare.qp[side]               = bare.cq[side] == NULL ? NULL : ibv_create_qp(pd, &attr);
-    if (bare.qp[side] == NULL) {
-        die("queue pair");
+    for (unsigned i = 0; i < bare.eps; i++) {
+        bare.qp[side][i] = ibv_create_qp(pd, &attr);
+        if (bare.qp[side][i] == NULL) {
+            die("queue pair");
+        }
     }
 }
 
-static void connect_qp(int side, uint16_t lid)
+static void connect_qp(struct ibv_qp *qp, const struct ibv_qp *peer, uint16_t lid)
 {
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ};
-    int status = ibv_modify_qp(bare.qp[side], &attr,
-                               IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS);
+    int status = ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS);
 
     attr = (struct ibv_qp_attr){.qp_state           = IBV_QPS_RTR,
                                 .path_mtu           = IBV_MTU_4096,
                                 .min_rnr_timer      = 12,
-                                .dest_qp_num        = bare.qp[!side]->qp_num,
+                                .dest_qp_num        = peer->qp_num,
                                 .max_dest_rd_atomic = 16,
                                 .ah_attr            = {.dlid = lid, .port_num = 1}};
-    status |= ibv_modify_qp(bare.qp[side], &attr,
+    status |= ibv_modify_qp(qp, &attr,
                             IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                                 IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
     attr = (struct ibv_qp_attr){
         .qp_state = IBV_QPS_RTS, .timeout = 18, .retry_cnt = 6, .rnr_retry = 6, .max_rd_atomic = 16};
-    status |= ibv_modify_qp(bare.qp[side], &attr,
+    status |= ibv_modify_qp(qp, &attr,
                             IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
                                 IBV_QP_MAX_QP_RD_ATOMIC);
     if (status != 0) {
@@ -127,12 +138,13 @@ static void connect_qp(int side, uint16_t lid)
     }
 }
 
-void cost_bare(struct cost_carrier *carrier)
+void cost_bare(struct cost_carrier *carrier, unsigned eps)
 {
-    struct ibv_device  **list    = ibv_get_device_list(NULL);
-    struct ibv_context  *context = list == NULL || list[0] == NULL ? NULL : ibv_open_device(list[0]);
-    struct ibv_pd       *pd      = context == NULL ? NULL : ibv_alloc_pd(context);
-    struct ibv_port_attr port;
+    struct ibv_srq_init_attr srq     = {.attr = {.max_wr = DEPTH, .max_sge = 1}};
+    struct ibv_device      **list    = ibv_get_device_list(NULL);
+    struct ibv_context      *context = list == NULL || list[0] == NULL ? NULL : ibv_open_device(list[0]);
+    struct ibv_pd           *pd      = context == NULL ? NULL : ibv_alloc_pd(context);
+    struct ibv_port_attr     port;
 
     bare.memory = aligned_alloc(4096, BYTES);
     if (pd == NULL || bare.memory == NULL || ibv_query_port(context, 1, &port) != 0) {
@@ -144,11 +156,17 @@ void cost_bare(struct cost_carrier *carrier)
     if (bare.mr == NULL) {
         die("memory");
     }
-    for (int side = 0; side < 2; side++) {
-        make_qp(context, pd, side);
+    bare.eps = eps;
+    bare.srq = ibv_create_srq(pd, &srq);
+    if (bare.srq == NULL) {
+        die("shared receive queue");
     }
     for (int side = 0; side < 2; side++) {
-        connect_qp(side, port.lid);
+        make_side(context, pd, side);
+    }
+    for (unsigned i = 0; i < eps; i++) {
+        connect_qp(bare.qp[0][i], bare.qp[1][i], port.lid);
+        connect_qp(bare.qp[1][i], bare.qp[0][i], port.lid);
     }
     for (unsigned i = 0; i < DEPTH / 2; i++) {
         post_recv(i);

@@ -5,6 +5,6 @@
 #include "cost_work.h"
 
 /* Verbs and nothing above them. */
-void cost_bare(struct cost_carrier *carrier);
+void cost_bare(struct cost_carrier *carrier, unsigned eps);
 
 #endif

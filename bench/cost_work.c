@@ -2,7 +2,8 @@
 
 /*
  * Counting by callgrind: collection is on while the phase in question runs, and each figure is a dump
- * of its own, named in its description. What the card counts is printed.
+ * of its own, named in its description. What the card counts is printed. Callgrind's cache sees what is
+ * not collected, too.
  */
 
 #include "cost_work.h"
@@ -12,6 +13,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <valgrind/callgrind.h>
+
+#define SWEEP (1u << 20) /* twice the cache that bench/cost asks for, and more */
+#define LINE  64
+
+static int is_cold; /* empty the cache before what is counted */
 
 static const char *const op_names[] = {
     "am_short",  "am_bcopy",  "am_zcopy",  "put_short", "put_bcopy",
@@ -31,26 +37,54 @@ static struct counts counts_now(void)
     return card != NULL ? *card : (struct counts){0};
 }
 
-static void counted(int yes)
+static void empty_cache(void)
 {
-    if (yes) {
+    static volatile char other[SWEEP];
+
+    for (size_t i = 0; i < SWEEP; i += LINE) {
+        (void)other[i];
+    }
+}
+
+static void begin(int is_counted)
+{
+    if (is_counted) {
+        if (is_cold) {
+            empty_cache();
+        }
         CALLGRIND_TOGGLE_COLLECT;
+    }
+}
+
+static void end(int is_counted)
+{
+    if (is_counted) {
+        CALLGRIND_TOGGLE_COLLECT;
+    }
+}
+
+/* Either side makes an odd number of progress calls: what it does at each 32nd falls among the counted ones equally
+ * often wherever its own count stands. */
+static void batch(const struct cost_carrier *carrier, enum cost_op op, enum cost_phase phase, unsigned count)
+{
+    begin(phase == COST_POST);
+    carrier->post(op, count);
+    end(phase == COST_POST);
+    begin(phase == COST_COMPLETE);
+    carrier->progress(0);
+    end(phase == COST_COMPLETE);
+    begin(phase == COST_RECEIVE);
+    carrier->progress(1);
+    end(phase == COST_RECEIVE);
+    for (int i = 0; i < 2; i++) { /* acknowledgements and what is owed, of either side */
+        carrier->progress(0);
+        carrier->progress(1);
     }
 }
 
 void cost_batch(const struct cost_carrier *carrier, enum cost_op op, enum cost_phase phase)
 {
-    counted(phase == COST_POST);
-    carrier->post(op, COST_BATCH);
-    counted(phase == COST_POST);
-    counted(phase == COST_COMPLETE);
-    carrier->progress(0);
-    counted(phase == COST_COMPLETE);
-    counted(phase == COST_RECEIVE);
-    carrier->progress(1);
-    counted(phase == COST_RECEIVE);
-    carrier->progress(0); /* acknowledgements and what is owed, of either side */
-    carrier->progress(1);
+    batch(carrier, op, phase, COST_BATCH);
 }
 
 static void dump(const char *name, enum cost_op op, const char *phase)
@@ -117,10 +151,35 @@ void cost_measure(const struct cost_carrier *carrier, const char *name)
     for (int i = 0; i < 4 * COST_BATCH * COST_ROUNDS; i++) {
         carrier->progress(0);
     }
-    counted(1);
+    begin(1);
     for (int i = 0; i < COST_BATCH * COST_ROUNDS; i++) {
         carrier->progress(0);
     }
-    counted(1);
+    end(1);
     dump(name, COST_IDLE, "progress");
+}
+
+static void lines_of_op(const struct cost_carrier *carrier, const char *name, enum cost_op op)
+{
+    for (int i = 0; i < COST_ROUNDS; i++) {
+        cost_batch(carrier, op, COST_PHASES);
+    }
+    settle(carrier);
+    for (int phase = 0; phase < COST_PHASES; phase++) {
+        for (int i = 0; i < COST_LINES_ROUNDS; i++) {
+            batch(carrier, op, (enum cost_phase)phase, 1);
+        }
+        dump(name, op, phase_names[phase]);
+    }
+}
+
+void cost_measure_lines(const struct cost_carrier *carrier, const char *name)
+{
+    is_cold = 1;
+    CALLGRIND_ZERO_STATS;
+    for (int op = 0; op < COST_OPS; op++) {
+        if (carrier->can((enum cost_op)op)) {
+            lines_of_op(carrier, name, (enum cost_op)op);
+        }
+    }
 }

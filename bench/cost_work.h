@@ -7,6 +7,8 @@
 #define COST_BATCH  16
 #define COST_ROUNDS 64
 
+#define COST_LINES_ROUNDS 128 /* what is done once for 64 operations counts as that */
+
 enum cost_op {
     COST_AM_SHORT,
     COST_AM_BCOPY,
@@ -36,5 +38,9 @@ void cost_batch(const struct cost_carrier *carrier, enum cost_op op, enum cost_p
 
 /* All figures of one carrier; one line each for what callgrind does not count. */
 void cost_measure(const struct cost_carrier *carrier, const char *name);
+
+/* The same, one operation at a time, with nothing of it in the cache before it is counted: each miss that callgrind's
+ * cache then has is a line that the operation touches. */
+void cost_measure_lines(const struct cost_carrier *carrier, const char *name);
 
 #endif

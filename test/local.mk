@@ -224,6 +224,13 @@ endif
 
 EXTRA_DIST += test/mutants/run_glue_mutants test/mutants/glue_mutants.py
 
+# how test/mutants/mutant_library compiles a source of the transport
+.PHONY: library-recipe
+library-recipe:
+	@echo '$(CC) $(DEFS) $(DEFAULT_INCLUDES) $(libglue_1_13_la_CPPFLAGS) $(CPPFLAGS) $(AM_CFLAGS) $(CFLAGS)'
+
+EXTRA_DIST += test/mutants/mutant_library
+
 # the failover core in a world of bad luck; and the proof that this notices a broken core
 check_PROGRAMS += test/sim/ha_sim
 TESTS          += test/sim/ha_sim test/mutants/run_mutants

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from ha_lab import LabError, client, paths
 
+from .mpi import MpiJob
+
 DEAD_PEER = 20  # seconds: an emulated host on a busy machine may stand still for some
 SETTLE_SECONDS = 0.5  # between the standby being ready and the next cut
 
@@ -131,16 +133,20 @@ class Traffic:
                         "--seconds", "1000000"] + (["--plant", plant] if plant else [])
             self.processes.append(Process(lab, 2, common + server_options, env, f"soak{n}"))
             self.processes.append(Process(lab, 1, common + dictated + client_options, env, f"soak{n}"))
+        self.jobs = [MpiJob(lab, build, library, arguments.mpi, env)] if arguments.mpi else []
 
     def clients(self):
         return [process for process in self.processes if process.host == 1]
 
+    def everybody(self):
+        return self.processes + self.jobs
+
     def total(self, field):
-        return sum(process.fields().get(field, 0) for process in self.clients())
+        return sum(process.fields().get(field, 0) for process in self.clients() + self.jobs)
 
     def redundant(self):
         """Every endpoint pair has its standby, on both sides."""
-        for process in self.processes:
+        for process in self.everybody():
             now = process.fields()
             if not now.get("pairs") or now["standbys"] < now["pairs"]:
                 return False
@@ -157,17 +163,17 @@ class Traffic:
     def ended(self):
         """A process that is no more although nobody stopped it."""
         jobs = self.lab.client.ask(30, op="status")["jobs"]
-        return next((p for p in self.processes if jobs.get(str(p.job)) != "running"), None)
+        return next((p for p in self.everybody() if jobs.get(str(p.job)) != "running"), None)
 
     def close(self, seconds):
         """Ends the traffic; True when all processes have checked and closed everything in time, and wait for their end."""
-        for process in self.clients():
+        for process in self.clients() + self.jobs:
             process.signal("USR1")
         until = time.monotonic() + seconds
         while time.monotonic() < until:
-            if all(process.closed() for process in self.processes):
+            if all(process.closed() for process in self.everybody()):
                 return True
-            if self.ended() is not None:
+            if self.ended() in self.processes:
                 return False
             time.sleep(0.2)
         return False
@@ -185,7 +191,7 @@ class Traffic:
         return False
 
     def kill(self):
-        for process in self.processes:
+        for process in self.everybody():
             try:
                 self.lab.client.ask(30, op="kill", id=process.job)
             except LabError:

@@ -95,7 +95,7 @@ static void round_run(char *out, char *in, MPI_Request *requests, uint64_t round
     }
 }
 
-static void own_stats(uint64_t *failovers, uint64_t *pairs)
+static void own_stats(uint64_t *failovers, uint64_t *pairs, uint64_t *standbys)
 {
     typedef int (*get_t)(struct uct_ha_stats * stats, size_t size);
     struct uct_ha_stats stats   = {0};
@@ -107,15 +107,16 @@ static void own_stats(uint64_t *failovers, uint64_t *pairs)
     }
     *failovers = stats.failovers;
     *pairs     = stats.pairs;
+    *standbys  = stats.standbys;
 }
 
-/* Everybody's totals: wrong messages, failovers, endpoint pairs (each has two ends). */
+/* Everybody's totals: wrong messages, failovers, endpoint pairs, those with a standby (each has two ends). */
 static void totals(uint64_t *sum)
 {
-    uint64_t own[3] = {wrong, 0, 0};
+    uint64_t own[4] = {wrong, 0, 0, 0};
 
-    own_stats(&own[1], &own[2]);
-    MPI_Allreduce(own, sum, 3, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+    own_stats(&own[1], &own[2], &own[3]);
+    MPI_Allreduce(own, sum, 4, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
 }
 
 /* Rank 0's watch decides for all how long it goes on. */
@@ -124,7 +125,7 @@ static uint64_t run(double seconds, double *longest)
     char        *out = malloc(bytes * (size_t)ranks), *in = malloc(bytes * (size_t)ranks);
     MPI_Request *requests = malloc(2 * (size_t)ranks * sizeof(*requests));
     double       start = MPI_Wtime(), before = start, shown = start, now;
-    uint64_t     round = 0, sum[3];
+    uint64_t     round = 0, sum[4];
     int          go    = 1;
 
     if (out == NULL || in == NULL || requests == NULL) {
@@ -143,8 +144,9 @@ static uint64_t run(double seconds, double *longest)
         if (go & 2) {
             totals(sum);
             if (rank == 0) {
-                printf("%.1f s: %" PRIu64 " rounds, %" PRIu64 " pairs, %" PRIu64 " failovers\n", now - start, round,
-                       sum[2] / 2, sum[1]);
+                printf("%.1f s: %" PRIu64 " rounds, %" PRIu64 " pairs, %" PRIu64 " failovers, %" PRIu64
+                       " standbys, %d ranks\n",
+                       now - start, round, sum[2] / 2, sum[1], sum[3], ranks);
                 fflush(stdout);
             }
             shown = now;
@@ -160,7 +162,7 @@ static uint64_t run(double seconds, double *longest)
 int main(int argc, char **argv)
 {
     double   seconds = argc > 1 ? atof(argv[1]) : 10, longest = 0, start;
-    uint64_t rounds, sum[3];
+    uint64_t rounds, sum[4];
 
     if (argc > 2) {
         bytes = (size_t)strtoul(argv[2], NULL, 0) / 8 * 8;

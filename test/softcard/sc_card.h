@@ -71,14 +71,14 @@ struct sc_channel {
 struct sc_rqe {
     uint64_t        wr_id;
     unsigned        num_sge;
-    struct ibv_sge *sge;
+    struct ibv_sge *sge; /* in the ring: behind it */
 };
 
 struct sc_rq {
-    struct sc_rqe  *ring;
-    struct ibv_sge *sges;
-    unsigned        size, depth, max_sge;
-    unsigned        head, tail;
+    uint8_t *ring;
+    unsigned stride; /* bytes from one to the next */
+    unsigned size, depth, max_sge;
+    unsigned head, tail;
 };
 
 struct sc_srq {
@@ -94,8 +94,8 @@ struct sc_sqe {
     uint8_t         finished; /* READ and atomic: the answer is here */
     uint8_t         status;   /* enum ibv_wc_status, found out before it was sent */
     uint8_t         wc_opcode;
-    struct ibv_sge *sge;
-    uint8_t        *inlined; /* NULL: by sge */
+    struct ibv_sge *sge;     /* behind it, */
+    uint8_t        *inlined; /* and this behind those; NULL: by sge */
 };
 
 /* What the responder still has to say, oldest first. */
@@ -107,51 +107,54 @@ struct sc_answer {
 
 struct sc_atomic_done {
     uint32_t psn;
-    int      valid;
     uint64_t value;
 };
 
+struct sc_said {
+    struct sc_answer      answer[SC_ANSWERS];
+    struct sc_atomic_done atomic[2 * SC_RD_MAX];
+};
+
+/* What each message needs comes first and side by side: of thousands of queue pairs the cache holds little else. Queues
+ * are not cleared, so what was never used is no memory. */
 struct sc_qp {
     union {
         struct ibv_qp    base;
         struct ibv_qp_ex ex;
     };
     const struct sc_personality *kind;
-    struct ibv_qp_init_attr      init;
-    struct ibv_qp_attr           attr;
     unsigned                     sport, dport, mtu;
 
     /* requester: indices run freely */
-    struct sc_sqe  *sq;
-    struct ibv_sge *sq_sges;
-    uint8_t        *sq_inlined;
-    unsigned        sq_size, sq_depth, sq_head, sq_next, sq_tail;
-    unsigned        sq_base;           /* see sc_slot() */
-    unsigned        sq_polled;         /* slots before it are free: a completion said so */
-    uint32_t        next_packet;       /* of sq_next */
-    uint32_t        post_psn, una_psn; /* next one posted; oldest without acknowledgement */
-    unsigned        reads;             /* sent, without their answer */
-    unsigned        retries_left, rnr_left;
-    uint64_t        progress, progress_seen, since, rnr_until;
-    struct sc_qp   *busy_next; /* list of those whose time runs */
-    uint8_t         busy, pumping, blocked, answering;
-    uint8_t         gap_seen; /* answers are missing, and were asked for again */
+    uint8_t      *sq;
+    unsigned      sq_stride, sq_size, sq_depth, sq_head, sq_next, sq_tail;
+    unsigned      sq_base;           /* see sc_slot() */
+    unsigned      sq_polled;         /* slots before it are free: a completion said so */
+    uint32_t      next_packet;       /* of sq_next */
+    uint32_t      post_psn, una_psn; /* next one posted; oldest without acknowledgement */
+    unsigned      reads;             /* sent, without their answer */
+    unsigned      retries, retries_left, rnr_left;
+    uint64_t      progress, progress_seen, since, rnr_until;
+    struct sc_qp *busy_next; /* list of those whose time runs */
+    uint8_t       busy, pumping, blocked, answering;
+    uint8_t       gap_seen; /* answers are missing, and were asked for again */
 
     /* responder */
-    struct sc_rq          rq, *rqp;
-    uint32_t              epsn;
-    uint8_t               nak_sent, in_message, ack_due, have_rqe;
-    struct sc_qp         *ack_next;
-    struct sc_rqe         rqe; /* taken by the SEND under way */
-    struct ibv_sge        rqe_sge[SC_SGE_MAX];
-    uint64_t              offset, write_addr;
-    uint32_t              write_rkey;
-    struct sc_answer      answer[SC_ANSWERS];
-    unsigned              answer_head, answer_tail;
-    struct sc_atomic_done atomic[2 * SC_RD_MAX];
-    unsigned              atomic_next;
+    uint8_t         nak_sent, in_message, ack_due, have_rqe;
+    uint32_t        epsn;
+    struct sc_qp   *ack_next;
+    struct sc_rq   *rqp;
+    struct sc_said *said;
+    unsigned        answer_head, answer_tail; /* anew from 0 when all is said */
+    unsigned        atomic_next;
+    uint64_t        offset;
+    struct sc_rqe   rqe; /* taken by the SEND under way */
+    struct ibv_sge  rqe_sge[SC_SGE_MAX];
 
-    struct sc_wr_builder *builder; /* extended posting */
+    struct ibv_qp_attr      attr;
+    struct ibv_qp_init_attr init;
+    struct sc_rq            rq;
+    struct sc_wr_builder   *builder; /* extended posting */
 };
 
 struct sc_peer {
@@ -298,7 +301,12 @@ static inline unsigned sc_slot(const struct sc_qp *qp, unsigned index)
 
 static inline struct sc_sqe *sc_sqe_at(const struct sc_qp *qp, unsigned index)
 {
-    return &qp->sq[sc_slot(qp, index)];
+    return (struct sc_sqe *)(void *)(qp->sq + (size_t)sc_slot(qp, index) * qp->sq_stride);
+}
+
+static inline struct sc_rqe *sc_rqe_at(const struct sc_rq *rq, unsigned index)
+{
+    return (struct sc_rqe *)(void *)(rq->ring + (size_t)(index & (rq->size - 1)) * rq->stride);
 }
 
 static inline unsigned sc_pow2(unsigned n)

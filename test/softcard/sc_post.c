@@ -29,7 +29,7 @@ static int is_atomic(uint8_t op)
 /* Bytes of the card's own from now on: the caller may change his. */
 static int take_inline(struct sc_qp *qp, struct sc_sqe *sqe, const struct ibv_send_wr *wr)
 {
-    uint8_t *to = qp->sq_inlined + (size_t)sc_slot(qp, qp->sq_tail) * qp->init.cap.max_inline_data;
+    uint8_t *to = (uint8_t *)(sqe->sge + qp->init.cap.max_send_sge);
 
     if (sqe->length > qp->init.cap.max_inline_data || sqe->op > SC_OP_WRITE) {
         return EINVAL;
@@ -68,7 +68,7 @@ static int fill(struct sc_qp *qp, struct sc_sqe *sqe, const struct ibv_send_wr *
     sqe->status     = IBV_WC_SUCCESS;
     sqe->inlined    = NULL;
     sqe->length     = 0;
-    sqe->sge        = qp->sq_sges + (size_t)sc_slot(qp, qp->sq_tail) * qp->init.cap.max_send_sge;
+    sqe->sge        = (struct ibv_sge *)(sqe + 1);
     for (int i = 0; i < wr->num_sge; i++) {
         sqe->sge[i] = wr->sg_list[i];
         sqe->length += wr->sg_list[i].length;

@@ -52,7 +52,7 @@ void sc_qp_flush(struct sc_qp *qp)
     }
     if (qp->base.srq == NULL) {
         for (; qp->rq.head != qp->rq.tail; qp->rq.head++) {
-            flush_one(recv_cq, qp, qp->rq.ring[qp->rq.head & (qp->rq.size - 1)].wr_id, IBV_WC_RECV, 0);
+            flush_one(recv_cq, qp, sc_rqe_at(&qp->rq, qp->rq.head)->wr_id, IBV_WC_RECV, 0);
         }
     }
 }
@@ -89,7 +89,7 @@ static void reset(struct sc_qp *qp)
     qp->reads                         = 0;
     qp->have_rqe = qp->in_message = qp->nak_sent = 0;
     qp->rnr_until                                = 0;
-    memset(qp->atomic, 0, sizeof(qp->atomic));
+    qp->atomic_next                              = 0;
 }
 
 static int check_caps(const struct sc_personality *kind, const struct ibv_qp_init_attr *attr)
@@ -109,10 +109,11 @@ static int make_queues(struct sc_qp *qp)
     cap->max_inline_data = cap->max_inline_data > 64 ? cap->max_inline_data : 64;
     qp->sq_depth         = cap->max_send_wr > 0 ? cap->max_send_wr : 1;
     qp->sq_size          = sc_pow2(qp->sq_depth);
-    qp->sq               = calloc(qp->sq_size, sizeof(*qp->sq));
-    qp->sq_sges          = calloc((size_t)qp->sq_size * cap->max_send_sge, sizeof(*qp->sq_sges));
-    qp->sq_inlined       = calloc(qp->sq_size, cap->max_inline_data);
-    if (qp->sq == NULL || qp->sq_sges == NULL || qp->sq_inlined == NULL) {
+    qp->sq_stride        = (unsigned)(sizeof(struct sc_sqe) + cap->max_send_sge * sizeof(struct ibv_sge)) +
+                    (cap->max_inline_data + 7) / 8 * 8;
+    qp->sq   = malloc((size_t)qp->sq_size * qp->sq_stride);
+    qp->said = malloc(sizeof(*qp->said));
+    if (qp->sq == NULL || qp->said == NULL) {
         return ENOMEM;
     }
     if (qp->base.srq != NULL) {
@@ -128,8 +129,7 @@ static void free_qp(struct sc_qp *qp)
     sc_rq_free(&qp->rq);
     sc_wr_free(qp);
     free(qp->sq);
-    free(qp->sq_sges);
-    free(qp->sq_inlined);
+    free(qp->said);
     free(qp);
 }
 
@@ -297,8 +297,8 @@ static void take_attributes(struct sc_qp *qp, const struct ibv_qp_attr *attr, in
     if (mask & IBV_QP_SQ_PSN) {
         qp->post_psn = qp->una_psn = attr->sq_psn & SC_PSN_MASK;
     }
-    qp->retries_left = sc_requester_retries(qp);
-    qp->rnr_left     = mine->rnr_retry;
+    qp->retries = qp->retries_left = sc_requester_retries(qp);
+    qp->rnr_left                   = mine->rnr_retry;
 }
 
 /* What the step needs, of RC; UD needs less. */

@@ -126,7 +126,7 @@ static void moved_on(struct sc_qp *qp)
 {
     qp->progress++;
     qp->gap_seen     = 0;
-    qp->retries_left = sc_requester_retries(qp);
+    qp->retries_left = qp->retries;
     qp->rnr_left     = qp->attr.rnr_retry;
 }
 

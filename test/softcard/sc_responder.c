@@ -6,6 +6,11 @@
 
 #include "sc_card.h"
 
+static struct sc_answer *answer_at(const struct sc_qp *qp, unsigned index)
+{
+    return &qp->said->answer[index % SC_ANSWERS];
+}
+
 static struct sc_answer *add_answer(struct sc_qp *qp, uint8_t op, uint8_t syndrome, uint32_t psn)
 {
     struct sc_answer *answer;
@@ -13,7 +18,10 @@ static struct sc_answer *add_answer(struct sc_qp *qp, uint8_t op, uint8_t syndro
     if (qp->answer_tail - qp->answer_head >= SC_ANSWERS) {
         return NULL;
     }
-    answer  = &qp->answer[qp->answer_tail++ % SC_ANSWERS];
+    if (qp->answer_head == qp->answer_tail) {
+        qp->answer_head = qp->answer_tail = 0;
+    }
+    answer  = answer_at(qp, qp->answer_tail++);
     *answer = (struct sc_answer){.op = op, .syndrome = syndrome, .psn = psn, .packets = 1};
     return answer;
 }
@@ -221,7 +229,7 @@ static void execute_atomic(struct sc_qp *qp, const struct sc_packet *packet)
         old = packet->operand;
         (void)__atomic_compare_exchange_n(word, &old, packet->swap, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
     }
-    qp->atomic[qp->atomic_next++ % (2 * SC_RD_MAX)] = (struct sc_atomic_done){packet->psn, 1, old};
+    qp->said->atomic[qp->atomic_next++ % (2 * SC_RD_MAX)] = (struct sc_atomic_done){packet->psn, old};
     executed(qp, packet, 1);
     answer_atomic(qp, packet->psn, old);
 }
@@ -234,11 +242,11 @@ static void repeat(struct sc_qp *qp, const struct sc_packet *packet)
         return;
     }
     while (qp->answer_tail != qp->answer_head &&
-           sc_psn_diff(qp->answer[(qp->answer_tail - 1) % SC_ANSWERS].psn, packet->psn) >= 0) {
+           sc_psn_diff(answer_at(qp, qp->answer_tail - 1)->psn, packet->psn) >= 0) {
         qp->answer_tail--; /* they will be asked for again */
     }
     if (qp->answer_tail != qp->answer_head) { /* the one before: no farther than to here */
-        struct sc_answer *before = &qp->answer[(qp->answer_tail - 1) % SC_ANSWERS];
+        struct sc_answer *before = answer_at(qp, qp->answer_tail - 1);
         uint32_t          here   = (packet->psn - before->psn) & SC_PSN_MASK;
 
         before->packets = here < before->packets ? here : before->packets;
@@ -249,9 +257,9 @@ static void repeat(struct sc_qp *qp, const struct sc_packet *packet)
         }
         return;
     }
-    for (unsigned i = 0; i < 2 * SC_RD_MAX; i++) {
-        if (qp->atomic[i].valid && qp->atomic[i].psn == packet->psn) {
-            answer_atomic(qp, packet->psn, qp->atomic[i].value);
+    for (unsigned i = 0; i < 2 * SC_RD_MAX && i < qp->atomic_next; i++) {
+        if (qp->said->atomic[i].psn == packet->psn) {
+            answer_atomic(qp, packet->psn, qp->said->atomic[i].value);
             return;
         }
     }
@@ -348,7 +356,7 @@ void sc_responder_pump(struct sc_qp *qp)
     }
     qp->answering = 1;
     while (qp->answer_head != qp->answer_tail) {
-        struct sc_answer *answer = &qp->answer[qp->answer_head % SC_ANSWERS];
+        struct sc_answer *answer = answer_at(qp, qp->answer_head);
 
         if (answer->sent >= answer->packets) {
             qp->answer_head++;

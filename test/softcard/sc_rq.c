@@ -14,24 +14,15 @@ int sc_rq_init(struct sc_rq *rq, unsigned depth, unsigned max_sge)
     rq->size    = sc_pow2(depth > 0 ? depth : 1);
     rq->max_sge = max_sge > 0 ? max_sge : 1;
     rq->head = rq->tail = 0;
-    rq->ring            = calloc(rq->size, sizeof(*rq->ring));
-    rq->sges            = calloc((size_t)rq->size * rq->max_sge, sizeof(*rq->sges));
-    if (rq->ring == NULL || rq->sges == NULL) {
-        sc_rq_free(rq);
-        return ENOMEM;
-    }
-    for (unsigned i = 0; i < rq->size; i++) {
-        rq->ring[i].sge = &rq->sges[(size_t)i * rq->max_sge];
-    }
-    return 0;
+    rq->stride          = (unsigned)(sizeof(struct sc_rqe) + rq->max_sge * sizeof(struct ibv_sge));
+    rq->ring            = malloc((size_t)rq->size * rq->stride);
+    return rq->ring == NULL ? ENOMEM : 0;
 }
 
 void sc_rq_free(struct sc_rq *rq)
 {
     free(rq->ring);
-    free(rq->sges);
     rq->ring = NULL;
-    rq->sges = NULL;
 }
 
 static int add(struct sc_rq *rq, const struct ibv_recv_wr *wr)
@@ -44,7 +35,8 @@ static int add(struct sc_rq *rq, const struct ibv_recv_wr *wr)
     if (rq->tail - rq->head >= rq->depth) {
         return ENOMEM;
     }
-    rqe          = &rq->ring[rq->tail & (rq->size - 1)];
+    rqe          = sc_rqe_at(rq, rq->tail);
+    rqe->sge     = (struct ibv_sge *)(rqe + 1);
     rqe->wr_id   = wr->wr_id;
     rqe->num_sge = (unsigned)wr->num_sge;
     for (int i = 0; i < wr->num_sge; i++) {
@@ -119,7 +111,7 @@ int sc_rq_take(struct sc_qp *qp)
     if (rq->head == rq->tail) {
         return 0;
     }
-    rqe     = &rq->ring[rq->head++ & (rq->size - 1)];
+    rqe     = sc_rqe_at(rq, rq->head++);
     qp->rqe = *rqe;
     for (unsigned i = 0; i < rqe->num_sge; i++) {
         qp->rqe_sge[i] = rqe->sge[i];

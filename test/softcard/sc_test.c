@@ -22,7 +22,7 @@ static int option(int wanted, int normal)
     return wanted != 0 ? wanted : normal;
 }
 
-static void make_qp(struct end *end, const struct options *options)
+void end_make_qp(struct end *end, const struct options *options)
 {
     unsigned                depth = options->depth != 0 ? options->depth : 64;
     struct ibv_qp_init_attr attr  = {.send_cq = end->cq,
@@ -62,7 +62,7 @@ void end_open(struct end *end, const struct options *options)
                              IBV_ACCESS_REMOTE_ATOMIC);
     assert_non_null(end->mr);
     end->srq = options->srq ? ibv_create_srq(end->pd, &srq) : NULL;
-    make_qp(end, options);
+    end_make_qp(end, options);
 }
 
 void end_close(struct end *end)

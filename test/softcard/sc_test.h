@@ -43,6 +43,7 @@ struct sc_fabric *fabric_now(void);
 
 void           end_open(struct end *end, const struct options *options);
 void           end_close(struct end *end);
+void           end_make_qp(struct end *end, const struct options *options); /* another one */
 struct address end_address(const struct end *end);
 void           end_connect(struct end *end, const struct address *peer, const struct options *options);
 void           pair_open(struct end ends[2], const struct options *options);
@@ -71,5 +72,8 @@ void test_processes_lossy(void **state);
 void test_events(void **state);
 void test_computing_target(void **state);
 void test_killed(void **state);
+
+/* test_softcard_many.c */
+void test_thousands(void **state);
 
 #endif

@@ -422,7 +422,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_window),        cmocka_unit_test(test_once),
         cmocka_unit_test(test_exact_point),   cmocka_unit_test(test_shared_receives),
         cmocka_unit_test(test_ports),         cmocka_unit_test(test_broken_verbs),
-        cmocka_unit_test(test_personalities),
+        cmocka_unit_test(test_personalities), cmocka_unit_test(test_thousands),
     };
 
     if (argc == 4) {
