@@ -4,12 +4,12 @@
 # expects $top, the project's folder.
 
 build_packages=(autoconf automake libtool make gcc libc6-dev pkg-config xz-utils
-    libucx-dev ucx-utils libibverbs-dev libhwloc-dev libcmocka-dev
-    libopenmpi-dev openmpi-bin python3 python3-mpi4py
+    libucx-dev ucx-utils libibverbs-dev libhwloc-dev
+    libopenmpi-dev openmpi-bin python3
     libjansson-dev libhiredis-dev libcurl4-openssl-dev libmicrohttpd-dev libssl-dev)
 
 # What only tests need. Debian starts the two servers as services when it installs them.
-test_packages=(clang clang-format-14 shellcheck valgrind ibverbs-utils perftest redis-server etcd-server)
+test_packages=(libcmocka-dev python3-mpi4py clang clang-format-14 shellcheck valgrind ibverbs-utils perftest redis-server etcd-server)
 
 # The lab names its own. It is a Python program, and a bare system has no Python yet: then
 # its list is read out of the source.
@@ -22,11 +22,11 @@ lab_packages() {
     fi
 }
 
-# packages_missing PACKAGE...: those of them, and of the lab's, that are not installed.
+# packages_missing PACKAGE...: those of them, and of the lab's (not with HA_WITHOUT_LAB), that are not installed.
 packages_missing() {
     local package packages=("$@")
     # shellcheck disable=SC2207 # package names hold no blanks
-    [[ ! -x $top/test/lab/lab ]] || packages+=($(lab_packages))
+    [[ ! -x $top/test/lab/lab || -n ${HA_WITHOUT_LAB:-} ]] || packages+=($(lab_packages))
     for package in "${packages[@]}"; do
         [[ $(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) == installed ]] ||
             echo "$package"

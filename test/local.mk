@@ -285,8 +285,8 @@ EXTRA_DIST     += test/topo/run_topology test/topo/shapes.py
 test_topo_topology_table_SOURCES = test/topo/topology_table.c
 test_topo_topology_table_LDADD   = libha_discover.la
 
-# traffic for the lab tests: run by test/run_lab_tests, not by `make check`
-noinst_PROGRAMS += test/lab_tests/ha_torture
+# checked traffic: of the lab tests, not of `make check`; and of ha_certify, so that it is installed
+pkglibexec_PROGRAMS += test/lab_tests/ha_torture
 
 test_lab_tests_ha_torture_SOURCES = \
 	%D%/lab_tests/ha_torture.c \

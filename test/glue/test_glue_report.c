@@ -153,6 +153,9 @@ static void test_line_says_all(void **state)
     assert_non_null(strstr(line, "failure 1 of this rail; the job goes on, no error. "));
     assert_non_null(strstr(line, uct_ha_message_remedy(UCT_HA_MSG_PORT)));
     pump_until(heard("ha_rc [HA-101]: failover: ", " left b0:1 (peer: port)", NULL) >= 1);
+    assert_int_equal(heard(" left b0:1 (peer: port)", "The peer noticed: look there first. Look at the cable", NULL),
+                     heard(" left b0:1 (peer: port)", "", NULL));
+    assert_int_equal(heard(" left a0:1 (port)", "The peer noticed", NULL), 0);
     assert_int_equal(heard("endpoint ", "epoch", NULL), 0); /* single ones are on the level info */
 }
 

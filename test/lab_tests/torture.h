@@ -28,7 +28,7 @@ enum torture_exit {
 #define PATTERN_SIZE (1u << 20)   /* positions at which contents may start */
 #define REGION_SIZE  (1u << 20)   /* remotely readable */
 #define POISON       0xd7         /* in every buffer that nobody may write */
-#define MAX_EPS      8            /* endpoints of one worker */
+#define MAX_EPS      64           /* endpoints of one worker */
 
 #define SLOT_SMALL_SIZE  1024u /* one ring of small slots, one of large ones */
 #define SLOT_SMALL_COUNT 2048u

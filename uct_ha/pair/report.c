@@ -198,17 +198,19 @@ static void peers_text(const struct rail *rail, char *buf, size_t size)
 static void tell(struct rail *rail, uint64_t now)
 {
     char     causes[256], peers[2 * UCT_HA_ADDR_TEXT_MAX + 16], failures[64] = "";
-    unsigned number = number_of(causes_text(rail, causes, sizeof(causes)));
+    unsigned best   = causes_text(rail, causes, sizeof(causes));
+    unsigned number = number_of(best);
 
     peers_text(rail, peers, sizeof(peers));
     if (rail->failures > rail->told + 1) {
         (void)snprintf(failures, sizeof(failures), "s %u to", rail->told + 1);
     }
     ucs_warn("ha_rc [HA-%u]: failover: %u endpoint%s to %s left %s (%s), go%s on over %s: silent %.0f ms, moved in "
-             "%.0f to %.0f ms, resent %lu, confirmed %lu; failure%s %u of this rail; the job goes on, no error. %s",
+             "%.0f to %.0f ms, resent %lu, confirmed %lu; failure%s %u of this rail; the job goes on, no error. %s%s",
              number, rail->moved, rail->moved == 1 ? "" : "s", peers, rail->name, causes, rail->moved == 1 ? "es" : "",
              rail->to, (double)rail->silent / MSEC, (double)rail->took_min / MSEC, (double)rail->took_max / MSEC,
              (unsigned long)rail->replayed, (unsigned long)rail->retired, failures, rail->failures,
+             rail->cause[best][1] > rail->cause[best][0] ? "The peer noticed: look there first. " : "",
              uct_ha_message_remedy(number));
     rail->told_at = now;
     rail->told    = rail->failures;
