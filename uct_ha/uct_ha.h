@@ -68,7 +68,11 @@ struct uct_ha_stats {
     uint64_t silent_ns_total; /* sum over failovers: silence before the loss was noticed */
     uint64_t silent_hist[UCT_HA_STATS_SETUP_BINS]; /* failovers by that silence, bins as in setup_hist */
     uint64_t move_hist[UCT_HA_STATS_SETUP_BINS];   /* failovers by duration of the move (outage_ns_*) */
-    uint64_t unprotected; /* pairs that have been without a standby for UCX_HA_RC_STANDBY_WARN, now */
+    uint64_t unprotected;   /* pairs that have been without a standby for UCX_HA_RC_STANDBY_WARN, now */
+    uint64_t probes_urgent; /* probes of peers with work under way and no sign of life */
+    uint64_t probes_doubt;  /* ... of peers that have not answered the latest one */
+    uint64_t probes_turn;   /* ... of all others, in turn */
+    uint64_t probes_held;   /* times that a probe had to wait for the budget */
 };
 
 /* Copy at most `size` bytes of the totals to `stats`; bytes of a newer, larger

@@ -60,6 +60,10 @@
        "sum over failovers: silence before the loss was noticed")                                                      \
     _X(silent_hist, HIST, UCT_HA_STATS_SETUP_BINS, "silent_seconds", "failovers by the silence before them")           \
     _X(move_hist, HIST, UCT_HA_STATS_SETUP_BINS, "move_seconds", "failovers by duration of the move")                  \
-    _X(unprotected, LEVEL, 1, "unprotected", "pairs that have been without a standby for UCX_HA_RC_STANDBY_WARN")
+    _X(unprotected, LEVEL, 1, "unprotected", "pairs that have been without a standby for UCX_HA_RC_STANDBY_WARN")      \
+    _X(probes_urgent, TOTAL, 1, "probes_urgent_total", "probes of peers with work under way and no sign of life")      \
+    _X(probes_doubt, TOTAL, 1, "probes_doubt_total", "... of peers that have not answered the latest one")             \
+    _X(probes_turn, TOTAL, 1, "probes_turn_total", "... of all others, in turn")                                       \
+    _X(probes_held, TOTAL, 1, "probes_held_total", "times that a probe had to wait for the budget")
 
 #endif
