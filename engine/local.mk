@@ -57,8 +57,12 @@ libhte_la_SOURCES = \
 	%D%/job/hte_divide.h \
 	%D%/local/hte_access.c \
 	%D%/local/hte_access.h \
+	%D%/local/hte_board.c \
+	%D%/local/hte_board.h \
 	%D%/local/hte_device.c \
 	%D%/local/hte_device.h \
+	%D%/local/hte_host.c \
+	%D%/local/hte_host.h \
 	%D%/local/hte_origin.c \
 	%D%/local/hte_origin.h \
 	%D%/local/hte_pretouch.c \
@@ -67,6 +71,8 @@ libhte_la_SOURCES = \
 	%D%/local/hte_region.h \
 	%D%/local/hte_settings.c \
 	%D%/local/hte_settings.h \
+	%D%/local/hte_shared.c \
+	%D%/local/hte_shared.h \
 	%D%/local/hte_topology.c \
 	%D%/local/hte_topology.h \
 	%D%/remote/hte_notify.c \
@@ -116,6 +122,12 @@ libhte_la_SOURCES = \
 	%D%/wire/hte_mapping.h \
 	%D%/wire/hte_move.c \
 	%D%/wire/hte_move.h \
+	%D%/wire/hte_near.c \
+	%D%/wire/hte_near.h \
+	%D%/wire/hte_near_map.c \
+	%D%/wire/hte_near_map.h \
+	%D%/wire/hte_near_ops.c \
+	%D%/wire/hte_near_ops.h \
 	%D%/wire/hte_op.c \
 	%D%/wire/hte_op.h \
 	%D%/wire/hte_orphan.c \
@@ -166,7 +178,7 @@ check_LTLIBRARIES += %D%/test/liar.la
 if HAVE_CMOCKA
 hte_tests = %D%/test/test_core %D%/test/test_devices %D%/test/test_engine %D%/test/test_faults \
 	%D%/test/test_life %D%/test/test_orphans %D%/test/test_shares %D%/test/test_doors \
-	%D%/test/test_deaths
+	%D%/test/test_deaths %D%/test/test_board %D%/test/test_near
 check_PROGRAMS += $(hte_tests)
 TESTS          += $(hte_tests)
 
@@ -199,6 +211,23 @@ hte_fixture = %D%/test/fixture.c %D%/test/fixture.h %D%/test/target.c %D%/test/t
 %C%_test_test_deaths_SOURCES  = %D%/test/test_deaths.c $(hte_fixture)
 %C%_test_test_deaths_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 %C%_test_test_deaths_LDADD    = libhte.la $(CMOCKA_LIBS) -lpthread
+
+%C%_test_test_near_SOURCES  = %D%/test/test_near.c $(hte_fixture)
+%C%_test_test_near_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+%C%_test_test_near_LDADD    = libhte.la $(CMOCKA_LIBS) -lpthread
+
+# what the library does not show is compiled in
+%C%_test_test_board_SOURCES = %D%/test/test_board.c \
+	%D%/base/hte_error.c \
+	%D%/base/hte_now.c \
+	%D%/local/hte_access.c \
+	%D%/local/hte_board.c \
+	%D%/local/hte_host.c \
+	%D%/local/hte_region.c \
+	%D%/wire/hte_near.c \
+	%D%/wire/hte_near_map.c
+%C%_test_test_board_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/engine $(CMOCKA_CFLAGS)
+%C%_test_test_board_LDADD    = $(CMOCKA_LIBS) -lpthread
 
 %C%_test_test_shares_SOURCES  = %D%/test/test_shares.c $(hte_fixture)
 %C%_test_test_shares_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)

@@ -11,9 +11,11 @@
 
 #include "engine/include/hte.h"
 #include "job/hte_batch.h"
+#include "local/hte_board.h"
 #include "local/hte_device.h"
 #include "local/hte_region.h"
 #include "local/hte_settings.h"
+#include "local/hte_shared.h"
 #include "local/hte_topology.h"
 #include "meta/hte_meta.h"
 #include "remote/hte_notify.h"
@@ -29,6 +31,8 @@ struct hte_engine {
     struct hte_rails    rails;
     struct hte_topology topology;
     struct hte_regions  regions;
+    struct hte_board    board; /* changed under publish_lock */
+    struct hte_shareds  shareds;
     struct hte_segments segments;
     struct hte_batches  batches;
     struct hte_notify   notify;

@@ -58,6 +58,7 @@ static int open_meta(struct hte_engine *engine, const struct hte_config *config)
 static void init(struct hte_engine *engine)
 {
     hte_regions_init(&engine->regions);
+    hte_shareds_init(&engine->shareds);
     engine->run.settings = &engine->settings;
     engine->run.rails    = &engine->rails;
     engine->run.regions  = &engine->regions;
@@ -87,6 +88,9 @@ static int build(struct hte_engine *engine, const struct hte_config *config)
     }
     if (error == HTE_OK) {
         error = hte_rails_open(&engine->rails, &engine->settings, &engine->devices);
+    }
+    if (error == HTE_OK && engine->rails.host[0] != '\0') {
+        hte_board_open(&engine->board);
     }
     if (error == HTE_OK) {
         error = hte_topology_init(&engine->topology, &engine->devices, &engine->settings);
@@ -187,7 +191,9 @@ static void end(struct hte_engine *engine)
     await_zero(&engine->waiters);
     free(engine->workers.list);
     free_batches(engine);
+    hte_board_close(&engine->board);
     free_regions(engine);
+    hte_shareds_cleanup(&engine->shareds);
     hte_notify_cleanup(&engine->notify);
     hte_refresh_cleanup(&engine->refresh);
     hte_segments_cleanup(&engine->segments);

@@ -53,6 +53,7 @@ static int make_region(struct hte_engine *engine, const struct hte_memory *memor
         snprintf((*region)->location, sizeof((*region)->location), "%s", memory->location);
     }
     hte_topology_masks(&engine->topology, (*region)->location, &(*region)->preferred, &(*region)->available);
+    hte_shared_note(&engine->shareds, *region);
     return HTE_OK;
 }
 
@@ -91,6 +92,9 @@ static int add(struct hte_engine *engine, const struct hte_memory *memory, struc
     pthread_rwlock_wrlock(&engine->regions.lock);
     error = hte_regions_add(&engine->regions, *region);
     pthread_rwlock_unlock(&engine->regions.lock);
+    if (error == HTE_OK) {
+        hte_board_add(&engine->board, *region);
+    }
     if (error != HTE_OK) {
         destroy_region(engine, *region);
     }
@@ -106,6 +110,7 @@ static void take_out(struct hte_engine *engine, struct hte_region **regions, siz
         hte_regions_remove(&engine->regions, regions[i]);
     }
     pthread_rwlock_unlock(&engine->regions.lock);
+    hte_board_remove(&engine->board, regions, count);
     for (i = 0; i < count; ++i) {
         destroy_region(engine, regions[i]);
     }
@@ -220,6 +225,7 @@ static int unregister_all(struct hte_engine *engine, void *const *addrs, size_t 
     if (error != HTE_OK) {
         return error;
     }
+    hte_board_remove(&engine->board, regions, count);
     error = hte_publish(engine);
     for (i = 0; i < count; ++i) {
         destroy_region(engine, regions[i]);
@@ -260,4 +266,60 @@ int hte_memory_unregister_batch(struct hte_engine *engine, void *const *addrs, s
 int hte_memory_unregister(struct hte_engine *engine, void *addr)
 {
     return hte_memory_unregister_batch(engine, &addr, 1);
+}
+
+/* ---- memory of ours ---- */
+
+int hte_memory_alloc(struct hte_engine *engine, size_t length, void **addr)
+{
+    int error;
+
+    if (addr == NULL || length == 0) {
+        return addr == NULL ? hte_fail(HTE_ERR_INVALID_ARGUMENT, "addr is NULL")
+                            : hte_fail(HTE_ERR_ZERO_LENGTH, "no memory of length 0");
+    }
+    error = hte_enter(engine);
+    if (error == HTE_OK) {
+        error = hte_shared_alloc(&engine->shareds, length, addr);
+        hte_leave(engine);
+    }
+    return error;
+}
+
+static int free_shared(struct hte_engine *engine, void *addr)
+{
+    uint64_t           at = (uint64_t)addr;
+    size_t             i, length = hte_shared_length(&engine->shareds, addr);
+    struct hte_region *region;
+    int                error = HTE_OK;
+
+    if (length == 0) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "%p is not the start of memory of hte_memory_alloc()", addr);
+    }
+    pthread_rwlock_rdlock(&engine->regions.lock);
+    for (i = 0; i < engine->regions.count && error == HTE_OK; ++i) {
+        region = engine->regions.list[i];
+        if (at < region->addr + region->length && region->addr < at + length) {
+            error = hte_fail(HTE_ERR_MEMORY_BUSY, "%p + %llu in it is registered: unregister that first",
+                             (void *)region->addr, (unsigned long long)region->length);
+        }
+    }
+    pthread_rwlock_unlock(&engine->regions.lock);
+    if (error == HTE_OK) {
+        hte_shared_free(&engine->shareds, addr);
+    }
+    return error;
+}
+
+int hte_memory_free(struct hte_engine *engine, void *addr)
+{
+    int error = hte_enter(engine);
+
+    if (error == HTE_OK) {
+        pthread_mutex_lock(&engine->publish_lock); /* nothing is registered meanwhile */
+        error = free_shared(engine, addr);
+        pthread_mutex_unlock(&engine->publish_lock);
+        hte_leave(engine);
+    }
+    return error;
 }

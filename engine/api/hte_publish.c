@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/hte_error.h"
 #include "hte_engine.h"
@@ -90,6 +91,12 @@ static void fill_buffer(struct hte_desc_buffer *buffer, struct hte_blob *keys, s
     buffer->permission = (enum hte_permission)region->permission;
     buffer->num_keys   = rails;
     buffer->keys       = keys;
+    buffer->slot       = region->slot;
+    if (region->file_inode != 0) {
+        buffer->file        = (uint64_t)region->file;
+        buffer->file_inode  = region->file_inode;
+        buffer->file_offset = region->file_offset;
+    }
     for (rail = 0; rail < rails; ++rail) {
         keys[rail] = (struct hte_blob){.bytes  = region->mapping[rail].rkey,
                                        .length = region->mapping[rail].rkey_length};
@@ -120,6 +127,17 @@ static uint64_t microseconds(void)
     return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_nsec / 1000;
 }
 
+static void fill_host(struct hte_desc_host *host, struct hte_engine *engine)
+{
+    if (engine->board.page != NULL) {
+        *host = (struct hte_desc_host){.identity = engine->rails.host,
+                                       .pid      = (uint64_t)getpid(),
+                                       .board    = (uint64_t)engine->board.fd,
+                                       .guard    = (uint64_t)engine->board.guard,
+                                       .secret   = engine->board.guard->secret};
+    }
+}
+
 static int send_draft(struct draft *draft, struct hte_engine *engine)
 {
     static char    protocol[] = "ucx";
@@ -128,6 +146,7 @@ static int send_draft(struct draft *draft, struct hte_engine *engine)
     fill_workers(draft, engine);
     fill_devices(draft, engine);
     fill_priorities(draft, engine);
+    fill_host(&draft->descriptor.host, engine);
     draft->descriptor.name      = (char *)hte_meta_name(engine->meta);
     draft->descriptor.protocol  = protocol;
     draft->descriptor.version   = ++engine->version;

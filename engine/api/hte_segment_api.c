@@ -8,6 +8,7 @@
 #include "base/hte_error.h"
 #include "base/hte_now.h"
 #include "hte_engine.h"
+#include "wire/hte_conn.h"
 
 static int open_segment(struct hte_engine *engine, const char *name, hte_segment_t *segment)
 {
@@ -119,6 +120,35 @@ int hte_segment_sync(struct hte_engine *engine, hte_segment_t id)
     return error;
 }
 
+static void look_at_lane(struct hte_lane *lane, const struct hte_segment *segment, int *way, char *text, size_t size)
+{
+    struct hte_link_ring  *link;
+    const struct hte_conn *conn;
+
+    pthread_mutex_lock(&lane->lock);
+    for (link = lane->conns.next; link != &lane->conns; link = link->next) {
+        conn = HTE_OBJECT_OF(link, struct hte_conn, link);
+        if (conn->segment == segment && conn->way > *way) {
+            *way = conn->way;
+            snprintf(text, size, "%s", conn->words);
+        }
+    }
+    pthread_mutex_unlock(&lane->lock);
+}
+
+/* As hte_segment_way(). */
+static int way_of(struct hte_engine *engine, const struct hte_segment *segment, char *text, size_t size)
+{
+    int      way = HTE_WAY_NONE;
+    unsigned i;
+
+    snprintf(text, size, "not connected yet");
+    for (i = 0; i < engine->workers.count; ++i) {
+        look_at_lane(hte_workers_lane(&engine->workers, i), segment, &way, text, size);
+    }
+    return way;
+}
+
 /* ---- warm-up ---- */
 
 static int wait_warm(struct hte_engine *engine, const struct hte_segment *segment, int timeout_ms)
@@ -126,6 +156,7 @@ static int wait_warm(struct hte_engine *engine, const struct hte_segment *segmen
     static const struct timespec pause = {.tv_nsec = 1000000};
     uint64_t                     end   = hte_now() + (uint64_t)(timeout_ms < 0 ? 0 : timeout_ms) * HTE_NS_PER_MS;
     unsigned                     count, all = engine->workers.count * engine->rails.count;
+    char                         text[128];
     int                          error = HTE_OK;
 
     for (;;) {
@@ -134,7 +165,8 @@ static int wait_warm(struct hte_engine *engine, const struct hte_segment *segmen
             return HTE_OK;
         }
         if (error != HTE_OK) {
-            return hte_fail(error, "a connection to '%s' broke while it was made", segment->name);
+            way_of(engine, segment, text, sizeof(text));
+            return hte_fail(error, "a connection to '%s' broke while it was made (%s)", segment->name, text);
         }
         if (atomic_load(&engine->is_closing)) {
             return hte_fail(HTE_ERR_CANCELED, "the engine is being destroyed");
@@ -237,6 +269,36 @@ int hte_segment_buffers(struct hte_engine *engine, hte_segment_t id, struct hte_
 
     if (error == HTE_OK) {
         error = list_buffers(engine, id, buffers, count);
+        hte_leave(engine);
+    }
+    return error;
+}
+
+/* ---- its way ---- */
+
+static int find_way(struct hte_engine *engine, hte_segment_t id, int *way, char *text, size_t size)
+{
+    struct hte_segment *segment;
+    int                 error;
+
+    if (id == HTE_SEGMENT_LOCAL || way == NULL || text == NULL || size == 0) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "way or text is NULL, size 0, or the segment this engine's own");
+    }
+    error = find(engine, id, &segment);
+    if (error != HTE_OK) {
+        return error;
+    }
+    *way = way_of(engine, segment, text, size);
+    hte_segment_put(segment);
+    return HTE_OK;
+}
+
+int hte_segment_way(struct hte_engine *engine, hte_segment_t id, int *way, char *text, size_t size)
+{
+    int error = hte_enter(engine);
+
+    if (error == HTE_OK) {
+        error = find_way(engine, id, way, text, size);
         hte_leave(engine);
     }
     return error;

@@ -145,6 +145,7 @@ static int read_counters(struct hte_engine *engine, struct hte_counters *counter
         all.slices_posted += atomic_load(&lane->slices_posted);
         all.posts += atomic_load(&lane->posts);
         all.posts_messages += atomic_load(&lane->posts_letters);
+        all.posts_same_host += atomic_load(&lane->posts_near);
         all.flushes += atomic_load(&lane->flushes);
         all.ep_errors += atomic_load(&lane->ep_errors);
         all.slices_retried += atomic_load(&engine->workers.list[i].poster.slices_retried);

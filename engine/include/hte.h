@@ -213,6 +213,17 @@ int hte_memory_unregister(struct hte_engine *engine, void *addr);
 /* All or none. */
 int hte_memory_unregister_batch(struct hte_engine *engine, void *const *addrs, size_t count);
 
+/*
+ * Memory that processes of the same host reach best: it is mapped by them, too, so that a request is a copy and nothing
+ * else. Of whole pages, and zero; all of it is there when the call returns. Registered and unregistered as other
+ * memory, as a whole or in parts; a child of fork(2) shares it with its parent. MEMORY, ZERO_LENGTH.
+ */
+int hte_memory_alloc(struct hte_engine *engine, size_t length, void **addr);
+
+/* The reverse; hte_destroy() does it for what is left. What requests used may not be in use any more. MEMORY_BUSY while
+ * any of it is registered; INVALID_ARGUMENT: not the start of such memory. */
+int hte_memory_free(struct hte_engine *engine, void *addr);
+
 /* ---- segments ---- */
 
 /*
@@ -239,6 +250,19 @@ int hte_segment_sync(struct hte_engine *engine, hte_segment_t segment);
 /* Connect every worker thread now instead of with the first request. BLOCKS: until connected, at most
  * timeout_ms; -1: for ever. BAD_HANDLE, ENDPOINT, DEAD_PEER, TIMEOUT, CANCELED. */
 int hte_segment_warm(struct hte_engine *engine, hte_segment_t segment, int timeout_ms);
+
+enum hte_way {
+    HTE_WAY_NONE      = 0, /* there is no connection yet */
+    HTE_WAY_SAME_HOST = 1, /* a process of this host: this one moves the bytes, without UCX (option same_host) */
+    HTE_WAY_RDMA      = 2, /* UCX's put and get, in hardware */
+    HTE_WAY_MESSAGES  = 3, /* messages of the engine's own over UCX (option moves) */
+    HTE_WAY_EMULATED  = 4  /* UCX's put and get, which it emulates by messages: option moves=rma */
+};
+
+/* How requests to the segment go: of its connections that were made the one with the highest number, and in words, with
+ * the transports, and the reason when it is a process of this host that is reached otherwise. Cut off to `size`. Option
+ * `require` makes requests that would go another way fail. BAD_HANDLE, INVALID_ARGUMENT (LOCAL). */
+int hte_segment_way(struct hte_engine *engine, hte_segment_t segment, int *way, char *text, size_t size);
 
 struct hte_buffer {
     uint64_t addr; /* in the peer's address space */
@@ -271,8 +295,9 @@ enum hte_status_code {
     HTE_WAITING = 0, /* accepted, nothing of it has started */
     HTE_PENDING = 1, /* under way */
     HTE_INVALID = 2, /* the target unregistered the range, or forbids the operation, since: RANGE or PERMISSION. By
-                      * messages (option moves) the target itself says so, also when the memory is not mapped any more;
-                      * over RDMA UCX failed, and the descriptor says so now: not noticed with retry_count 0 */
+                      * messages (option moves), and on one host, it is noticed at once, also when the memory is not
+                      * mapped any more; over RDMA UCX failed, and the descriptor says so now: not noticed with
+                      * retry_count 0 */
     HTE_CANCELED  = 3,
     HTE_COMPLETED = 4,
     HTE_TIMEOUT   = 5, /* a slice took longer than option slice_timeout_ms */
@@ -441,9 +466,10 @@ struct hte_counters {
     uint64_t memory_regions;  /* registered now */
     uint64_t notices_sent;    /* notifications of hte_batch_submit_notify() that arrived, per target */
     uint64_t notices_dropped; /* given up, or left when the engine ended */
-    /* operations given to UCX for slices_posted: with one device, one may be several slices */
+    /* operations posted for slices_posted: with one device, one may be several slices */
     uint64_t posts;
-    uint64_t posts_messages; /* of these, by messages of the engine's own: see option moves */
+    uint64_t posts_messages;  /* of these, by messages of the engine's own: see option moves */
+    uint64_t posts_same_host; /* of these, by this process itself: see option same_host */
 };
 int hte_counters(struct hte_engine *engine, struct hte_counters *counters);
 

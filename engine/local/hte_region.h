@@ -29,6 +29,9 @@ struct hte_region {
     uint32_t           preferred, available; /* rails near it */
     _Atomic uint32_t   pins;                 /* unfinished requests that use it; raised only under the regions' lock */
     struct hte_mapping mapping[HTE_RAILS_MAX];
+    uint32_t           slot;                    /* on the board (hte_board.h); 0: none */
+    int                file;                    /* of hte_shared.h, when file_inode is not 0 */
+    uint64_t           file_inode, file_offset; /* 0, 0: it is in none */
 };
 
 struct hte_regions {

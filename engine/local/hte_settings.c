@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,11 @@ static const char *const policies[] = {
     [HTE_POLICY_RANDOM] = "random", [HTE_POLICY_ROUND_ROBIN] = "round_robin", [HTE_POLICY_LOAD] = "load", NULL};
 static const char *const moves[] = {
     [HTE_MOVES_AUTO] = "auto", [HTE_MOVES_RMA] = "rma", [HTE_MOVES_LETTERS] = "messages", NULL};
+
+static const char *const same_host[] = {
+    [HTE_SAME_HOST_AUTO] = "auto", [HTE_SAME_HOST_ON] = "on", [HTE_SAME_HOST_OFF] = "off", NULL};
+static const char *const require[] = {
+    [HTE_REQUIRE_ANY] = "any", [HTE_REQUIRE_RDMA] = "rdma", [HTE_REQUIRE_SAME_HOST] = "same-host", NULL};
 
 #define NUMBER(key_, offset_, value_, min_, max_, help_)                                                              \
     {                                                                                                                 \
@@ -64,6 +70,20 @@ static const struct row rows[] = {
      .help    = "how bytes are moved: rma: by UCX's put and get, also where UCX emulates them (over tcp a peer's death "
                 "then ends this process); messages: by active messages of the engine's own; auto: by put and get where "
                 "a transport with hardware for it is used, else by messages"},
+    {.key     = "same_host",
+     .offset  = AT(same_host),
+     .value   = "auto",
+     .kind    = KIND_CHOICE,
+     .choices = same_host,
+     .help    = "processes of one host reach each other's memory without UCX, where the system allows it; auto: unless "
+                "moves is set, or UCX_TLS names transports and none for shared memory; on; off"},
+    {.key     = "require",
+     .offset  = AT(require),
+     .value   = "any",
+     .kind    = KIND_CHOICE,
+     .choices = require,
+     .help    = "what a connection must be, else its requests fail with ENDPOINT and hte_segment_way() says why: rdma "
+                "(a transport with hardware for it), same-host, any"},
     {.key    = "devices",
      .offset = AT(devices),
      .value  = "",
@@ -241,6 +261,58 @@ static int set_all(struct hte_settings *settings, const struct hte_config *confi
     return error;
 }
 
+/* What UCX will go by. */
+static const char *transports(const struct hte_config *config)
+{
+    const char *value = getenv("UCX_TLS");
+    size_t      i;
+
+    for (i = 0; i < config->n_options; ++i) {
+        if (strcmp(config->options[i].key, "UCX_TLS") == 0) {
+            value = config->options[i].value;
+        }
+    }
+    return value;
+}
+
+/* Who names his transports gets those. */
+static bool has_shared_memory(const char *names)
+{
+    static const char *const shared[] = {"all", "sm", "shm", "mm", "posix", "sysv", "cma", "knem", "xpmem"};
+    size_t                   i, length;
+
+    if (names == NULL || names[0] == '\0' || names[0] == '^') {
+        return true;
+    }
+    for (; *names != '\0'; names += length + (names[length] != '\0')) {
+        length = strcspn(names, ",");
+        for (i = 0; i < sizeof(shared) / sizeof(shared[0]); ++i) {
+            if (length == strlen(shared[i]) && strncmp(names, shared[i], length) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static void decide_same_host(struct hte_settings *settings, const struct hte_config *config)
+{
+    bool is_wanted = settings->moves == HTE_MOVES_AUTO && has_shared_memory(transports(config));
+
+    if (settings->same_host == HTE_SAME_HOST_AUTO) {
+        is_wanted |= settings->require == HTE_REQUIRE_SAME_HOST;
+        settings->same_host = is_wanted && settings->require != HTE_REQUIRE_RDMA ? HTE_SAME_HOST_ON : HTE_SAME_HOST_OFF;
+    }
+}
+
+static int check_same_host(const struct hte_settings *settings)
+{
+    if (settings->require == HTE_REQUIRE_SAME_HOST && settings->same_host == HTE_SAME_HOST_OFF) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "option require='same-host' with same_host='off': nothing is left");
+    }
+    return HTE_OK;
+}
+
 int hte_settings_init(struct hte_settings *settings, const struct hte_config *config)
 {
     int error;
@@ -250,6 +322,10 @@ int hte_settings_init(struct hte_settings *settings, const struct hte_config *co
         return hte_fail(HTE_ERR_INVALID_ARGUMENT, "config.options is NULL but n_options is %zu", config->n_options);
     }
     error = set_all(settings, config);
+    if (error == HTE_OK) {
+        error = check_same_host(settings);
+        decide_same_host(settings, config);
+    }
     if (error != HTE_OK) {
         hte_settings_cleanup(settings);
     }

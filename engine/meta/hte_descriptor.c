@@ -41,6 +41,7 @@ void hte_descriptor_destroy(struct hte_descriptor *descriptor)
     free(descriptor->devices);
     free(descriptor->priorities);
     free(descriptor->buffers);
+    free(descriptor->host.identity);
     free(descriptor->name);
     free(descriptor->protocol);
     free(descriptor);

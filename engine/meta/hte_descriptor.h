@@ -18,6 +18,7 @@
 /* Texts in characters, names are of up to HTE_NAME_MAX; lists in entries. */
 #define HTE_LOCATION_MAX  63
 #define HTE_GID_MAX       63
+#define HTE_IDENTITY_MAX  127
 #define HTE_WORKERS_MAX   256
 #define HTE_DEVICES_MAX   256
 #define HTE_PRIORITY_MAX  256 /* locations in the matrix */
@@ -57,6 +58,15 @@ struct hte_desc_buffer {
     uint64_t            id;         /* of this registration: another one of the same range has another; 0: none */
     uint32_t            num_keys;
     struct hte_blob    *keys; /* packed rkeys, one per context */
+    /* For processes of the same host, see struct hte_desc_host: */
+    uint64_t slot;                          /* on the board; 0: none */
+    uint64_t file, file_inode, file_offset; /* descriptor of the file that it lies in; inode 0: in none */
+};
+
+/* For processes of the same host (local/hte_board.h). */
+struct hte_desc_host {
+    char    *identity; /* NULL: it has no board */
+    uint64_t pid, board, guard, secret;
 };
 
 struct hte_descriptor {
@@ -65,6 +75,7 @@ struct hte_descriptor {
     uint64_t                  version;   /* grows with every publication */
     uint64_t                  timestamp; /* microseconds since 1970, by the owner's clock */
     uint64_t                  letters;   /* version of the engine's messages that it understands; 0: none */
+    struct hte_desc_host      host;
     uint32_t                  num_workers, num_devices, num_priorities, num_buffers;
     struct hte_desc_worker   *workers;
     struct hte_desc_device   *devices;

@@ -285,6 +285,23 @@ static int read_keys(const struct hte_json_at *at, struct hte_desc_buffer *buffe
     return ret;
 }
 
+/* For processes of the same host. */
+static int read_place(const struct hte_json_at *at, struct hte_desc_buffer *buffer, struct hte_why *why)
+{
+    int ret = read_optional(at, "slot", &buffer->slot, why);
+
+    if (ret == 0) {
+        ret = read_optional(at, "file", &buffer->file, why);
+    }
+    if (ret == 0) {
+        ret = read_optional(at, "file_inode", &buffer->file_inode, why);
+    }
+    if (ret == 0) {
+        ret = read_optional(at, "file_offset", &buffer->file_offset, why);
+    }
+    return ret;
+}
+
 static int read_buffer(const struct hte_json_at *at, struct hte_desc_buffer *buffer, struct hte_why *why)
 {
     int ret = read_text(at, "location", HTE_LOCATION_MAX, &buffer->location, why);
@@ -303,6 +320,9 @@ static int read_buffer(const struct hte_json_at *at, struct hte_desc_buffer *buf
     }
     if (ret == 0) {
         ret = read_keys(at, buffer, why);
+    }
+    if (ret == 0) {
+        ret = read_place(at, buffer, why);
     }
     if (ret != 0) {
         return ret;
@@ -331,6 +351,29 @@ static int read_buffers(const struct hte_json_at *top, struct hte_descriptor *de
     return ret;
 }
 
+static int read_host(const struct hte_json_at *top, struct hte_desc_host *host, struct hte_why *why)
+{
+    int ret;
+
+    if (json_object_get(top->object, "host") == NULL) {
+        return 0;
+    }
+    ret = read_text(top, "host", HTE_IDENTITY_MAX, &host->identity, why);
+    if (ret == 0) {
+        ret = hte_json_uint(top, "host_pid", INT32_MAX, &host->pid, why);
+    }
+    if (ret == 0) {
+        ret = hte_json_uint(top, "host_board", INT32_MAX, &host->board, why);
+    }
+    if (ret == 0) {
+        ret = hte_json_uint(top, "host_guard", INT64_MAX, &host->guard, why);
+    }
+    if (ret == 0) {
+        ret = hte_json_uint(top, "host_secret", INT64_MAX, &host->secret, why);
+    }
+    return ret;
+}
+
 static int read_head(const struct hte_json_at *top, struct hte_descriptor *descriptor, struct hte_why *why)
 {
     uint64_t format;
@@ -354,6 +397,9 @@ static int read_head(const struct hte_json_at *top, struct hte_descriptor *descr
     }
     if (ret == 0) {
         ret = read_optional(top, "messages", &descriptor->letters, why);
+    }
+    if (ret == 0) {
+        ret = read_host(top, &descriptor->host, why);
     }
     return ret;
 }

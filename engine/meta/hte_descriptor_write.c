@@ -91,6 +91,7 @@ static json_t *buffer_to_json(const struct hte_desc_buffer *buffer)
 {
     static const char *const permissions[] = {"rw", "ro", "local"};
     json_t                  *keys          = json_array();
+    json_t                  *json;
     char                     addr[32];
     uint32_t                 i;
 
@@ -98,9 +99,31 @@ static json_t *buffer_to_json(const struct hte_desc_buffer *buffer)
         json_array_append_new(keys, blob_to_json(&buffer->keys[i]));
     }
     snprintf(addr, sizeof(addr), "0x%" PRIx64, buffer->addr);
-    return json_pack("{s:s, s:s, s:I, s:I, s:s, s:o}", "location", buffer->location, "addr", addr, "length",
+    json = json_pack("{s:s, s:s, s:I, s:I, s:s, s:o}", "location", buffer->location, "addr", addr, "length",
                      (json_int_t)buffer->length, "id", (json_int_t)buffer->id, "permission",
                      (unsigned)buffer->permission < 3 ? permissions[buffer->permission] : "?", "keys", keys);
+    if (buffer->slot != 0) {
+        json_object_set_new(json, "slot", json_integer((json_int_t)buffer->slot));
+    }
+    if (buffer->file_inode != 0) {
+        json_object_set_new(json, "file", json_integer((json_int_t)buffer->file));
+        json_object_set_new(json, "file_inode", json_integer((json_int_t)buffer->file_inode));
+        json_object_set_new(json, "file_offset", json_integer((json_int_t)buffer->file_offset));
+    }
+    return json;
+}
+
+/* Where it is missing, engines of before it are understood as well. */
+static json_t *with_host(json_t *json, const struct hte_desc_host *host)
+{
+    if (host->identity != NULL) {
+        json_object_set_new(json, "host", json_string(host->identity));
+        json_object_set_new(json, "host_pid", json_integer((json_int_t)host->pid));
+        json_object_set_new(json, "host_board", json_integer((json_int_t)host->board));
+        json_object_set_new(json, "host_guard", json_integer((json_int_t)host->guard));
+        json_object_set_new(json, "host_secret", json_integer((json_int_t)host->secret));
+    }
+    return json;
 }
 
 static json_t *buffers_to_json(const struct hte_descriptor *descriptor)
@@ -152,7 +175,7 @@ int hte_descriptor_to_json(const struct hte_descriptor *descriptor, char **text,
     if (descriptor->name == NULL || descriptor->protocol == NULL) {
         return hte_why_set(why, HTE_ERR_INVALID_ARGUMENT, "descriptor: name and protocol must be set");
     }
-    json = descriptor_to_json(descriptor);
+    json = with_host(descriptor_to_json(descriptor), &descriptor->host);
     if (json == NULL) {
         return hte_why_set(why, HTE_ERR_INVALID_ARGUMENT, "descriptor of %.64s: a text is not UTF-8, or no memory",
                            descriptor->name);

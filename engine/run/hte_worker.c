@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/hte_error.h"
@@ -15,9 +17,11 @@
 #include "wire/hte_conns.h"
 #include "wire/hte_flush.h"
 #include "wire/hte_guest.h"
+#include "wire/hte_near_ops.h"
 
 #define TICK_NS    (10 * HTE_NS_PER_MS)
 #define SWEEP_NS   (500 * HTE_NS_PER_MS)
+#define BUSY_ARMS  16                    /* so often in a row UCX does not let the thread sleep */
 #define GOODBYE_NS (500 * HTE_NS_PER_MS) /* for polite closing of connections at the end */
 
 /* An order from outside: connect to a segment. The caller watches the connections' is_warm. */
@@ -94,6 +98,19 @@ static int sleep_ms(struct hte_worker *worker)
     return is_bare(worker) ? 500 : 100;
 }
 
+/* UCX has something that it cannot do now, as with a queue in shared memory that is full: what it waits for may need
+ * this very core. */
+static void give_way(struct hte_worker *worker)
+{
+    static const struct timespec pause = {.tv_nsec = 50000};
+
+    if (++worker->busy_arms >= BUSY_ARMS) {
+        nanosleep(&pause, NULL);
+    } else {
+        sched_yield();
+    }
+}
+
 static void fall_asleep(struct hte_worker *worker)
 {
     struct hte_lane  *lane  = &worker->poster.lane;
@@ -104,8 +121,10 @@ static void fall_asleep(struct hte_worker *worker)
     unsigned          i;
 
     if (!hte_lane_arm(lane)) {
+        give_way(worker);
         return;
     }
+    worker->busy_arms = 0;
     for (i = 0; i < lane->n_rails; ++i) {
         fds[i] = (struct pollfd){.fd = lane->rail[i].event_fd, .events = POLLIN};
     }
@@ -202,6 +221,7 @@ static unsigned turn(struct hte_worker *worker)
         hte_workers_wake(worker->all, 8 * worker->all->count, true); /* others may have room */
     }
     hte_conns_flush(lane);
+    done += hte_near_run_all(lane);
     done += hte_lane_progress(lane);
     if (!hte_ring_is_empty(&lane->broken)) {
         hte_conns_mend(lane);

@@ -27,6 +27,7 @@ struct hte_worker {
     bool                 has_thread;
     int                  wake_fd;
     _Atomic int32_t      rest;       /* enum hte_rest */
+    unsigned             busy_arms;  /* in a row */
     _Atomic bool         has_orders; /* cancel, close, warm, stop: look at them */
     struct hte_poster    poster;
     pthread_mutex_t      lock;  /* guards warms */

@@ -135,6 +135,31 @@ static void obey(struct hte_engine *engine, struct hte_memory *memories, const s
     }
 }
 
+/* TARGET_ALLOC: of hte_memory_alloc(). */
+static void *memory_of(struct hte_engine *engine, const struct place *place, size_t total)
+{
+    void *memory;
+
+    if (getenv("TARGET_ALLOC") == NULL) {
+        return mmap((void *)place->addr, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    }
+    must(hte_memory_alloc(engine, total, &memory), "alloc");
+    return memory;
+}
+
+/* TARGET_HIDDEN: nobody may look into it. TARGET_USER: it is another one's. */
+static void change_process(void)
+{
+    const char *user = getenv("TARGET_USER");
+
+    if (user != NULL && setuid((uid_t)atoi(user)) != 0) {
+        _exit(4);
+    }
+    if (getenv("TARGET_HIDDEN") != NULL) {
+        prctl(PR_SET_DUMPABLE, 0);
+    }
+}
+
 static void run(const struct target_buffer *buffers, unsigned count, const struct place *place, int orders, int answers)
 {
     struct hte_config  config = {.size = sizeof(config), .name = place->name};
@@ -151,7 +176,7 @@ static void run(const struct target_buffer *buffers, unsigned count, const struc
     for (i = 0; i < count; ++i) {
         total += buffers[i].length;
     }
-    memory = mmap((void *)place->addr, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memory = memory_of(engine, place, total);
     for (i = 0; i < count; ++i) {
         memories[i]   = (struct hte_memory){.addr       = memory,
                                             .length     = buffers[i].length,
@@ -170,7 +195,9 @@ static void run(const struct target_buffer *buffers, unsigned count, const struc
         put(answers, &answer, sizeof(answer));
     }
     hte_destroy(engine);
-    munmap(memories[0].addr, total);
+    if (getenv("TARGET_ALLOC") == NULL) {
+        munmap(memories[0].addr, total);
+    }
 }
 
 /* argv: program "target" orders answers name addr {length permission}... */
@@ -183,7 +210,8 @@ void target_main(int argc, char **argv)
     if (argc < 8 || strcmp(argv[1], "target") != 0) {
         return;
     }
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    change_process();
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* forgotten when the user changes */
     count = (unsigned)(argc - 6) / 2;
     for (i = 0; i < count; ++i) {
         buffers[i].length     = strtoull(argv[6 + 2 * i], NULL, 10);

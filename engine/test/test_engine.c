@@ -7,8 +7,6 @@
 
 #include "fixture.h"
 
-/* ---- bytes ---- */
-
 static void test_write_then_read(void **state)
 {
     struct hte_request write, read;
@@ -496,5 +494,6 @@ int main(int argc, char **argv)
     };
 
     target_main(argc, argv);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL) != 0 || setenv("HTE_SAME_HOST", "off", 1) != 0 ||
+           cmocka_run_group_tests(tests, NULL, NULL) != 0; /* and as between hosts */
 }

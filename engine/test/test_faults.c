@@ -471,5 +471,6 @@ int main(int argc, char **argv)
     };
 
     target_main(argc, argv);
+    setenv("HTE_SAME_HOST", "off", 1); /* as test_near.c tests */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

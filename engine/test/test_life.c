@@ -262,8 +262,9 @@ static void test_destroy_under_calls(void **state)
     for (i = 0; i < CALLS; ++i) {
         assert_true(calls[i].error <= HTE_OK);
     }
-    assert_int_equal(calls[3].error, HTE_ERR_CANCELED);
-    assert_true(calls[5].error == HTE_ERR_CANCELED || calls[5].error == HTE_OK); /* cma reads from one that stands */
+    /* on one host one that stands is reached all the same */
+    assert_true(calls[3].error == HTE_ERR_CANCELED || calls[3].error == HTE_OK);
+    assert_true(calls[5].error == HTE_ERR_CANCELED || calls[5].error == HTE_OK);
     assert_int_equal(calls[6].error, HTE_ERR_CANCELED);
     for (i = 0; i < CALLS; ++i) {
         pthread_join(threads[i], NULL);

@@ -57,6 +57,7 @@ static struct hte_conn *create(struct hte_lane *lane, struct hte_segment *segmen
     for (i = 0; i < HTE_FLUSHES_MAX; ++i) {
         conn->flush[i].conn = conn;
     }
+    hte_ring_init(&conn->near_link);
     hte_ring_init(&conn->dirty_link);
     hte_ring_init(&conn->broken_link);
     hte_ring_init(&conn->posted);
@@ -140,18 +141,47 @@ static ucs_status_t open_at(struct hte_conn *conn, const void *address)
 }
 
 /* An engine of before letters does not understand them. */
-static bool goes_by_letters(const struct hte_conn *conn, const struct hte_view *view)
+static bool goes_by_letters(const struct hte_conn *conn, const struct hte_view *view, bool has_rma)
 {
     if (view->descriptor->letters != HTE_LETTERS_VERSION || conn->lane->moves == HTE_MOVES_RMA) {
         return false;
     }
-    return conn->lane->moves == HTE_MOVES_LETTERS || !hte_way_has_rma(conn->ep);
+    return conn->lane->moves == HTE_MOVES_LETTERS || !has_rma;
 }
 
-static ucs_status_t open_endpoint(struct hte_conn *conn, const struct hte_view *view)
+/* What others are told. `names`: transports that UCX chose, or why the connection is not near. */
+static void say_way(struct hte_conn *conn, int way, const char *names, const char *why)
+{
+    static const char *const words[] = {[HTE_WAY_SAME_HOST] = "same host, without UCX",
+                                        [HTE_WAY_RDMA]      = "by put and get of UCX, in hardware",
+                                        [HTE_WAY_MESSAGES]  = "by messages",
+                                        [HTE_WAY_EMULATED]  = "by put and get of UCX, emulated"};
+
+    pthread_mutex_lock(&conn->lane->lock);
+    conn->way = way;
+    snprintf(conn->words, sizeof(conn->words), "%s%s%s%s%s", words[way], names[0] == '\0' ? "" : " over ", names,
+             why[0] == '\0' ? "" : "; not by the same-host path: ", why);
+    pthread_mutex_unlock(&conn->lane->lock);
+}
+
+static bool is_fit(const struct hte_conn *conn)
+{
+    switch (conn->lane->require) {
+    case HTE_REQUIRE_RDMA:
+        return conn->way == HTE_WAY_RDMA;
+    case HTE_REQUIRE_SAME_HOST:
+        return conn->way == HTE_WAY_SAME_HOST;
+    default:
+        return true;
+    }
+}
+
+static ucs_status_t open_endpoint(struct hte_conn *conn, const struct hte_view *view, const char *why)
 {
     unsigned thread  = conn->lane->index % view->threads;
     void    *address = hte_blob_padded(&view->descriptor->workers[thread * view->rails + conn->remote_rail].address);
+    char     names[96];
+    bool     has_rma;
     ucs_status_t status;
 
     if (address == NULL) {
@@ -160,14 +190,29 @@ static ucs_status_t open_endpoint(struct hte_conn *conn, const struct hte_view *
     status = open_at(conn, address);
     free(address);
     if (status == UCS_OK) {
-        conn->by_letters = goes_by_letters(conn, view);
-        conn->id         = conn->lane->nonce << 32 | ++conn->lane->last_conn;
-        conn->guest      = 0;
+        has_rma          = hte_way_has_rma(conn->ep, names, sizeof(names));
+        conn->by_letters = goes_by_letters(conn, view, has_rma);
+        say_way(conn, conn->by_letters ? HTE_WAY_MESSAGES : has_rma ? HTE_WAY_RDMA : HTE_WAY_EMULATED, names, why);
+        conn->id    = conn->lane->nonce << 32 | ++conn->lane->last_conn;
+        conn->guest = 0;
         if (conn->by_letters) {
             conn->flushes_out = 0; /* of the time before */
         }
     }
     return status;
+}
+
+static ucs_status_t open_any(struct hte_conn *conn, const struct hte_view *view)
+{
+    char why[128] = "";
+
+    conn->near = hte_near_open(view, conn->lane->rails->host, why, sizeof(why));
+    if (conn->near != NULL) {
+        conn->by_letters = false;
+        say_way(conn, HTE_WAY_SAME_HOST, "", "");
+        return UCS_OK;
+    }
+    return open_endpoint(conn, view, conn->lane->rails->host[0] == '\0' ? "" : why);
 }
 
 void hte_conn_strike(struct hte_conn *conn)
@@ -195,7 +240,10 @@ static bool awaits_news(const struct hte_conn *conn)
 
 bool hte_conn_is_hopeless(const struct hte_conn *conn)
 {
-    if (conn->step == HTE_CONN_LEFT) {
+    if (conn->step == HTE_CONN_LEFT || (conn->is_unfit && conn->step > HTE_CONN_UP)) {
+        return true;
+    }
+    if (conn->is_unfit && conn->step == HTE_CONN_IDLE && conn->lane->now < conn->retry_at) {
         return true;
     }
     return conn->step == HTE_CONN_IDLE && conn->strikes > conn->lane->retry_count && conn->lane->now < conn->retry_at;
@@ -211,7 +259,7 @@ bool hte_conn_is_usable(struct hte_conn *conn, const struct hte_view *view)
     if (conn->lane->now < conn->retry_at || awaits_news(conn)) {
         return false;
     }
-    status = open_endpoint(conn, view);
+    status = open_any(conn, view);
     if (status != UCS_OK) {
         conn->error = hte_error_of_ucs(status);
         hte_conn_strike(conn);
@@ -220,8 +268,12 @@ bool hte_conn_is_usable(struct hte_conn *conn, const struct hte_view *view)
     if (conn->strikes > 0) {
         atomic_fetch_add_explicit(&conn->reconnects, 1, memory_order_relaxed);
     }
-    conn->step = HTE_CONN_UP;
-    return true;
+    conn->step     = HTE_CONN_UP;
+    conn->is_unfit = !is_fit(conn);
+    if (conn->is_unfit) {
+        hte_conn_break(conn, HTE_ERR_ENDPOINT);
+    }
+    return !conn->is_unfit;
 }
 
 void hte_conn_break(struct hte_conn *conn, int error)
@@ -261,6 +313,11 @@ void hte_conn_close(struct hte_conn *conn, uint32_t flags)
     hte_keys_put(conn->keys);
     conn->keys    = NULL;
     conn->is_warm = false;
+    if (conn->near != NULL) {
+        hte_near_close(conn->near);
+        conn->near = NULL;
+        return;
+    }
     ++conn->pending;
     request = ucp_ep_close_nbx(conn->ep, &param);
     if (UCS_PTR_IS_PTR(request)) {
@@ -276,7 +333,9 @@ void hte_conn_destroy(struct hte_conn *conn)
     hte_ring_remove(&conn->link);
     pthread_mutex_unlock(&conn->lane->lock);
     hte_ring_remove(&conn->bucket_link);
+    hte_ring_remove(&conn->near_link);
     hte_ring_remove(&conn->dirty_link);
+    hte_near_close(conn->near);
     hte_keys_put(conn->keys);
     hte_segment_put(conn->segment);
     free(conn);

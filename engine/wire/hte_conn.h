@@ -24,17 +24,21 @@
  * only when UCX let go of it, so that a late packet cannot write into memory that was reused. Transports without PEER
  * (plain shared memory) are used with NONE.
  *
+ * Near (hte_near.h): to a process of the same host, without an endpoint.
+ *
  * By letters (hte_letter.h): where UCX's put and get would be emulated by software. What UCX has of a slice then is
  * what it has of its letters, mostly nothing: such a slice ends at any time, whatever becomes of the connection.
  */
 
 #include "hte_keys.h"
 #include "hte_lane.h"
+#include "hte_near.h"
 #include "remote/hte_segment.h"
 
 enum hte_conn_step { HTE_CONN_IDLE, HTE_CONN_UP, HTE_CONN_BROKEN, HTE_CONN_CLOSING, HTE_CONN_LEFT };
 
 #define HTE_FLUSHES_MAX 4
+#define HTE_CONN_WORDS  256
 
 struct hte_flush {
     struct hte_conn *conn;
@@ -56,10 +60,15 @@ struct hte_conn {
     void                *closing;      /* UCX's request to close ep, while it has one */
     bool                 is_unguarded; /* error mode NONE */
     bool                 by_letters;   /* hte_move.h; else UCX's put and get */
-    uint64_t             id;           /* by letters: of this opening */
-    uint64_t             guest;        /* what the target has of it; 0: not heard of yet */
-    uint64_t             copied;       /* bytes of letters that UCX has, in copies of ours */
-    struct hte_link_ring letters;      /* that UCX has */
+    struct hte_near     *near;         /* hte_near.h: then there is no endpoint; or NULL */
+    struct hte_link_ring near_link;    /* lane's nears */
+    bool                 is_unfit;     /* it is not what option require says */
+    int                  way;          /* enum hte_way; and in words, both guarded by the lane's lock */
+    char                 words[HTE_CONN_WORDS];
+    uint64_t             id;      /* by letters: of this opening */
+    uint64_t             guest;   /* what the target has of it; 0: not heard of yet */
+    uint64_t             copied;  /* bytes of letters that UCX has, in copies of ours */
+    struct hte_link_ring letters; /* that UCX has */
     struct hte_keys     *keys;
     struct hte_link_ring posted;    /* operations, in order of seq */
     struct hte_link_ring orphans;   /* requests that nobody waits for */

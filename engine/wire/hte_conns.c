@@ -229,6 +229,9 @@ void hte_conns_sweep(struct hte_lane *lane)
     for (link = lane->conns.next; link != &lane->conns; link = next) {
         next = link->next;
         conn = HTE_OBJECT_OF(link, struct hte_conn, link);
+        if (conn->near != NULL) {
+            hte_near_sweep(conn->near);
+        }
         if (conn->pending > 0 || conn->step > HTE_CONN_UP || !hte_ring_is_empty(&conn->posted) || !is_obsolete(conn)) {
             continue;
         }

@@ -3,6 +3,7 @@
 
 #include "hte_keys.h"
 #include "hte_move.h"
+#include "hte_near_ops.h"
 #include "hte_orphan.h"
 #include "hte_status.h"
 
@@ -105,10 +106,25 @@ static void post_rma(struct hte_op *op, struct hte_conn *conn, struct hte_view *
     }
 }
 
+/* Moved by hte_near_run_all(). The keys are there for the view only. */
+static void post_near(struct hte_op *op, struct hte_conn *conn, struct hte_view *view)
+{
+    atomic_fetch_add_explicit(&conn->lane->posts_near, 1, memory_order_relaxed);
+    op->keys = hte_keys_of(&conn->keys, view);
+    if (op->keys == NULL) {
+        hte_op_fail(op, HTE_ERR_MEMORY);
+        return;
+    }
+    ++op->keys->users;
+    hte_near_note(conn);
+}
+
 void hte_dispatch(struct hte_op *op, struct hte_conn *conn, struct hte_view *view)
 {
     begin(op, conn);
-    if (conn->by_letters) {
+    if (conn->near != NULL) {
+        post_near(op, conn, view);
+    } else if (conn->by_letters) {
         atomic_fetch_add_explicit(&conn->lane->posts_letters, 1, memory_order_relaxed);
         if (op->state.is_write) {
             note_uncovered(conn, op);

@@ -127,7 +127,12 @@ void hte_conns_warm(struct hte_lane *lane, struct hte_segment *segment, struct h
 
     for (rail = 0; rail < lane->n_rails; ++rail) {
         conn = hte_conn_get(lane, segment, view, rail, rail % view->rails);
-        if (conn != NULL && hte_conn_is_usable(conn, view) && !conn->is_warm) {
+        if (conn == NULL || !hte_conn_is_usable(conn, view) || conn->is_warm) {
+            continue;
+        }
+        if (conn->near != NULL) {
+            hte_conn_succeeded(conn); /* it was tried */
+        } else {
             post_flush(conn);
         }
     }

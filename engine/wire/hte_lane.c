@@ -41,7 +41,9 @@ void hte_lane_init(struct hte_lane *lane, const struct hte_lane_hooks *hooks, co
     lane->window      = settings->window;
     lane->retry_count = settings->retry_count;
     lane->moves       = (enum hte_moves)settings->moves;
+    lane->require     = (enum hte_require)settings->require;
     lane->index       = index;
+    hte_ring_init(&lane->nears);
     hte_ring_init(&lane->dirty);
     hte_ring_init(&lane->broken);
     hte_ring_init(&lane->conns);

@@ -66,9 +66,11 @@ struct hte_lane {
     struct hte_regions          *regions;
     uint64_t                     window, retry_count; /* of the settings */
     enum hte_moves               moves;               /* likewise */
+    enum hte_require             require;             /* likewise */
     unsigned                     index, n_rails;
     struct hte_lane_rail         rail[HTE_RAILS_MAX];
 
+    struct hte_link_ring nears;                     /* near connections with something posted */
     struct hte_link_ring dirty;                     /* connections with WRITEs that no flush covers yet */
     struct hte_link_ring broken;                    /* connections to be torn down, or being so */
     struct hte_link_ring buckets[HTE_CONN_BUCKETS]; /* connections by segment */
@@ -85,7 +87,7 @@ struct hte_lane {
     struct hte_link_ring answers; /* letters to guests that UCX has */
 
     uint64_t         now; /* as of the thread's latest turn */
-    _Atomic uint64_t posts, posts_letters, slices_posted, flushes, ep_errors;
+    _Atomic uint64_t posts, posts_letters, posts_near, slices_posted, flushes, ep_errors;
 };
 
 /* What does not fail, so that cleanup may be called from here on. */

@@ -122,6 +122,9 @@ int hte_rails_open(struct hte_rails *rails, const struct hte_settings *settings,
     if (error != HTE_OK) {
         return error;
     }
+    if (settings->same_host == HTE_SAME_HOST_ON) {
+        hte_host_identity(rails->host);
+    }
     atomic_init(&rails->epoch, 1);
     hte_origins_init(&rails->origins);
     rails->is_open = true;

@@ -19,6 +19,7 @@
 #include "core/hte_pick.h"
 #include "core/hte_rail_state.h"
 #include "local/hte_device.h"
+#include "local/hte_host.h"
 #include "local/hte_origin.h"
 #include "local/hte_settings.h"
 
@@ -39,6 +40,7 @@ struct hte_rails {
     bool                 is_open;
     struct hte_rail_rule rule;
     ucp_datatype_t       letter_type;
+    char                 host[HTE_HOST_MAX + 1]; /* hte_host_identity(); "": near connections are not wanted */
     uint64_t             origin;  /* this process for those that its letters write to; nobody can guess it */
     _Atomic uint64_t     epoch;   /* see local/hte_origin.h */
     struct hte_origins   origins; /* the others, who write here */

@@ -9,7 +9,7 @@
 #include <ucp/api/ucp.h>
 
 /* One of them has remote memory access in hardware, so that the target's process takes no part in a transfer. false
- * also when it cannot be told. */
-bool hte_way_has_rma(ucp_ep_h ep);
+ * also when it cannot be told. And their names. */
+bool hte_way_has_rma(ucp_ep_h ep, char *names, size_t size);
 
 #endif

@@ -19,9 +19,15 @@ static void fill_buffer(struct hte_desc_buffer *buffer, uint32_t i)
     buffer->length     = 0x100000;
     buffer->permission = (enum hte_permission)(i % 3);
     buffer->num_keys   = 2;
-    buffer->keys       = calloc(2, sizeof(*buffer->keys));
-    buffer->keys[0]    = blob(20 + i % 5, (uint8_t)i);
-    buffer->keys[1]    = blob(33, (uint8_t)(i + 1));
+    if (i % 3 == 1) {
+        buffer->slot        = i;
+        buffer->file        = 9;
+        buffer->file_inode  = INT64_MAX;
+        buffer->file_offset = 4096ull * i;
+    }
+    buffer->keys    = calloc(2, sizeof(*buffer->keys));
+    buffer->keys[0] = blob(20 + i % 5, (uint8_t)i);
+    buffer->keys[1] = blob(33, (uint8_t)(i + 1));
 }
 
 struct hte_descriptor *sample_descriptor(const char *name, uint32_t num_buffers, uint64_t version)
@@ -55,6 +61,8 @@ struct hte_descriptor *sample_descriptor(const char *name, uint32_t num_buffers,
     for (i = 0; i < num_buffers; i++) {
         fill_buffer(&made->buffers[i], i);
     }
+    made->host = (struct hte_desc_host){
+        .identity = strdup("boot/1/2"), .pid = 77, .board = 5, .guard = 0x7f1234567000, .secret = INT64_MAX};
     return made;
 }
 
@@ -70,6 +78,8 @@ static void assert_same_buffer(const struct hte_desc_buffer *a, const struct hte
 
     assert_string_equal(a->location, b->location);
     assert_true(a->addr == b->addr && a->length == b->length && a->permission == b->permission);
+    assert_true(a->slot == b->slot && a->file == b->file && a->file_inode == b->file_inode &&
+                a->file_offset == b->file_offset);
     assert_int_equal(a->num_keys, b->num_keys);
     for (i = 0; i < a->num_keys; i++) {
         assert_same_blob(&a->keys[i], &b->keys[i]);
@@ -92,6 +102,9 @@ void assert_same_descriptor(const struct hte_descriptor *a, const struct hte_des
     assert_string_equal(a->name, b->name);
     assert_string_equal(a->protocol, b->protocol);
     assert_true(a->version == b->version && a->timestamp == b->timestamp);
+    assert_string_equal(a->host.identity, b->host.identity);
+    assert_true(a->host.pid == b->host.pid && a->host.board == b->host.board && a->host.guard == b->host.guard &&
+                a->host.secret == b->host.secret);
     assert_true(a->num_workers == b->num_workers && a->num_devices == b->num_devices);
     assert_true(a->num_priorities == b->num_priorities && a->num_buffers == b->num_buffers);
     for (i = 0; i < a->num_workers; i++) {

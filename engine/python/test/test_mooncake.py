@@ -18,6 +18,8 @@ import unittest.mock
 from mooncake import engine as module
 from mooncake.engine import TransferEngine, TransferNotify, TransferOpcode
 
+os.environ["HTE_SAME_HOST"] = "off"  # else peers that stand still are read and written all the same
+
 HOST = "127.0.0.1"
 BLOCK = 16384   # bytes of a KV block of one layer
 BLOCKS = 32     # of a layer

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The same-host path from below: whose memory it is when the pid has become another's, and who waits for whom. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/hte_now.h"
+#include "local/hte_board.h"
+#include "local/hte_host.h"
+#include "wire/hte_near.h"
+
+#define LENGTH 4096
+
+/* A process with a board and one region; it does what it is told by a letter. */
+struct owner {
+    pid_t                  pid;
+    int                    orders, answers;
+    struct hte_descriptor  descriptor;
+    struct hte_view        view;
+    struct hte_desc_buffer buffer;
+    char                   host[HTE_HOST_MAX + 1];
+};
+
+struct facts {
+    uint64_t board, guard, secret, addr, id, slot;
+};
+
+static const char *program;
+
+static void serve(struct hte_board *board, struct hte_region *region, int orders, int answers)
+{
+    char  order, done = 'd';
+    char *executed[] = {(char *)program, (char *)"stranger", NULL};
+
+    while (read(orders, &order, 1) == 1) {
+        switch (order) {
+        case 'r': /* takes the memory back */
+            hte_board_remove(board, &region, 1);
+            break;
+        case 's': /* has another secret: another process at the same addresses */
+            board->guard->secret ^= 2;
+            break;
+        case 'g': /* has no guard: likewise, elsewhere */
+            munmap(board->guard, LENGTH);
+            break;
+        case 'x': /* is another program */
+            dup2(orders, 0);
+            dup2(answers, 1);
+            execv("/proc/self/exe", executed);
+            _exit(5);
+        case 'l': /* what is in the memory */
+            done = *(char *)region->addr;
+            break;
+        }
+        if (write(answers, &done, 1) != 1) {
+            _exit(6);
+        }
+    }
+    _exit(0);
+}
+
+static void be_owner(int orders, int answers)
+{
+    void              *addr   = mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct hte_memory  memory = {.addr = addr, .length = LENGTH};
+    struct hte_region *region;
+    struct hte_board   board;
+    struct facts       facts;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    region = hte_region_create(&memory);
+    hte_board_open(&board);
+    if (region == NULL || board.page == NULL) {
+        _exit(2);
+    }
+    hte_board_add(&board, region);
+    memset(addr, 'o', LENGTH);
+    facts = (struct facts){.board  = (uint64_t)board.fd,
+                           .guard  = (uint64_t)board.guard,
+                           .secret = board.guard->secret,
+                           .addr   = region->addr,
+                           .id     = region->id,
+                           .slot   = region->slot};
+    if (write(answers, &facts, sizeof(facts)) != sizeof(facts)) {
+        _exit(3);
+    }
+    serve(&board, region, orders, answers);
+}
+
+/* After 'x': says that it is there. */
+static void be_stranger(void)
+{
+    char done = 'd';
+
+    while (write(1, &done, 1) == 1 && read(0, &done, 1) == 1) {
+    }
+    _exit(0);
+}
+
+static void start(struct owner *owner)
+{
+    int          orders[2], answers[2];
+    struct facts facts;
+
+    assert_int_equal(pipe(orders), 0);
+    assert_int_equal(pipe(answers), 0);
+    owner->pid = fork();
+    if (owner->pid == 0) {
+        close(orders[1]);
+        be_owner(orders[0], answers[1]);
+    }
+    close(orders[0]);
+    close(answers[1]);
+    owner->orders  = orders[1];
+    owner->answers = answers[0];
+    assert_int_equal(read(owner->answers, &facts, sizeof(facts)), sizeof(facts));
+    hte_host_identity(owner->host);
+    owner->descriptor = (struct hte_descriptor){.host    = {.identity = owner->host,
+                                                            .pid      = (uint64_t)owner->pid,
+                                                            .board    = facts.board,
+                                                            .guard    = facts.guard,
+                                                            .secret   = facts.secret},
+                                                .buffers = &owner->buffer};
+    owner->buffer     = (struct hte_desc_buffer){
+            .addr = facts.addr, .length = LENGTH, .id = facts.id, .slot = facts.slot, .keys = NULL};
+    owner->view = (struct hte_view){.descriptor = &owner->descriptor};
+}
+
+static char tell(struct owner *owner, char order)
+{
+    char answer;
+
+    assert_int_equal(write(owner->orders, &order, 1), 1);
+    assert_int_equal(read(owner->answers, &answer, 1), 1);
+    return answer;
+}
+
+static void end(struct owner *owner)
+{
+    close(owner->orders);
+    close(owner->answers);
+    kill(owner->pid, SIGKILL);
+    waitpid(owner->pid, NULL, 0);
+}
+
+static struct hte_near *open_near(struct owner *owner)
+{
+    char             why[128] = "";
+    struct hte_near *near     = hte_near_open(&owner->view, owner->host, why, sizeof(why));
+
+    if (near == NULL) {
+        fail_msg("%s", why);
+    }
+    return near;
+}
+
+static char local[LENGTH];
+
+/* Two spans of half the buffer each. */
+static int move(struct owner *owner, struct hte_near *near, bool is_write, int results[2])
+{
+    struct hte_near_spans spans = {.count = 2, .is_write = is_write};
+    int                   i, error;
+
+    for (i = 0; i < 2; ++i) {
+        spans.span[i] = (struct hte_near_span){.local  = local + i * LENGTH / 2,
+                                               .remote = owner->buffer.addr + (uint64_t)i * LENGTH / 2,
+                                               .length = LENGTH / 2,
+                                               .region = owner->buffer.id,
+                                               .slot   = owner->buffer.slot,
+                                               .result = HTE_NEAR_NOT_MOVED};
+    }
+    error      = hte_near_move(near, &spans);
+    results[0] = spans.span[0].result;
+    results[1] = spans.span[1].result;
+    return error;
+}
+
+static void expect_moves(struct owner *owner, struct hte_near *near)
+{
+    int results[2];
+
+    memset(local, 'w', LENGTH);
+    assert_int_equal(move(owner, near, true, results), HTE_OK);
+    assert_int_equal(results[0], HTE_OK);
+    assert_int_equal(results[1], HTE_OK);
+    assert_int_equal(tell(owner, 'l'), 'w');
+    memset(local, 0, LENGTH);
+    assert_int_equal(move(owner, near, false, results), HTE_OK);
+    assert_int_equal(local[LENGTH - 1], 'w');
+}
+
+/* Nothing is moved, and nothing said to have been. */
+static void expect_dead(struct owner *owner, struct hte_near *near)
+{
+    int results[2], is_write;
+
+    memset(local, 'z', LENGTH);
+    for (is_write = 0; is_write < 2; ++is_write) {
+        assert_int_equal(move(owner, near, is_write, results), HTE_ERR_DEAD_PEER);
+        assert_int_equal(results[0], HTE_NEAR_NOT_MOVED);
+        assert_int_equal(results[1], HTE_NEAR_NOT_MOVED);
+    }
+}
+
+static void test_released(void **state)
+{
+    struct hte_near *near;
+    struct owner     owner;
+    int              results[2];
+
+    (void)state;
+    start(&owner);
+    near = open_near(&owner);
+    expect_moves(&owner, near);
+    tell(&owner, 'r');
+    assert_int_equal(move(&owner, near, true, results), HTE_OK);
+    assert_int_equal(results[0], HTE_ERR_RANGE);
+    assert_int_equal(results[1], HTE_ERR_RANGE);
+    hte_near_close(near);
+    end(&owner);
+}
+
+/* The pid is another process's: with a guard at that address, without one, another program, nobody's. */
+static void test_strangers(void **state)
+{
+    static const char orders[] = "sgx";
+    struct hte_near  *near;
+    struct owner      owner;
+    unsigned          i;
+
+    (void)state;
+    for (i = 0; orders[i] != '\0'; ++i) {
+        start(&owner);
+        near = open_near(&owner);
+        expect_moves(&owner, near);
+        tell(&owner, orders[i]);
+        expect_dead(&owner, near);
+        if (orders[i] != 'x') {
+            assert_int_equal(tell(&owner, 'l'), 'w');
+        }
+        hte_near_close(near);
+        end(&owner);
+    }
+    start(&owner);
+    near = open_near(&owner);
+    end(&owner);
+    expect_dead(&owner, near);
+    hte_near_close(near);
+}
+
+/* Not believed: another secret, another host, a file that is no board, a slot that is none. */
+static void test_lies(void **state)
+{
+    struct hte_near *near;
+    struct owner     owner;
+    char             why[128];
+    int              results[2];
+
+    (void)state;
+    start(&owner);
+    owner.descriptor.host.secret ^= 2;
+    assert_null(hte_near_open(&owner.view, owner.host, why, sizeof(why)));
+    owner.descriptor.host.secret ^= 2;
+    assert_null(hte_near_open(&owner.view, "elsewhere", why, sizeof(why)));
+    assert_string_equal(why, "another host, or container");
+    owner.descriptor.host.guard += LENGTH * 16;
+    assert_null(hte_near_open(&owner.view, owner.host, why, sizeof(why)));
+    owner.descriptor.host.guard -= LENGTH * 16;
+    owner.descriptor.host.board = 0;
+    assert_null(hte_near_open(&owner.view, owner.host, why, sizeof(why)));
+    end(&owner);
+    start(&owner);
+    near              = open_near(&owner);
+    owner.buffer.slot = 1ull << 32 | 1;
+    assert_int_equal(move(&owner, near, true, results), HTE_OK);
+    assert_int_equal(results[0], HTE_ERR_RANGE);
+    hte_near_close(near);
+    end(&owner);
+}
+
+/* ---- seats ---- */
+
+static uint64_t remove_takes(struct hte_board *board, struct hte_region *region)
+{
+    uint64_t begin;
+
+    hte_board_add(board, region);
+    begin = hte_now();
+    hte_board_remove(board, &region, 1);
+    return hte_now() - begin;
+}
+
+/* Who moves bytes is waited for, who was killed in it is not, who stands in it not for ever. */
+static void test_seats(void **state)
+{
+    struct hte_memory  memory = {.addr = local, .length = LENGTH};
+    struct hte_region *region = hte_region_create(&memory);
+    struct hte_board   board;
+    struct hte_seat   *seat;
+    pid_t              pid;
+
+    (void)state;
+    hte_board_open(&board);
+    assert_non_null(board.page);
+    pid = fork();
+    if (pid == 0) {
+        seat = hte_board_sit(board.page);
+        hte_seat_begin(seat);
+        usleep(200000);
+        hte_seat_end(seat);
+        hte_seat_begin(seat);
+        raise(SIGSTOP);
+        _exit(1);
+    }
+    while (atomic_load(&board.page->seats[0].busy) == 0) {
+        usleep(1000);
+    }
+    if (atomic_load(&board.page->seats[0].busy) == 1) {
+        remove_takes(&board, region);
+        assert_int_not_equal(atomic_load(&board.page->seats[0].busy), 1);
+    }
+    waitpid(pid, NULL, WUNTRACED);
+    assert_true(remove_takes(&board, region) >= HTE_BOARD_PATIENCE_NS);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    assert_true(remove_takes(&board, region) < HTE_BOARD_PATIENCE_NS / 2);
+    /* and his seat is free for another when all others are taken */
+    while ((seat = hte_board_sit(board.page)) != NULL && seat != &board.page->seats[0]) {
+    }
+    assert_ptr_equal(seat, &board.page->seats[0]);
+    assert_int_equal(atomic_load(&seat->busy) % 2, 0);
+    assert_null(hte_board_sit(board.page));
+    hte_board_rise(seat);
+    assert_ptr_equal(hte_board_sit(board.page), seat);
+    hte_board_close(&board);
+    free(region);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_released),
+        cmocka_unit_test(test_strangers),
+        cmocka_unit_test(test_lies),
+        cmocka_unit_test(test_seats),
+    };
+
+    program = argv[0];
+    if (argc > 1 && strcmp(argv[1], "stranger") == 0) {
+        be_stranger();
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HTE_NEAR_H_
+#define HTE_NEAR_H_
+
+/*
+ * A near connection: to a process of the same host, without UCX. This process moves the bytes by itself, the target's
+ * takes no part in it: with process_vm_readv(2) and process_vm_writev(2), one copy; or where the target's memory is
+ * of hte_memory_alloc(), which is mapped here then, with memcpy(3).
+ *
+ *   begin (seat is odd) ─▶ slots: still registered? ─▶ guard: still this process? ─▶ move, up to 64 operations ─▶ end
+ *
+ * See local/hte_board.h. A pid says little about who has it now: the secret behind the guard is read with the bytes
+ * of a READ, in one call; before a WRITE, whose first bytes go to the guard, so that a process without one gets none.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "remote/hte_view.h"
+
+struct hte_near;
+
+#define HTE_NEAR_SPANS_MAX 64
+#define HTE_NEAR_NOT_MOVED 1
+
+/* Bytes of one operation, moved in one piece. */
+struct hte_near_span {
+    char    *local;
+    uint64_t remote;
+    char    *mapped; /* the remote bytes in this process; NULL: they are not */
+    uint64_t length;
+    uint64_t region, slot; /* of the buffer */
+    int      result; /* HTE_NEAR_NOT_MOVED; then HTE_OK, RANGE (released, or not mapped there), MEMORY (not here) */
+};
+
+/* Of one direction. */
+struct hte_near_spans {
+    struct hte_near_span span[HTE_NEAR_SPANS_MAX];
+    unsigned             count;
+    bool                 is_write;
+};
+
+/* NULL: it cannot be reached so, and why. `host`: hte_host_identity() of this process. */
+struct hte_near *hte_near_open(const struct hte_view *view, const char *host, char *why, size_t size);
+void             hte_near_close(struct hte_near *near);
+
+/* Sets results, and moves what can be; HTE_OK, or what the connection breaks with: then spans may be left. */
+int hte_near_move(struct hte_near *near, struct hte_near_spans *spans);
+/* Where the buffer begins in this process; NULL: it is not mapped. */
+char *hte_near_mapped(struct hte_near *near, const struct hte_desc_buffer *buffer);
+/* Lets go of memory that its owner took back. */
+void hte_near_sweep(struct hte_near *near);
+
+#endif
