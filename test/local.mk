@@ -19,6 +19,7 @@ unit_tests = \
 	test/unit/test_core_proof \
 	test/unit/test_core_recovery \
 	test/unit/test_core_rto \
+	test/unit/test_core_seal \
 	test/unit/test_core_beat \
 	test/unit/test_core_probe \
 	test/unit/test_probes \
@@ -49,7 +50,7 @@ test_unit_test_abi_LDADD    = $(unit_libs) $(UCX_LIBS) -lpthread
 
 test_unit_test_addr_SOURCES  = test/unit/test_addr.c uct_ha/uct/addr.c uct_ha/pair/where.c
 test_unit_test_addr_CPPFLAGS = $(unit_cppflags)
-test_unit_test_addr_LDADD    = libha_topo.la $(unit_libs)
+test_unit_test_addr_LDADD    = libha_topo.la libha_core.la $(unit_libs)
 
 test_unit_test_budget_SOURCES  = test/unit/test_budget.c
 test_unit_test_budget_CPPFLAGS = $(unit_cppflags)
@@ -110,6 +111,11 @@ test_unit_test_probes_LDADD    = $(unit_libs) $(UCX_LIBS)
 test_unit_test_core_probe_SOURCES  = test/unit/test_core_probe.c
 test_unit_test_core_probe_CPPFLAGS = $(unit_cppflags)
 test_unit_test_core_probe_LDADD    = $(unit_libs)
+
+test_unit_test_core_seal_SOURCES  = test/unit/test_core_seal.c
+test_unit_test_core_seal_CPPFLAGS = $(unit_cppflags)
+test_unit_test_core_seal_LDADD    = libha_core.la $(unit_libs)
+
 test_unit_test_core_beat_SOURCES  = test/unit/test_core_beat.c
 test_unit_test_core_beat_CPPFLAGS = $(unit_cppflags)
 test_unit_test_core_beat_LDADD    = $(unit_libs)
@@ -206,7 +212,9 @@ test_glue_test_glue_SOURCES = $(glue_sources) \
 	%D%/glue/test_glue_hang.c \
 	%D%/glue/test_glue_hundreds.c \
 	%D%/glue/test_glue_memory.c \
+	%D%/glue/forged.c %D%/glue/forged.h \
 	%D%/glue/test_glue_forged.c \
+	%D%/glue/test_glue_sealed.c \
 	%D%/glue/test_glue_many.c \
 	%D%/glue/test_glue_opts.c \
 	%D%/glue/test_glue_paths.c \
@@ -349,7 +357,7 @@ EXTRA_DIST   += test/fuzz/libfuzzer
 
 test_fuzz_fuzz_addr_SOURCES  = $(fuzz_driver) %D%/fuzz/fuzz_addr.c uct_ha/uct/addr.c uct_ha/pair/where.c
 test_fuzz_fuzz_addr_CPPFLAGS = $(fuzz_cppflags) $(UCX_CFLAGS)
-test_fuzz_fuzz_addr_LDADD    = libha_topo.la
+test_fuzz_fuzz_addr_LDADD    = libha_topo.la libha_core.la
 
 # compiles ctl/tcp.c itself: its reader of frames is not public
 test_fuzz_fuzz_frame_SOURCES  = $(fuzz_driver) %D%/fuzz/fuzz_frame.c uct_ha/base/now.c uct_ha/ctl/netdev.c

@@ -43,6 +43,7 @@ libha_core_la_SOURCES = \
 	%D%/core/ha_state.h \
 	%D%/core/ha_state_internal.h \
 	%D%/core/ha_rto.h \
+	%D%/core/ha_seal.c %D%/core/ha_seal.h \
 	%D%/core/ha_beat.h %D%/core/ha_probe.h %D%/core/ha_slow.h
 
 # pure too: which rail backs which

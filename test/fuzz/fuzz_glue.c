@@ -4,8 +4,8 @@
  * Control datagrams into the living library: two interfaces over made-up
  * hardware with a connection between them; the input goes to side 0 as if the
  * network had brought it. Packets of a stranger who knows no cookie end at the
- * first check, so the input says which fields are put right. Several packets:
- * what one has broken the next one meets.
+ * first check, so the input says which fields are put right; the seal
+ * and, if even, the number always are. Several packets: what one has broken the next one meets.
  *
  *   packet: flags, length (2, big endian), bytes
  *
@@ -147,10 +147,31 @@ static void put_right(uint8_t *packet, size_t length, unsigned flags)
     ha_packet_encode_record(packet, HA_PACKET_HEADER_LEN, &record);
 }
 
+/* What knows both names is sealed by who may do that. */
+static void seal(uint8_t *packet, size_t length, int carrier)
+{
+    struct uct_ha_pairs    *pairs = &iface_of(0)->pairs;
+    struct uct_ha_peer     *peer  = peer_of(0);
+    struct ha_packet_header header;
+    struct ha_secret        key;
+
+    if (ha_packet_decode_header(packet, length, &header) != 0) {
+        return;
+    }
+    header.carrier = (uint8_t)carrier;
+    if (header.number % 2 == 0 && peer != NULL) {
+        header.number = peer->newest + 1;
+    }
+    ha_packet_encode_header(packet, &header);
+    key = ha_seal_key(header.flags & HA_PACKET_OWN && peer != NULL ? &peer->secret : &pairs->secret, header.src_cookie,
+                      header.dst_cookie);
+    (void)ha_seal_add(&key, packet, length - HA_SEAL_LEN);
+}
+
 /* What side 1 would say now, with changes. */
 static size_t disguise(const uint8_t *data, size_t size, uint8_t *packet)
 {
-    struct ha_packet_header header = {.type = HA_PACKET_STATE, .count = 1};
+    struct ha_packet_header header = {.type = HA_PACKET_STATE, .count = 1, .number = 2};
     struct ha_packet_record record;
     struct uct_ha_conn     *conn   = conn_of(1);
     size_t                  length = ha_packet_encode_header(packet, &header);
@@ -160,7 +181,7 @@ static size_t disguise(const uint8_t *data, size_t size, uint8_t *packet)
     if (conn != NULL) {
         ha_pair_snapshot(&conn->pair, &record.state);
     }
-    length = ha_packet_encode_record(packet, length, &record);
+    length = ha_packet_encode_record(packet, length, &record) + HA_SEAL_LEN;
     put_right(packet, length, RIGHT_DESTINATION | RIGHT_SOURCE | RIGHT_RAILS);
     for (; size >= 2; data += 2, size -= 2) {
         packet[data[0] % length] = data[1];
@@ -173,34 +194,28 @@ static size_t disguise(const uint8_t *data, size_t size, uint8_t *packet)
 /* As if the network had brought it to the rail's control port. */
 static void deliver_ud(const uint8_t *packet, size_t length, int slot)
 {
-    struct ha_ud         *ud = iface_of(0)->ctl.ud[slot];
-    struct fake_datagram *datagram;
+    struct ha_ud *ud = iface_of(0)->ctl.ud[slot];
 
     if (ud == NULL || length == 0) {
         return;
     }
-    datagram         = calloc(1, sizeof(*datagram) + length);
-    datagram->length = length;
-    memcpy(datagram->data, packet, length);
-    pthread_mutex_lock(&fake.lock);
-    *ud->queue_tail = datagram;
-    ud->queue_tail  = &datagram->next;
-    ud->received++;
-    pthread_mutex_unlock(&fake.lock);
+    fake_ud_bring(ud, packet, length);
     uct_ha_msg_receive_locked(&iface_of(0)->ctl, slot);
     uct_ha_flush_locked(&iface_of(0)->ctl);
 }
 
 static void deliver(uint8_t *packet, size_t length, unsigned flags)
 {
-    struct uct_ha_iface *iface = iface_of(0);
+    struct uct_ha_iface *iface   = iface_of(0);
+    int                  carrier = flags & BY_TCP ? HA_CARRIER_TCP : flags & ON_RAIL_1 ? 1 : 0;
 
     pthread_mutex_lock(&iface->lanes.wake.lock);
     put_right(packet, length, flags);
+    seal(packet, length, carrier);
     if (flags & BY_TCP) {
         uct_ha_msg_tcp(&iface->ctl, packet, length);
     } else {
-        deliver_ud(packet, length, flags & ON_RAIL_1 ? 1 : 0);
+        deliver_ud(packet, length, carrier);
     }
     pthread_mutex_unlock(&iface->lanes.wake.lock);
 }

@@ -133,14 +133,14 @@ static void check_lanes(struct side *side)
 /* Our own packets are well-formed, and our peer would look at them. */
 static void check_words(const struct side *side)
 {
-    struct ha_packet_header header = {.type = HA_PACKET_STATE, .count = 1};
+    struct ha_packet_header header = {.type = HA_PACKET_STATE, .count = 1, .number = 1};
     struct ha_packet_record record = {.slots = HA_SLOTS, .dst_ep = 1}, again;
     uint8_t                 bytes[HA_PACKET_MTU];
     size_t                  length;
 
     ha_pair_snapshot(&side->pair, &record.state);
     length = ha_packet_encode_header(bytes, &header);
-    length = ha_packet_encode_record(bytes, length, &record);
+    length = ha_packet_encode_record(bytes, length, &record) + HA_SEAL_LEN;
     fuzz_expect(ha_packet_decode_record(bytes, length, 0, &again) == 0, "we say what is malformed");
     fuzz_expect(memcmp(&record.state, &again.state, sizeof(again.state)) == 0, "what we say is not what is heard");
 }
@@ -236,12 +236,14 @@ static void take(const uint8_t *data, size_t size, unsigned count, struct side *
 /* What the peer would say, with some bytes changed. */
 static size_t disguise(const uint8_t *data, size_t size, const struct side *peer, uint8_t *packet)
 {
-    struct ha_packet_header header = {.type = HA_PACKET_STATE, .count = 1};
+    struct ha_packet_header header = {.type = HA_PACKET_STATE, .count = 1, .number = 1};
     struct ha_packet_record record = {.slots = HA_SLOTS};
+    struct ha_secret        key    = {{0}};
     size_t                  length = ha_packet_encode_header(packet, &header);
 
     ha_pair_snapshot(&peer->pair, &record.state);
     length = ha_packet_encode_record(packet, length, &record);
+    length = ha_seal_add(&key, packet, length);
     for (; size >= 3; data += 3, size -= 3) {
         packet[(data[0] << 8 | data[1]) % length] = data[2];
     }

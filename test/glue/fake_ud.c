@@ -106,6 +106,29 @@ int ha_ud_is_dead(const struct ha_ud *ud)
     return dead;
 }
 
+static void bring(struct ha_ud *ud, struct fake_datagram *datagram)
+{
+    datagram->next  = NULL;
+    *ud->queue_tail = datagram;
+    ud->queue_tail  = &datagram->next;
+    ud->received++;
+    if (ud->armed) {
+        ud->armed = 0;
+        fake_fd_raise(ud->fd);
+    }
+}
+
+void fake_ud_bring(struct ha_ud *ud, const void *data, size_t length)
+{
+    struct fake_datagram *datagram = calloc(1, sizeof(*datagram) + length);
+
+    datagram->length = length;
+    memcpy(datagram->data, data, length);
+    pthread_mutex_lock(&fake.lock);
+    bring(ud, datagram);
+    pthread_mutex_unlock(&fake.lock);
+}
+
 static void send_copy(struct ha_ud *ud, const struct ha_ud_ah *ah, uint32_t qpn, const void *data, size_t length)
 {
     struct fake_datagram *datagram = malloc(sizeof(*datagram) + length);
@@ -189,14 +212,7 @@ static void arrive(struct fake_datagram *datagram)
         free(datagram);
         return;
     }
-    datagram->next  = NULL;
-    *ud->queue_tail = datagram;
-    ud->queue_tail  = &datagram->next;
-    ud->received++;
-    if (ud->armed) {
-        ud->armed = 0;
-        fake_fd_raise(ud->fd);
-    }
+    bring(ud, datagram);
 }
 
 /* The wire is a stack, emptied from a drawn place on: some overtake others. */

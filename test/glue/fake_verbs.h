@@ -49,6 +49,10 @@ void fake_partition(int rail, uint16_t pkey); /* nobody is told, and the network
 void     fake_next_ud(int rail, uint32_t qpn);
 uint32_t fake_last_ud(int rail);
 
+/* A datagram comes in at this control port, now. */
+struct ha_ud;
+void fake_ud_bring(struct ha_ud *ud, const void *data, size_t length);
+
 void fake_event_qp_fatal(int rail);     /* for every connected queue pair there */
 void fake_event_one_qp_fatal(int rail); /* for the youngest of them */
 

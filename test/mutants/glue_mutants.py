@@ -237,12 +237,59 @@ MUTANTS = [
     ("mark-room-not-counted", "marks take no places in the completion queue", "test_ledger_many_cuts", [
         ("    uct_ha_lane_sent(lane);\n    if (uct_ha_ledger_mark(", "    if (uct_ha_ledger_mark(")]),
     ("msg-cookie-unchecked", "packets for another instance are taken", "test_forged_packets", [
-        ("    if (header.dst_cookie != ctl->pairs->cookie) {", "    if (header.dst_cookie == 0) {")]),
+        ("    if (header->dst_cookie != ctl->pairs->cookie || !key_of(", "    if (!key_of(")]),
     ("send-only-first-rail", "control packets leave by the first rail only", "test_old_totals_are_not_taken", [
         ("        sent += send_on(peer, s, header, buf, length);", "        sent += s == 0 ? send_on(peer, s, header, buf, length) : 0;")]),
-    ("strangers-with-the-others", "the ways to strangers are looked for in one queue with all others",
-     "test_strangers_hold_nobody_up", [
-        ("return peer->stranger ? UCT_HA_JOB_STRANGER :", "return peer->stranger ? UCT_HA_JOB_RESOLVE :")]),
+    # ---- seals and numbers of control packets ----
+    ("seal-not-compared", "whatever seal a packet has, it is believed", "test_seals_of_others", [
+        ("    return differs == 0;\n", "    return differs <= 0xff;\n")]),
+    ("seal-half-compared", "half of a seal is enough", "test_every_byte_is_sealed", [
+        ("    for (size_t i = 0; i < HA_SEAL_LEN; i++) {", "    for (size_t i = 0; i < HA_SEAL_LEN / 2; i++) {")]),
+    ("seal-not-asked", "packets are taken without a look at their seal", "test_flood_of_strangers", [
+        ("    if (!ha_seal_is_whole(&key, data, length)) {", "    if (0) {")]),
+    ("seal-forgets-header", "the seal is over the records only", "test_every_byte_is_sealed", [
+        ("    ha_put((uint8_t *)packet + length, ha_siphash(key, packet, length));",
+         "    ha_put((uint8_t *)packet + length, ha_siphash(key, (uint8_t *)packet + 32, length - 32));"),
+        ("    ha_put(seal, ha_siphash(key, packet, length));",
+         "    ha_put(seal, ha_siphash(key, (const uint8_t *)packet + 32, length - 32));")]),
+    ("key-not-directed", "both directions have one key", "test_turned_around", [
+        ("    ha_put(text + 1, from);\n    ha_put(text + 9, to);",
+         "    ha_put(text + 1, from < to ? from : to);\n    ha_put(text + 9, from < to ? to : from);")]),
+    ("key-of-all", "the key is the same for all who speak to an instance", "test_turned_around", [
+        ("    ha_put(text + 1, from);\n    ha_put(text + 9, to);",
+         "    (void)from, (void)to;\n    memset(text, 0, sizeof(text));")]),
+    ("key-own-ignored", "the receiver's secret is always taken", "test_only_one_has_an_address", [
+        ("        secret = &peer->secret;\n    }\n    *key", "    }\n    *key")]),
+    ("key-unknown-is-zero", "a peer whose secret is not known seals by none", "test_own_without_address", [
+        ("        if (peer == NULL || !peer->secret_known) {", "        if (peer == NULL) {")]),
+    ("number-not-compared", "packets are taken again and again", "test_brought_again", [
+        ("    return peer != NULL ? uct_ha_peer_hear(peer, carrier, header->number)",
+         "    return peer != NULL ? uct_ha_peer_hear(peer, carrier, header->number) | 1")]),
+    ("number-not-remembered", "the window does not remember what it lets through late", "test_overtaken", [
+        ("    window->heard |= 1ull << behind;\n", "")]),
+    ("window-off-by-one", "the window is one number too long", "test_overtaken", [
+        ("    if (number == 0 || behind >= HA_WINDOW || (window->heard >> behind & 1)) {",
+         "    if (number == 0 || behind > HA_WINDOW || (behind < HA_WINDOW && window->heard >> behind & 1)) {")]),
+    ("window-too-short", "the window is one number too short", "test_overtaken", [
+        ("    if (number == 0 || behind >= HA_WINDOW || (window",
+         "    if (number == 0 || behind >= HA_WINDOW - 1 || (window")]),
+    ("carrier-not-compared", "a packet may be moved to another carrier", "test_brought_again", [
+        ("    if (header->carrier != carrier) {", "    if (0) {")]),
+    ("late-header-taken", "rails and ports are as the packet says that comes last", "test_overtaken_addresses", [
+        ("    if (header->number > peer->newest) {", "    if (1) {")]),
+    ("request-heard-once-per-carrier", "the packet that makes a peer is news by other carriers", "test_request_brought_again", [
+        ("    uct_ha_peer_heard_until(peer, header->number);\n", "")]),
+    ("dead-ask-again", "what a forgotten peer has said is news", "test_request_of_the_dead", [
+        (": header->number > uct_ha_peer_heard(pairs, header->src_cookie);", ": 1;")]),
+    ("forgotten-without-numbers", "who is forgotten is forgotten altogether", "test_request_of_the_dead", [
+        ("    if (peer->next_sn != 0 || peer->newest != 0) {", "    if (0) {")]),
+    ("numbers-begin-anew", "packets to a peer that is met again have the old numbers", "test_numbers_outlive_peers", [
+        ("    peer->told    = pairs->told;\n", "")]),
+    ("numbers-not-kept", "numbers of packets to a forgotten peer are forgotten", "test_numbers_outlive_peers", [
+        ("    peer->pairs->told = ucs_max(peer->pairs->told, peer->told);\n", "")]),
+    ("dropped-proves", "what is not believed proves a TCP connection", "test_brought_again", [
+        ("    if (!is_genuine(ctl, peer, carrier, &header, data, length)) {\n        return 0;",
+         "    if (!is_genuine(ctl, peer, carrier, &header, data, length)) {\n        return 1;")]),
     ("callers-stay", "who connects by TCP and says nothing stays", "test_silent_callers", [
         ("    while (uct_ha_tcp_due(tcp) <= now) {", "    while (uct_ha_tcp_due(tcp) <= now && now == 0) {")]),
     ("callers-without-number", "any number of callers may wait", "test_silent_callers", [

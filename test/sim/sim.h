@@ -122,14 +122,13 @@ struct sim_side {
     struct ha_damp damp[HA_SLOTS];
     uint64_t       born[HA_SLOTS], hold[HA_SLOTS]; /* of the queue pair; to be told, 0 = nothing */
     uint8_t        dead, closed, gone, failed, send_wanted, lost_told;
-    uint8_t        reborn; /* dead, and its port belongs to the next process */
     int            send_slot, heard_slot;
     int            tx_slot, rx_slot; /* as the glue caches them */
     uint64_t       rests_until[2];   /* by context: the core has nothing to do before, unless it hears something */
     uint64_t       busy_until;       /* the program computes: no progress */
     uint32_t       busy_epoch;
     uint64_t       patience;  /* the timer is served this late */
-    uint32_t       nonce;     /* of the latest record sent */
+    uint64_t       told;      /* number of the latest packet */
     uint32_t       slow_left; /* times that it leaves a rail for being slow */
     uint64_t       moved_at;  /* the log's head moved then, or there was nothing to wait for */
     uint64_t       silent_at; /* something is posted, and nothing will tell, since then */
@@ -163,7 +162,7 @@ struct sim_packet {
     uint16_t length;
     uint32_t number; /* order of sending */
     uint64_t at;     /* it does not arrive before */
-    uint8_t  bytes[HA_PACKET_HEADER_LEN + HA_PACKET_RECORD_LEN];
+    uint8_t  bytes[HA_PACKET_HEADER_LEN + HA_PACKET_RECORD_LEN + HA_SEAL_LEN];
 };
 
 struct sim_world;
@@ -315,7 +314,6 @@ int  sim_side_hold(struct sim_pair *p, int x, int slot);
 int  sim_side_alarm(struct sim_pair *p, int x, int slot);
 int  sim_side_port(struct sim_pair *p, int x, int slot);
 int  sim_side_lost(struct sim_pair *p, int x, int slot);
-void sim_side_restarted(struct sim_pair *p, int x); /* another instance answers for the peer */
 
 /* ---- sim_work.c: progress context ---- */
 int  sim_work_post(struct sim_pair *p, int x, int slot);

@@ -52,7 +52,6 @@ const char *const sim_cover_name[SIM_COVER_LAST] = {
     "rails that are slow",
     "control packets later than their time",
     "hosts restarted",
-    "ends because another process answered",
     "packets for another process",
     "pairs between the same users after a restart",
     "hosts cut off",

@@ -144,7 +144,6 @@ static void rebirth(struct sim_world *w)
         if (!p->doomed || p->before != NULL) {
             continue;
         }
-        p->side[p->side[1].host == w->victim].reborn = 1;
         sim_make_again(w, p);
     }
 }

@@ -428,14 +428,6 @@ int sim_side_lost(struct sim_pair *p, int x, int slot)
     return 1;
 }
 
-void sim_side_restarted(struct sim_pair *p, int x)
-{
-    struct ha_event event = {.kind = HA_EV_PEER_LOST, .value = HA_FAIL_PEER_RESTART};
-
-    sim_trace(p, "side %d: another process answers for the peer", x);
-    sim_side_give(p, x, &event);
-}
-
 /* The rail has failed: it is left alone for a while. */
 int sim_side_hold(struct sim_pair *p, int x, int slot)
 {

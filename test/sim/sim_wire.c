@@ -3,8 +3,9 @@
 /*
  * Control datagrams: real packets, encoded and decoded by the product. They
  * are lost, repeated, late, overtake each other, and sometimes a very old one
- * shows up, even one of a process that is no more. One that is genuine must
- * always be accepted, however late; one for another process never.
+ * shows up, even one of a process that is no more. The glue drops those, by their
+ * number; the core has to do without that: here every genuine one is accepted,
+ * however late; one for another process never.
  */
 
 #include <string.h>
@@ -39,23 +40,31 @@ static size_t encode_record(struct sim_pair *p, int x, uint8_t *bytes, size_t le
     return ha_packet_encode_record(bytes, length, &record);
 }
 
-static void encode(struct sim_pair *p, int x, enum ha_packet_type type, uint32_t nonce, struct sim_packet *packet)
+/* Who has been told a process' name knows its secret here. */
+static struct ha_secret key_of(uint64_t from, uint64_t to)
 {
+    struct ha_secret secret = {{0}};
+
+    memcpy(secret.byte, &to, sizeof(to));
+    return ha_seal_key(&secret, from, to);
+}
+
+static void encode(struct sim_pair *p, int x, struct sim_packet *packet)
+{
+    struct ha_secret        key = key_of(p->side[x].cookie, p->side[!x].cookie);
     struct ha_packet_header header;
     size_t                  length;
 
     memset(&header, 0, sizeof(header));
-    header.type       = type;
-    header.rail       = packet->slot;
-    header.count      = type == HA_PACKET_STATE;
-    header.nonce      = nonce;
+    header.type       = HA_PACKET_STATE;
+    header.carrier    = packet->slot;
+    header.count      = 1;
+    header.number     = ++p->side[x].told;
     header.src_cookie = p->side[x].cookie;
     header.dst_cookie = p->side[!x].cookie;
     length            = ha_packet_encode_header(packet->bytes, &header);
-    if (type == HA_PACKET_STATE) {
-        length = encode_record(p, x, packet->bytes, length);
-    }
-    packet->length = (uint16_t)length;
+    length            = encode_record(p, x, packet->bytes, length);
+    packet->length    = (uint16_t)ha_seal_add(&key, packet->bytes, length);
 }
 
 static uint64_t arrival(struct sim_pair *p, int slot)
@@ -90,25 +99,11 @@ void sim_wire_send(struct sim_pair *p, int x)
     struct sim_side  *side   = &p->side[x];
     struct sim_packet packet = {.slot = (uint8_t)(side->send_slot != HA_NO_SLOT ? side->send_slot : side->heard_slot)};
 
-    encode(p, x, HA_PACKET_STATE, ++side->nonce, &packet);
+    encode(p, x, &packet);
     put_on_wire(p, x, &packet);
 }
 
 /* ---- receiving ---------------------------------------------------------------- */
-
-/* The process that has the port now is not the one that is addressed, and says so
- * in its name: the cookies and the nonce are those of the question. */
-static void answer_unknown(struct sim_pair *p, int x, const struct sim_packet *packet)
-{
-    struct ha_packet_header header;
-    struct sim_packet       reply = {.slot = packet->slot};
-
-    if (ha_packet_decode_header(packet->bytes, packet->length, &header) != 0 || header.type != HA_PACKET_STATE) {
-        return;
-    }
-    encode(p, x, HA_PACKET_UNKNOWN, header.nonce, &reply);
-    put_on_wire(p, x, &reply);
-}
 
 /* Is it addressed to this side by its peer? As the glue looks it up. */
 static int is_for(const struct sim_pair *p, int x, const struct ha_packet_header *header,
@@ -116,18 +111,8 @@ static int is_for(const struct sim_pair *p, int x, const struct ha_packet_header
 {
     const struct sim_side *side = &p->side[x], *peer = &p->side[!x];
 
-    return header->dst_cookie == side->cookie && header->src_cookie == peer->cookie &&
-           (header->type != HA_PACKET_STATE ||
-            (record->dst_ep == side->ep && record->tag == ha_pair_tag(side->cookie, peer->cookie, 0)));
-}
-
-static void take_unknown(struct sim_pair *p, int x, const struct ha_packet_header *header)
-{
-    if (header->nonce != p->side[x].nonce || p->side[x].gone) {
-        return; /* not the answer to what we asked last */
-    }
-    p->world->cover[SIM_COVER_UNKNOWN_BELIEVED]++;
-    sim_side_restarted(p, x);
+    return header->dst_cookie == side->cookie && header->src_cookie == peer->cookie && record->dst_ep == side->ep &&
+           record->tag == ha_pair_tag(side->cookie, peer->cookie, 0);
 }
 
 static void take_state(struct sim_pair *p, int x, const struct sim_packet *packet,
@@ -155,22 +140,23 @@ static void accept(struct sim_pair *p, int x, const struct sim_packet *packet)
 {
     struct ha_packet_header header;
     struct ha_packet_record record;
+    struct ha_secret        key;
 
     if (p->side[x].dead) {
-        if (p->side[x].reborn) {
-            answer_unknown(p, x, packet);
-        }
         return;
     }
     if (ha_packet_decode_header(packet->bytes, packet->length, &header) != 0 ||
-        (header.type == HA_PACKET_STATE && ha_packet_decode_record(packet->bytes, packet->length, 0, &record) != 0)) {
+        ha_packet_decode_record(packet->bytes, packet->length, 0, &record) != 0) {
         sim_violation(p, "a genuine packet is malformed");
+        return;
+    }
+    key = key_of(header.src_cookie, header.dst_cookie);
+    if (!ha_seal_is_whole(&key, packet->bytes, packet->length)) {
+        sim_violation(p, "the seal of a genuine packet is broken");
         return;
     }
     if (!is_for(p, x, &header, &record)) {
         p->world->cover[SIM_COVER_STRANGER]++;
-    } else if (header.type == HA_PACKET_UNKNOWN) {
-        take_unknown(p, x, &header);
     } else {
         take_state(p, x, packet, &record);
     }

@@ -66,7 +66,7 @@ static void test_rail_round_trip(void **state)
 
 static void test_iface_round_trip(void **state)
 {
-    struct uct_ha_iface_where in = {.cookie  = 0x0123456789abcdefull,
+    struct uct_ha_iface_where in = {.secret  = {{1, 2, 3, [15] = 16}},
                                     .slots   = 2,
                                     .ud_qpn  = {0x123456, 0xabcdef},
                                     .credits = 300,
@@ -78,7 +78,10 @@ static void test_iface_round_trip(void **state)
     (void)state;
     uct_ha_addr_pack_iface(&in, &packed);
     assert_int_equal(uct_ha_addr_unpack_iface(&packed, &out), 0);
-    assert_true(out.cookie == in.cookie);
+    assert_memory_equal(&out.secret, &in.secret, sizeof(in.secret));
+    assert_memory_equal((const uint8_t *)&packed + 2, &in.secret, sizeof(in.secret));
+    assert_true(out.cookie == ha_seal_name(&in.secret));
+    assert_int_equal(sizeof(packed), 63);
     assert_int_equal(out.slots, 2);
     assert_int_equal(out.ud_qpn[0], 0x123456);
     assert_int_equal(out.ud_qpn[1], 0xabcdef);

@@ -14,17 +14,19 @@
 
 #include "core/ha_psn.h"
 
-static uint8_t buf[HA_PACKET_MTU];
+static uint8_t                buf[HA_PACKET_MTU];
+static const struct ha_secret key = {{1, 2, 3}};
 
 static struct ha_packet_header a_header(void)
 {
     struct ha_packet_header header = {.type       = HA_PACKET_STATE,
-                                      .rail       = 1,
+                                      .carrier    = 1,
                                       .flags      = HA_PACKET_WANT,
                                       .count      = 1,
                                       .nonce      = 0x01020304,
                                       .src_cookie = 0x1122334455667788ull,
                                       .dst_cookie = 0x99aabbccddeeff00ull,
+                                      .number     = 0x8182838485ffull,
                                       .credits    = 0x5678,
                                       .caps       = HA_CAP_COUNTED};
 
@@ -95,17 +97,18 @@ static size_t encode(const struct ha_packet_header *header, const struct ha_pack
         length = ha_packet_encode_record(buf, length, record);
     }
     assert_int_equal(length, HA_PACKET_HEADER_LEN + header->count * HA_PACKET_RECORD_LEN);
-    return length;
+    return ha_seal_add(&key, buf, length);
 }
 
 static void test_layout_is_the_documented_one(void **state)
 {
-    struct ha_packet_header header  = a_header();
-    struct ha_packet_record record  = a_record();
-    static const uint8_t    first[] = {'H', 'A', 'R', 'C',  2,    1,    1,    HA_CAP_COUNTED, 0,    1,    0,    1,   1,
-                                       2,   3,   4,   0x11, 0x22, 0x33, 0x44, 0x55,           0x66, 0x77, 0x88, 0x99};
-    static const uint8_t    opts[]  = {0x00, 0x10, 0x20, 0x30, 0x40, 0x50, 0x61, 0x62, 0x63,
-                                       0x64, 0x71, 0x72, 0x73, 0x74, 0x75, 0x76, 0x77, 0x78};
+    struct ha_packet_header header   = a_header();
+    struct ha_packet_record record   = a_record();
+    static const uint8_t    first[]  = {'H', 'A', 'R', 'C',  3,    1,    1,    HA_CAP_COUNTED, 0,    1,    0,    1,   1,
+                                        2,   3,   4,   0x11, 0x22, 0x33, 0x44, 0x55,           0x66, 0x77, 0x88, 0x99};
+    static const uint8_t    opts[]   = {0x00, 0x10, 0x20, 0x30, 0x40, 0x50, 0x61, 0x62, 0x63,
+                                        0x64, 0x71, 0x72, 0x73, 0x74, 0x75, 0x76, 0x77, 0x78};
+    static const uint8_t    number[] = {0x81, 0x82, 0x83, 0x84, 0x85, 0xff};
     const uint8_t          *lane;
 
     (void)state;
@@ -118,10 +121,11 @@ static void test_layout_is_the_documented_one(void **state)
     assert_int_equal(buf[60], 0xa1);                  /* rails[1].gid */
     assert_int_equal(buf[88] << 8 | buf[89], 0x5678); /* credits */
     assert_memory_equal(buf + 96, opts, sizeof(opts));
-    assert_int_equal(buf[114 + 3], 5);  /* src_ep */
-    assert_int_equal(buf[114 + 16], 2); /* slots */
-    assert_int_equal(buf[114 + 23], 9); /* epoch */
-    lane = &buf[114 + 32];
+    assert_memory_equal(buf + 114, number, sizeof(number));
+    assert_int_equal(buf[120 + 3], 5);  /* src_ep */
+    assert_int_equal(buf[120 + 16], 2); /* slots */
+    assert_int_equal(buf[120 + 23], 9); /* epoch */
+    lane = &buf[120 + 32];
     assert_int_equal(lane[3], 3); /* gen */
     assert_int_equal(lane[28] << 8 | lane[29], 4096);
     assert_int_equal(lane[30], HA_LANE_FENCED);
@@ -136,7 +140,8 @@ static void test_layout_is_the_documented_one(void **state)
 static void expect_same_header(const struct ha_packet_header *is, const struct ha_packet_header *was)
 {
     assert_int_equal(is->type, was->type);
-    assert_int_equal(is->rail, was->rail);
+    assert_int_equal(is->carrier, was->carrier);
+    assert_true(is->number == was->number);
     assert_int_equal(is->caps, was->caps);
     assert_int_equal(is->flags, was->flags);
     assert_int_equal(is->count, was->count);
@@ -213,7 +218,7 @@ static void refuse_header(const struct bad_field *bad, uint16_t count)
     length       = encode(&header, &record);
     assert_int_equal(ha_packet_decode_header(buf, length, &back), 0);
     for (size_t i = 0; i < bad->size; i++) {
-        buf[bad->at + i] = (uint8_t)(bad->value >> (8 * (bad->size - 1 - i)));
+        buf[bad->at + i] = (uint8_t)((uint64_t)bad->value >> (8 * (bad->size - 1 - i)));
     }
     if (ha_packet_decode_header(buf, length, &back) != -EPROTO) {
         fail_msg("%s = %#x was accepted", bad->name, bad->value);
@@ -223,28 +228,14 @@ static void refuse_header(const struct bad_field *bad, uint16_t count)
 static void test_malformed_headers(void **state)
 {
     static const struct bad_field bad[] = {
-        {"magic", 0, 4, 0x48415244},
-        {"version", 4, 1, 0},
-        {"version", 4, 1, 3},
-        {"type", 5, 1, 0},
-        {"type", 5, 1, 6},
-        {"type", 5, 1, 255},
-        {"rail", 6, 1, 2},
-        {"flags", 8, 2, 8},
-        {"flags", 8, 2, 0x8001},
-        {"count", 10, 2, 0},
-        {"count", 10, 2, 2},
-        {"count", 10, 2, 9},
-        {"count", 10, 2, 0xffff},
-        {"rail mtu", 50, 2, 1000},
-        {"rail mtu", 50, 2, 128},
-        {"rail mtu", 50, 2, 8192},
-        {"ud_qpn", 52, 4, 0x1000000},
-        {"prefix_len", 57, 1, 129},
-        {"up", 58, 1, 2},
-        {"rail 1 mtu", 78, 2, 1},
-        {"rail 1 up", 86, 1, 9},
-        {"type with records", 5, 1, HA_PACKET_PING},
+        {"magic", 0, 4, 0x48415244}, {"version", 4, 1, 0},      {"version", 4, 1, 2},
+        {"version", 4, 1, 4},        {"type", 5, 1, 0},         {"type", 5, 1, 5},
+        {"type", 5, 1, 255},         {"carrier", 6, 1, 3},      {"flags", 8, 2, 16},
+        {"flags", 8, 2, 0x8001},     {"count", 10, 2, 0},       {"count", 10, 2, 2},
+        {"count", 10, 2, 9},         {"count", 10, 2, 0xffff},  {"rail mtu", 50, 2, 1000},
+        {"rail mtu", 50, 2, 128},    {"rail mtu", 50, 2, 8192}, {"ud_qpn", 52, 4, 0x1000000},
+        {"prefix_len", 57, 1, 129},  {"up", 58, 1, 2},          {"rail 1 mtu", 78, 2, 1},
+        {"rail 1 up", 86, 1, 9},     {"number", 114, 6, 0},     {"type with records", 5, 1, HA_PACKET_PING},
     };
 
     (void)state;
@@ -296,11 +287,11 @@ static void test_malformed_records(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        refuse_record(&bad[i], 114);
+        refuse_record(&bad[i], 120);
     }
     for (size_t slot = 0; slot < HA_SLOTS; slot++) {
         for (size_t i = 0; i < sizeof(bad_lane) / sizeof(bad_lane[0]); i++) {
-            refuse_record(&bad_lane[i], 114 + 32 + 40 * slot);
+            refuse_record(&bad_lane[i], 120 + 32 + 40 * slot);
         }
     }
 }

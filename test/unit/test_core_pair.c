@@ -379,10 +379,10 @@ static void test_lost_peer(void **state)
 {
     (void)state;
     cut = 1;
-    give(0, (struct ha_event){.kind = HA_EV_PEER_LOST, .value = HA_FAIL_PEER_RESTART});
+    give(0, (struct ha_event){.kind = HA_EV_PEER_LOST, .value = HA_FAIL_PEER_DEAD});
     pass(10);
     assert_int_equal(side[0].failed, 1);
-    assert_int_equal(side[0].fail, HA_FAIL_PEER_RESTART);
+    assert_int_equal(side[0].fail, HA_FAIL_PEER_DEAD);
     give(0, (struct ha_event){.kind = HA_EV_CLOSE});
     pass(1);
     assert_int_equal(side[0].gone, 1);

@@ -20,10 +20,9 @@
  */
 
 enum uct_ha_job_kind {
-    UCT_HA_JOB_RESOLVE,  /* the way to a peer's control port */
-    UCT_HA_JOB_RETRY,    /* ... that was looked for in vain before */
-    UCT_HA_JOB_STRANGER, /* ... to somebody who looks for somebody else */
-    UCT_HA_JOB_BUILD,    /* queue pairs, with the memory they receive in */
+    UCT_HA_JOB_RESOLVE, /* the way to a peer's control port */
+    UCT_HA_JOB_RETRY,   /* ... that was looked for in vain before */
+    UCT_HA_JOB_BUILD,   /* queue pairs, with the memory they receive in */
     UCT_HA_JOB_CONNECT,
     UCT_HA_JOB_FENCE, /* stop one, ask how far it came */
     UCT_HA_JOB_LOOK,

@@ -58,19 +58,18 @@
     _X(207, FAIL_GENERATION, "endpoint failed: peer is more than one generation ahead",                                \
        "Please report it, with the logs of both sides (UCX_HA_RC_TRACE=y).")                                           \
     _X(208, FAIL_PEER_FAILED, "endpoint failed: ended by the peer", "Look at the peer's log: its error came first.")   \
-    _X(209, FAIL_PEER_RESTART, "endpoint failed: the peer restarted", "Look at the peer's log: its error came first.") \
-    _X(210, FAIL_PEER_DEAD, "endpoint failed: the peer is silent on every rail",                                       \
+    _X(209, FAIL_PEER_DEAD, "endpoint failed: the peer is silent on every rail",                                       \
        "The peer's process or host is dead, or every way to it: look there first.")                                    \
-    _X(211, FAIL_CANCELED, "endpoint failed: ended by the user", "Nothing: the program asked for it.")                 \
-    _X(212, FAIL_REFUSED, "endpoint failed: an operation without completion was refused",                              \
+    _X(210, FAIL_CANCELED, "endpoint failed: ended by the user", "Nothing: the program asked for it.")                 \
+    _X(211, FAIL_REFUSED, "endpoint failed: an operation without completion was refused",                              \
        "The program used a bad key or address in an operation that has no completion to say so.")                      \
-    _X(213, FAIL_PROOF_KIND, "endpoint failed: the peer proves in another way than it offered",                        \
+    _X(212, FAIL_PROOF_KIND, "endpoint failed: the peer proves in another way than it offered",                        \
        "Install the same version on both hosts; else please report it.")                                               \
-    _X(214, FAIL_PROOF_ORDER, "endpoint failed: ledger and message count of the proof contradict each other",          \
+    _X(213, FAIL_PROOF_ORDER, "endpoint failed: ledger and message count of the proof contradict each other",          \
        "As 203; or use PROOF=count at the peer.")                                                                      \
-    _X(215, FAIL_DOUBT, "endpoint failed: an operation without completion is in doubt",                                \
+    _X(214, FAIL_DOUBT, "endpoint failed: an operation without completion is in doubt",                                \
        "PROOF=ledger at the peer, ATOMICS=hw, or a card that failed under a short PUT: PROOF=count, ATOMICS=sw.")      \
-    _X(216, FAIL_OPTIONS, "endpoint failed: the peer's connect options are refused",                                   \
+    _X(215, FAIL_OPTIONS, "endpoint failed: the peer's connect options are refused",                                   \
        "The line before names the value: give both hosts the same settings and version.")                              \
     _X(299, FAIL_OTHER, "endpoint failed for another reason", "Please report it, with the logs of both sides.")        \
     _X(301, RANGE, "a setting is out of range",                                                                        \
@@ -134,7 +133,7 @@
     _X(509, NO_FENCE, "the device does not stop a queue pair", "The card is in trouble: dmesg, firmware.")             \
     _X(510, BAD_PROOF, "the peer's proof is impossible", "A device that misreports? UCX_HA_RC_PROOF=count there.")     \
     _X(511, LOST_FACT, "more facts at once than there is room for", "Please report it.")                               \
-    _X(512, MUTE_DOUBT, "an operation that has no completion is in doubt, its endpoint ends", "As 215.")
+    _X(512, MUTE_DOUBT, "an operation that has no completion is in doubt, its endpoint ends", "As 214.")
 
 enum uct_ha_message {
 #define UCT_HA_MESSAGE_ENUM(_number, _name, _says, _do) UCT_HA_MSG_##_name = (_number),

@@ -25,7 +25,6 @@ const char *ha_fail_name(unsigned fail)
         "message count differs from the proof",
         "peer is more than one generation ahead",
         "ended by the peer",
-        "the peer restarted",
         "the peer is silent on every rail",
         "ended by the user",
         "an operation without completion was refused",

@@ -122,7 +122,7 @@ size_t ha_packet_encode_header(void *buf, const struct ha_packet_header *header)
     p = ha_put32(p, HA_PACKET_MAGIC);
     p = ha_put8(p, HA_PACKET_VERSION);
     p = ha_put8(p, header->type);
-    p = ha_put8(p, header->rail);
+    p = ha_put8(p, header->carrier);
     p = ha_put8(p, header->caps);
     p = ha_put16(p, header->flags);
     p = ha_put16(p, header->count);
@@ -136,6 +136,8 @@ size_t ha_packet_encode_header(void *buf, const struct ha_packet_header *header)
     memcpy(p, header->tcp_ip, sizeof(header->tcp_ip));
     p = ha_put16(p + sizeof(header->tcp_ip), header->tcp_port);
     p = ha_put_opts(p, &header->opts);
+    p = ha_put16(p, (unsigned)(header->number >> 32));
+    p = ha_put32(p, (uint32_t)header->number);
     return (size_t)(p - (uint8_t *)buf);
 }
 
@@ -173,10 +175,11 @@ static void ha_get_opts(const uint8_t **p, struct ha_opts *opts)
 
 static int ha_packet_header_is_valid(const struct ha_packet_header *header, size_t length)
 {
-    return header->type >= HA_PACKET_STATE && header->type <= HA_PACKET_BYE && header->rail < HA_SLOTS &&
-           (header->flags & ~(HA_PACKET_WANT | HA_PACKET_ZONE(0) | HA_PACKET_ZONE(1))) == 0 &&
+    return header->type >= HA_PACKET_STATE && header->type <= HA_PACKET_BYE && header->carrier < HA_CARRIERS &&
+           header->number != 0 &&
+           (header->flags & ~(HA_PACKET_WANT | HA_PACKET_ZONE(0) | HA_PACKET_ZONE(1) | HA_PACKET_OWN)) == 0 &&
            header->count <= HA_PACKET_RECORDS_MAX && (header->count == 0 || header->type == HA_PACKET_STATE) &&
-           length == HA_PACKET_HEADER_LEN + (size_t)header->count * HA_PACKET_RECORD_LEN;
+           length == HA_PACKET_HEADER_LEN + (size_t)header->count * HA_PACKET_RECORD_LEN + HA_SEAL_LEN;
 }
 
 unsigned ha_packet_version(const void *buf, size_t length)
@@ -199,7 +202,7 @@ int ha_packet_decode_header(const void *buf, size_t length, struct ha_packet_hea
     }
     memset(&h, 0, sizeof(h));
     h.type       = ha_get8(&p);
-    h.rail       = ha_get8(&p);
+    h.carrier    = ha_get8(&p);
     h.caps       = ha_get8(&p);
     h.flags      = ha_get16(&p);
     h.count      = ha_get16(&p);
@@ -216,6 +219,8 @@ int ha_packet_decode_header(const void *buf, size_t length, struct ha_packet_hea
     p += sizeof(h.tcp_ip);
     h.tcp_port = ha_get16(&p);
     ha_get_opts(&p, &h.opts);
+    h.number = (uint64_t)ha_get16(&p) << 32;
+    h.number |= ha_get32(&p);
     if (!ha_packet_header_is_valid(&h, length)) {
         return -EPROTO;
     }
@@ -303,7 +308,7 @@ int ha_packet_decode_record(const void *buf, size_t length, unsigned i, struct h
     struct ha_packet_record r;
     const uint8_t          *p;
 
-    if (i >= HA_PACKET_RECORDS_MAX || length < at + HA_PACKET_RECORD_LEN) {
+    if (i >= HA_PACKET_RECORDS_MAX || length < at + HA_PACKET_RECORD_LEN + HA_SEAL_LEN) {
         return -EPROTO;
     }
     p = (const uint8_t *)buf + at;

@@ -4,14 +4,13 @@
 
 /*
  * The control packets on the wire: one datagram, big endian, a fixed header
- * and up to HA_PACKET_RECORDS_MAX records. The layout is written down in
+ * up to HA_PACKET_RECORDS_MAX records, and the seal (ha_seal.h). The layout is written down in
  * docs/wire.md and must match it. Pure; bounded; every field is checked
  * before anything is believed.
  *
  * STATE  records of endpoint pairs: set-up, fence request and answer, resume
  *        and its acknowledgement are all this. WANT asks for an answer.
  * PING   heartbeat on one rail. PONG answers it with the same nonce; a PONG is never answered.
- * UNKNOWN "I am not the instance you address": echoes both cookies and the nonce.
  * BYE    the interface closes. Not acknowledged; repeated a few times.
  */
 
@@ -20,18 +19,23 @@
 
 #include "ha_opts.h"
 #include "ha_pair.h"
+#include "ha_seal.h"
 
 #define HA_PACKET_MAGIC       0x48415243u /* "HARC" */
-#define HA_PACKET_VERSION     2
+#define HA_PACKET_VERSION     3
 #define HA_PACKET_MTU         1024 /* a datagram never exceeds this */
-#define HA_PACKET_HEADER_LEN  114
+#define HA_PACKET_HEADER_LEN  120
 #define HA_PACKET_RECORD_LEN  112
-#define HA_PACKET_RECORDS_MAX ((HA_PACKET_MTU - HA_PACKET_HEADER_LEN) / HA_PACKET_RECORD_LEN)
+#define HA_PACKET_RECORDS_MAX ((HA_PACKET_MTU - HA_PACKET_HEADER_LEN - HA_SEAL_LEN) / HA_PACKET_RECORD_LEN)
 
-enum ha_packet_type { HA_PACKET_STATE = 1, HA_PACKET_PING, HA_PACKET_PONG, HA_PACKET_UNKNOWN, HA_PACKET_BYE };
+enum ha_packet_type { HA_PACKET_STATE = 1, HA_PACKET_PING, HA_PACKET_PONG, HA_PACKET_BYE };
+
+/* What carries packets: the UD port of each rail slot, and TCP. */
+enum { HA_CARRIER_TCP = HA_SLOTS, HA_CARRIERS };
 
 #define HA_PACKET_WANT       0x1u
 #define HA_PACKET_ZONE(slot) (0x2u << (slot)) /* both sides' rails of the slot are in one zone */
+#define HA_PACKET_OWN        0x8u             /* sealed by the secret of the sender, not of the receiver */
 
 /* What the sender's peers have to know of it; in its address too. */
 #define HA_CAP_PROOF_PSN 0x1u /* its devices report packet numbers */
@@ -57,8 +61,8 @@ struct ha_packet_rail {
 
 struct ha_packet_header {
     uint8_t               type;
-    uint8_t               rail; /* slot of the rail it was sent on */
-    uint8_t               caps; /* HA_CAP_* of the sender; unknown bits are ignored */
+    uint8_t               carrier; /* that it was sent on: slot of the rail, or HA_CARRIER_TCP */
+    uint8_t               caps;    /* HA_CAP_* of the sender; unknown bits are ignored */
     uint16_t              flags;
     uint16_t              count; /* records that follow */
     uint32_t              nonce;
@@ -67,7 +71,8 @@ struct ha_packet_header {
     uint8_t               tcp_ip[4]; /* of the sender's TCP carrier */
     uint16_t              tcp_port;  /* 0 = none */
     struct ha_packet_rail rails[HA_SLOTS];
-    struct ha_opts        opts; /* form only: what they mean is for ha_opts_check() */
+    struct ha_opts        opts;   /* form only: what they mean is for ha_opts_check() */
+    uint64_t              number; /* of the packet, from this sender to this receiver */
 };
 
 /* A record with its addressing. `src_ep`, `dst_ep`: endpoint indices of sender
@@ -84,17 +89,17 @@ uint32_t ha_pair_tag(uint64_t cookie1, uint64_t cookie2, uint32_t sn);
 
 /* Encode into `buf` (HA_PACKET_MTU bytes). ha_packet_encode_header() returns
  * the length so far; each record adds HA_PACKET_RECORD_LEN; the count in the
- * header is header->count. No more than HA_PACKET_RECORDS_MAX records. */
+ * header is header->count. No more than HA_PACKET_RECORDS_MAX records. The seal
+ * comes last: ha_seal_add(). */
 size_t ha_packet_encode_header(void *buf, const struct ha_packet_header *header);
 size_t ha_packet_encode_record(void *buf, size_t offset, const struct ha_packet_record *record);
 
 /* Version of what may be a control packet of another release, 0 when it is none. */
 unsigned ha_packet_version(const void *buf, size_t length);
 
-/* Decode and check form (magic, version, type, exact length, ranges of every
- * status, cause, proof, PSN < 2^24, mtu a power of two 256..4096 or 0, act <= epoch,
- * no two lanes with one act).
- * Return 0, or -EPROTO with nothing written. What depends on the pair's state
+/* Decode and check form; `length` is that of the packet with its seal (magic, version, type, exact length, ranges of
+ * every status, cause, proof, PSN < 2^24, mtu a power of two 256..4096 or 0, act <= epoch, no two lanes with one act).
+ * The seal is for ha_seal_is_whole(). Return 0, or -EPROTO with nothing written. What depends on the pair's state
  * (cookies, tag, generation, epoch) is checked by ha_packet_record_check(). */
 int ha_packet_decode_header(const void *buf, size_t length, struct ha_packet_header *header);
 int ha_packet_decode_record(const void *buf, size_t length, unsigned i, struct ha_packet_record *record);

@@ -27,7 +27,7 @@
  *
  *  endpoint: OPENING ─ first lane ready ─▶ RUN ─ active lane lost ─▶ MOVING ─ epoch+1, old RESOLVED ─▶ RUN
  *                                           │  (or left: preferred lane calm for long enough)
- *                                           └─ deadline · bad proof · peer restarted/failed ─▶ FAILED (absorbing)
+ *                                           └─ deadline · bad proof · peer failed/dead ─▶ FAILED (absorbing)
  *
  * The two sides tell each other a snapshot of all this (struct ha_record)
  * until it is echoed; receiving takes the maximum of (generation, status) per

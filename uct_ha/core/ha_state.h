@@ -56,17 +56,16 @@ enum ha_fail {
     HA_FAIL_PROOF_WINDOW,
     HA_FAIL_PROOF_ACKED,
     HA_FAIL_PROOF_MOVED,
-    HA_FAIL_COUNT,        /* more or fewer messages than proven */
-    HA_FAIL_GENERATION,   /* peer more than one generation ahead */
-    HA_FAIL_PEER_FAILED,  /* the peer ended it */
-    HA_FAIL_PEER_RESTART, /* another instance answers there */
-    HA_FAIL_PEER_DEAD,    /* silent on every rail */
-    HA_FAIL_CANCELED,     /* the user ended it */
-    HA_FAIL_REFUSED,      /* an operation was refused whose end nobody would hear of */
-    HA_FAIL_PROOF_KIND,   /* the peer proves in another way than it offered */
-    HA_FAIL_PROOF_ORDER,  /* its ledger and its count contradict each other */
-    HA_FAIL_DOUBT,        /* an operation is in doubt whose end nobody would hear of */
-    HA_FAIL_OPTIONS,      /* the peer's connect options are impossible, or do not go with ours */
+    HA_FAIL_COUNT,       /* more or fewer messages than proven */
+    HA_FAIL_GENERATION,  /* peer more than one generation ahead */
+    HA_FAIL_PEER_FAILED, /* the peer ended it */
+    HA_FAIL_PEER_DEAD,   /* silent on every rail */
+    HA_FAIL_CANCELED,    /* the user ended it */
+    HA_FAIL_REFUSED,     /* an operation was refused whose end nobody would hear of */
+    HA_FAIL_PROOF_KIND,  /* the peer proves in another way than it offered */
+    HA_FAIL_PROOF_ORDER, /* its ledger and its count contradict each other */
+    HA_FAIL_DOUBT,       /* an operation is in doubt whose end nobody would hear of */
+    HA_FAIL_OPTIONS,     /* the peer's connect options are impossible, or do not go with ours */
     HA_FAIL_LAST
 };
 
@@ -187,7 +186,7 @@ enum ha_event_kind {
     HA_EV_BAD_PROOF, /* P  slot gen value = HA_FAIL_PROOF_WINDOW / _ACKED / _ORDER */
     /* P  slot gen value = receives consumed; proof, psn, received = read again (proof = NONE: could not) */
     HA_EV_DELIVERED,
-    /* A  value = HA_FAIL_PEER_DEAD / _PEER_RESTART / _CANCELED, _REFUSED, _DOUBT, _OPTIONS (here the end comes from us)
+    /* A  value = HA_FAIL_PEER_DEAD / _CANCELED, _REFUSED, _DOUBT, _OPTIONS (here the end comes from us)
      */
     HA_EV_PEER_LOST,
     HA_EV_CLOSE, /* P  the user has let go; no operation is outstanding */

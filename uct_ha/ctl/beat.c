@@ -147,7 +147,7 @@ static int heartbeat(struct uct_ha_peer *peer, uint64_t now, int *suspect)
         ask(peer, s, now);
     }
     if (!uct_ha_send_probes(peer)) {
-        uct_ha_send_ping_locked(peer, UCT_HA_CARRIER_TCP); /* is it alive at all */
+        uct_ha_send_ping_locked(peer, HA_CARRIER_TCP); /* is it alive at all */
     }
     /* Only a rail that is silent while the other one keeps answering is suspect:
      * with both silent it is the peer that is slow, stopped or dead, and one
@@ -490,7 +490,7 @@ int uct_ha_beat_ask_locked(struct uct_ha_peer *peer, uint64_t now)
         }
     }
     if (!uct_ha_send_probes(peer)) {
-        uct_ha_send_ping_locked(peer, UCT_HA_CARRIER_TCP);
+        uct_ha_send_ping_locked(peer, HA_CARRIER_TCP);
     }
     return 0;
 }

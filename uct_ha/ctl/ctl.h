@@ -17,9 +17,6 @@
 
 #define UCT_HA_ACCEPTS_MAX 256
 
-/* Carriers of control packets: the UD port of each rail slot, and TCP. */
-#define UCT_HA_CARRIER_TCP HA_SLOTS
-
 struct uct_ha_accept { /* a connection that a peer asks for; progress makes it */
     struct ha_packet_header header;
     struct ha_packet_record record;
@@ -84,8 +81,7 @@ struct uct_ha_ctl {
     struct uct_ha_host    host[UCT_HA_HOSTS];
     uint32_t              looked; /* of the table of connections: the slow look goes on there */
     uint32_t              nonce;
-    struct ha_pace        stranger_pace; /* of answers to those who look for somebody else */
-    uint64_t              fresh_ns;      /* the path of a rail that is silent for so long is resolved anew */
+    uint64_t              fresh_ns; /* the path of a rail that is silent for so long is resolved anew */
     struct uct_ha_bare    bare;
     struct uct_ha_ctl    *prom_next; /* in the statistics file, too */
     uint8_t               discard;   /* atomic: closing, nobody is accepted any more */

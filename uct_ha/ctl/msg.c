@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Control packets coming in. Nothing is concluded from where one came from:
- * cookies, tag and the checks of ha_packet.h decide.
+ * Control packets coming in. Nothing is concluded from where one came from: its seal, its
+ * number, tag and the checks of ha_packet.h decide.
  */
 
 #include "ctl/msg.h"
@@ -24,14 +24,6 @@
 
 /* A suspected rail that answers again so soon was only busy. */
 #define FALSE_ALARM_NS 100000000ull
-
-/* A peer that was heard since then is there, whatever others say of it. */
-#define SILENT_NS 1000000000ull
-
-/* Answers to packets for somebody else: so many at once, then one per half second. */
-#define STRANGERS_BURST 8
-#define STRANGERS_NS    500000000ull
-#define STRANGERS_MAX   8 /* of whom anything is remembered, at a time */
 
 /* Every packet or record that is not acted on is counted, by why. */
 #define DROP(_why)                        \
@@ -100,7 +92,6 @@ static void take_pong(struct uct_ha_peer *peer, int slot, const struct ha_packet
 static void queue_accept(struct uct_ha_ctl *ctl, const struct ha_packet_header *header,
                          const struct ha_packet_record *record)
 {
-
     if (record->tag != ha_pair_tag(ctl->pairs->cookie, header->src_cookie, record->sn)) {
         DROP(unfit);
         return;
@@ -112,7 +103,10 @@ static void queue_accept(struct uct_ha_ctl *ctl, const struct ha_packet_header *
     }
     for (unsigned i = 0; i < ctl->num_accepts; i++) {
         if (ctl->accepts[i].header.src_cookie == header->src_cookie && ctl->accepts[i].record.sn == record->sn) {
-            ctl->accepts[i].record = *record; /* said again, perhaps newer */
+            if (header->number > ctl->accepts[i].header.number) { /* said again */
+                ctl->accepts[i].header = *header;
+                ctl->accepts[i].record = *record;
+            }
             return;
         }
     }
@@ -217,70 +211,75 @@ static void take_bye(struct uct_ha_peer *peer, const struct ha_packet_header *he
     uct_ha_send_bye_locked(peer, 0);
 }
 
-static int is_answer_to(const struct uct_ha_peer *peer, uint32_t nonce)
+/* The key that this packet should be sealed by; 0: there is none. */
+static int key_of(const struct uct_ha_pairs *pairs, const struct uct_ha_peer *peer,
+                  const struct ha_packet_header *header, struct ha_secret *key)
 {
-    return nonce == peer->nonce || (peer->rail[0].waiting && nonce == peer->rail[0].nonce) ||
-           (peer->rail[1].waiting && nonce == peer->rail[1].nonce);
+    const struct ha_secret *secret = &pairs->secret;
+
+    if (header->flags & HA_PACKET_OWN) {
+        if (peer == NULL || !peer->secret_known) {
+            return 0;
+        }
+        secret = &peer->secret;
+    }
+    *key = ha_seal_key(secret, header->src_cookie, header->dst_cookie);
+    return 1;
 }
 
-/* Another instance has the control port that we address. Believed only as the
- * answer to the question just asked, and only of a peer that is silent: somebody
- * may have taken over one of its addresses while it lives on the other rail. */
-static void take_unknown(struct uct_ha_peer *peer, const struct ha_packet_header *header)
+/* Is it not one that was heard before, or brought here by another way? */
+static int is_news(struct uct_ha_pairs *pairs, struct uct_ha_peer *peer, int carrier,
+                   const struct ha_packet_header *header)
 {
-    uint64_t now = uct_ha_now();
+    if (header->carrier != carrier) {
+        return 0;
+    }
+    return peer != NULL ? uct_ha_peer_hear(peer, carrier, header->number)
+                        : header->number > uct_ha_peer_heard(pairs, header->src_cookie);
+}
 
-    if (!is_answer_to(peer, header->nonce) || peer->bye_rx ||
-        (now > peer->last_rx && now - peer->last_rx < SILENT_NS)) {
+/* Who says it, to whom, and is it new: nothing else is looked at before. What is not for us, or
+ * not sealed by who may speak to us, leaves no trace but a count. Returns whether to go on. */
+static int is_genuine(struct uct_ha_ctl *ctl, struct uct_ha_peer *peer, int carrier,
+                      const struct ha_packet_header *header, const void *data, size_t length)
+{
+    struct ha_secret key;
+
+    if (header->dst_cookie != ctl->pairs->cookie || !key_of(ctl->pairs, peer, header, &key)) {
+        DROP(stray);
+        return 0;
+    }
+    if (!ha_seal_is_whole(&key, data, length)) {
+        DROP(forged);
+        return 0;
+    }
+    if (peer == NULL && header->type != HA_PACKET_STATE) {
+        DROP(stray); /* knows us, but is nobody we know */
+        return 0;
+    }
+    if (!is_news(ctl->pairs, peer, carrier, header)) {
         DROP(stale);
-        return;
+        return 0;
     }
-    peer->lost = peer->replaced = 1;
-    uct_ha_fact_peer_lost_locked(peer, HA_FAIL_PEER_RESTART);
+    return 1;
 }
 
-static unsigned strangers(const struct uct_ha_pairs *pairs)
+/* What is the same in every packet. Overtaken ones do not know how things are now. */
+static void take_header(struct uct_ha_peer *peer, int carrier, const struct ha_packet_header *header)
 {
-    struct uct_ha_peer *peer;
-    unsigned            count = 0;
-
-    ucs_list_for_each (peer, &pairs->peers, list) {
-        count += peer->stranger;
-    }
-    return count;
-}
-
-/* Addressed to somebody who is not here: the sender may have outlived the instance
- * it talks to, and should hear of that. One that we do not know becomes a peer for
- * a moment, so that there is a way back. Few of them, whatever comes in. */
-static void take_stray(struct uct_ha_ctl *ctl, int slot, const struct ha_packet_header *header)
-{
-    struct uct_ha_peer *peer = uct_ha_peer_find(ctl->pairs, header->src_cookie);
-    uint64_t            now  = uct_ha_now();
-
-    DROP(stray);
-    if ((header->type != HA_PACKET_STATE && header->type != HA_PACKET_PING) || ctl->lanes->leaving ||
-        header->src_cookie == ctl->pairs->cookie ||
-        !ha_pace_take(&ctl->stranger_pace, STRANGERS_BURST, STRANGERS_NS, now)) {
-        return;
-    }
-    if (peer == NULL) {
-        if (strangers(ctl->pairs) >= STRANGERS_MAX) {
-            return;
-        }
-        peer = uct_ha_peer_create(ctl->pairs, header->src_cookie, HA_SLOTS, header->credits);
-        if (peer == NULL) {
-            return;
-        }
-        peer->stranger = 1;
+    if (header->number > peer->newest) {
+        peer->newest = header->number;
         uct_ha_path_learn_locked(peer, header);
-        uct_ha_path_find(peer, now);
     }
-    uct_ha_send_unknown_locked(peer, slot, header);
+    if (peer->lost && !peer->bye_rx) {
+        uct_ha_path_revive(peer, uct_ha_now());
+    }
+    heard(peer, carrier);
+    (void)uct_ha_terms_learn_locked(peer, header);
 }
 
 /* Returns whether it was for this instance. */
-static int take_packet(struct uct_ha_ctl *ctl, int slot, const void *data, size_t length)
+static int take_packet(struct uct_ha_ctl *ctl, int carrier, const void *data, size_t length)
 {
     struct ha_packet_header header;
     struct uct_ha_peer     *peer;
@@ -292,40 +291,25 @@ static int take_packet(struct uct_ha_ctl *ctl, int slot, const void *data, size_
         DROP(malformed);
         return 0;
     }
-    if (header.dst_cookie != ctl->pairs->cookie) {
-        take_stray(ctl, slot, &header);
-        return 0;
-    }
     peer = uct_ha_peer_find(ctl->pairs, header.src_cookie);
-    if (peer == NULL && header.type != HA_PACKET_STATE) {
-        DROP(stray); /* knows us, but is nobody we know */
+    if (!is_genuine(ctl, peer, carrier, &header, data, length)) {
         return 0;
     }
     UCT_HA_STATS_ADD(ctl_rx, 1);
-    if (peer != NULL && header.type != HA_PACKET_UNKNOWN) { /* that one is not from the peer */
-        uct_ha_path_learn_locked(peer, &header);
-        if (peer->lost && !peer->bye_rx) {
-            uct_ha_path_revive(peer, uct_ha_now());
-        }
-        heard(peer, slot);
-        if (!peer->stranger) { /* of whom it is not known yet how many rails he has */
-            (void)uct_ha_terms_learn_locked(peer, &header);
-        }
+    if (peer != NULL) {
+        take_header(peer, carrier, &header);
     }
     switch (header.type) {
     case HA_PACKET_STATE:
         take_state(ctl, peer, &header, data, length);
         break;
     case HA_PACKET_PING:
-        uct_ha_send_answer_locked(peer, slot, HA_PACKET_PONG, header.nonce);
+        uct_ha_send_answer_locked(peer, carrier, HA_PACKET_PONG, header.nonce);
         break;
     case HA_PACKET_PONG:
-        if (slot < HA_SLOTS) {
-            take_pong(peer, slot, &header);
+        if (carrier < HA_SLOTS) {
+            take_pong(peer, carrier, &header);
         }
-        break;
-    case HA_PACKET_UNKNOWN:
-        take_unknown(peer, &header);
         break;
     case HA_PACKET_BYE:
         take_bye(peer, &header);
@@ -337,7 +321,7 @@ static int take_packet(struct uct_ha_ctl *ctl, int slot, const void *data, size_
 int uct_ha_msg_tcp(void *arg, const void *data, size_t length)
 {
     struct uct_ha_ctl *ctl  = arg;
-    int                ours = data != NULL && take_packet(ctl, UCT_HA_CARRIER_TCP, data, length);
+    int                ours = data != NULL && take_packet(ctl, HA_CARRIER_TCP, data, length);
 
     uct_ha_flush_locked(ctl);
     return ours;

@@ -116,7 +116,6 @@ void uct_ha_ctl_stop(struct uct_ha_ctl *ctl)
     uct_ha_beat_close(ctl);
     uct_ha_job_cancel(UCT_HA_JOB_RESOLVE, ctl->lanes, drop_job);
     uct_ha_job_cancel(UCT_HA_JOB_RETRY, ctl->lanes, drop_job);
-    uct_ha_job_cancel(UCT_HA_JOB_STRANGER, ctl->lanes, drop_job);
     end_port_jobs(ctl);
     uct_ha_job_cancel(UCT_HA_JOB_LOOK, ctl->lanes, drop_job);
     uct_ha_report_close(uct_ha_now());

@@ -30,7 +30,7 @@
 
 /* A peer without connections is kept so long after its last word, for what it may still
  * ask: did its good-bye arrive, is its connection gone here as well? */
-#define GONE_NS 5000000000ull  /* it is lost, has left, or looked for somebody else */
+#define GONE_NS 5000000000ull  /* it is lost, or has left */
 #define IDLE_NS 60000000000ull /* it may come back */
 
 static void let_go_run(struct uct_ha_job *job)
@@ -147,10 +147,10 @@ static int can_wait(const struct uct_ha_peer *peer, int slot, uint64_t now)
            (now < peer->born + LATER_NS || uct_ha_setup_is_busy(now));
 }
 
-/* Who answers does not wait for who does not, and nobody for strangers. */
-static enum uct_ha_job_kind queue_of(const struct uct_ha_peer *peer, const struct uct_ha_peer_rail *rail)
+/* Who answers does not wait for who does not. */
+static enum uct_ha_job_kind queue_of(const struct uct_ha_peer_rail *rail)
 {
-    return peer->stranger ? UCT_HA_JOB_STRANGER : rail->ah_fails == 0 ? UCT_HA_JOB_RESOLVE : UCT_HA_JOB_RETRY;
+    return rail->ah_fails == 0 ? UCT_HA_JOB_RESOLVE : UCT_HA_JOB_RETRY;
 }
 
 void uct_ha_path_find(struct uct_ha_peer *peer, uint64_t now)
@@ -178,7 +178,7 @@ void uct_ha_path_find(struct uct_ha_peer *peer, uint64_t now)
         way->addr        = rail->where.addr;
         rail->ah_busy    = 1;
         rail->retry_at   = now + RETRY_NS;
-        uct_ha_job_post(queue_of(peer, rail), ctl->lanes->rail_no[s], &way->super);
+        uct_ha_job_post(queue_of(rail), ctl->lanes->rail_no[s], &way->super);
     }
 }
 
@@ -275,9 +275,9 @@ void uct_ha_path_learn_locked(struct uct_ha_peer *peer, const struct ha_packet_h
 
 void uct_ha_path_revive(struct uct_ha_peer *peer, uint64_t heard)
 {
-    peer->lost = peer->replaced = 0;
-    peer->asked                 = 0;
-    peer->last_rx               = heard;
+    peer->lost    = 0;
+    peer->asked   = 0;
+    peer->last_rx = heard;
     for (int s = 0; s < peer->pairs->lanes->slots; s++) {
         struct uct_ha_peer_rail *rail = &peer->rail[s];
 
@@ -316,7 +316,7 @@ static int is_of_interest(struct uct_ha_peer *peer, uint64_t now)
 
 void uct_ha_path_check(struct uct_ha_peer *peer, uint64_t now)
 {
-    uint64_t patience = peer->lost || peer->bye_rx || peer->stranger ? GONE_NS : IDLE_NS;
+    uint64_t patience = peer->lost || peer->bye_rx ? GONE_NS : IDLE_NS;
 
     if (is_of_interest(peer, now)) {
         uct_ha_path_find(peer, now);

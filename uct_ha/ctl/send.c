@@ -16,7 +16,7 @@
 
 #include <string.h>
 
-static void fill_header(struct uct_ha_peer *peer, enum ha_packet_type type, int slot, struct ha_packet_header *header)
+static void fill_header(struct uct_ha_peer *peer, enum ha_packet_type type, struct ha_packet_header *header)
 {
     struct uct_ha_ctl       *ctl = peer->pairs->ctl;
     struct ha_packet_rail   *rail;
@@ -24,7 +24,6 @@ static void fill_header(struct uct_ha_peer *peer, enum ha_packet_type type, int 
 
     memset(header, 0, sizeof(*header));
     header->type       = (uint8_t)type;
-    header->rail       = (uint8_t)slot;
     header->src_cookie = ctl->pairs->cookie;
     header->dst_cookie = peer->cookie;
     header->credits    = (uint16_t)ctl->lanes->credits;
@@ -79,28 +78,38 @@ static int send_tcp(struct uct_ha_peer *peer, const void *buf, size_t length)
     return peer->tcp_link != NULL && uct_ha_tcp_send(peer->tcp_link, buf, length, uct_ha_now());
 }
 
-/* `header.count` records already follow the place of the header in `buf`. */
-static int send_on(struct uct_ha_peer *peer, int slot, struct ha_packet_header *header, void *buf, size_t length)
+/* By the peer's secret, else by ours: docs/wire.md. */
+static size_t seal(const struct uct_ha_peer *peer, void *buf, size_t length)
 {
-    if (slot == UCT_HA_CARRIER_TCP) {
-        header->rail = 0;
-        (void)ha_packet_encode_header(buf, header);
-        if (!send_tcp(peer, buf, length)) {
-            return 0;
-        }
-        UCT_HA_STATS_ADD(ctl_tx, 1);
-        return 1;
-    }
-    if (!can_send(peer, slot)) {
+    const struct ha_secret *secret = peer->secret_known ? &peer->secret : &peer->pairs->secret;
+    struct ha_secret        key    = ha_seal_key(secret, peer->pairs->cookie, peer->cookie);
+
+    return ha_seal_add(&key, buf, length);
+}
+
+/* `header.count` records already follow the place of the header in `buf`. */
+static int send_on(struct uct_ha_peer *peer, int carrier, struct ha_packet_header *header, void *buf, size_t length)
+{
+    int sent;
+
+    if (carrier < HA_SLOTS && !can_send(peer, carrier)) {
         return 0;
     }
-    header->rail = (uint8_t)slot;
+    header->carrier = (uint8_t)carrier;
+    header->number  = ++peer->told;
+    header->flags |= peer->secret_known ? 0 : HA_PACKET_OWN;
     (void)ha_packet_encode_header(buf, header);
-    if (ha_ud_send(peer->pairs->ctl->ud[slot], peer->rail[slot].way->ah, peer->rail[slot].ud_qpn, buf, length) != 0) {
-        return 0;
+    length = seal(peer, buf, length);
+    if (carrier == HA_CARRIER_TCP) {
+        sent = send_tcp(peer, buf, length);
+    } else {
+        sent = ha_ud_send(peer->pairs->ctl->ud[carrier], peer->rail[carrier].way->ah, peer->rail[carrier].ud_qpn, buf,
+                          length) == 0;
     }
-    UCT_HA_STATS_ADD(ctl_tx, 1);
-    return 1;
+    if (sent) {
+        UCT_HA_STATS_ADD(ctl_tx, 1);
+    }
+    return sent;
 }
 
 /* A rail of the pair has no control port of its own, here or there. */
@@ -124,7 +133,7 @@ static int send_everywhere(struct uct_ha_peer *peer, struct ha_packet_header *he
         sent += send_on(peer, s, header, buf, length);
     }
     if (sent == 0 || lacks_ud(peer)) {
-        sent += send_on(peer, UCT_HA_CARRIER_TCP, header, buf, length);
+        sent += send_on(peer, HA_CARRIER_TCP, header, buf, length);
     }
     return sent;
 }
@@ -148,7 +157,7 @@ static void send_state(struct uct_ha_peer *peer)
     size_t                  length;
 
     do {
-        fill_header(peer, HA_PACKET_STATE, 0, &header);
+        fill_header(peer, HA_PACKET_STATE, &header);
         length = HA_PACKET_HEADER_LEN;
         while (header.count < HA_PACKET_RECORDS_MAX && (due = uct_ha_due_next_to_send(&peer->due)) != NULL) {
             fill_record(ucs_container_of(due, struct uct_ha_conn, due), &record);
@@ -177,7 +186,7 @@ void uct_ha_send_ping_locked(struct uct_ha_peer *peer, int slot)
     struct ha_packet_header header;
     uint8_t                 buf[HA_PACKET_MTU];
 
-    fill_header(peer, HA_PACKET_PING, slot, &header);
+    fill_header(peer, HA_PACKET_PING, &header);
     header.nonce = ++peer->pairs->ctl->nonce;
     if (slot < HA_SLOTS) {
         if (peer->rail[slot].nonce == 0) {
@@ -197,7 +206,7 @@ void uct_ha_send_bye_locked(struct uct_ha_peer *peer, int want)
     struct ha_packet_header header;
     uint8_t                 buf[HA_PACKET_MTU];
 
-    fill_header(peer, HA_PACKET_BYE, 0, &header);
+    fill_header(peer, HA_PACKET_BYE, &header);
     header.flags |= want ? HA_PACKET_WANT : 0;
     (void)send_everywhere(peer, &header, buf, HA_PACKET_HEADER_LEN);
 }
@@ -207,20 +216,8 @@ void uct_ha_send_answer_locked(struct uct_ha_peer *peer, int slot, enum ha_packe
     struct ha_packet_header header;
     uint8_t                 buf[HA_PACKET_MTU];
 
-    fill_header(peer, type, slot, &header);
+    fill_header(peer, type, &header);
     header.nonce = nonce;
-    (void)send_on(peer, slot, &header, buf, HA_PACKET_HEADER_LEN);
-}
-
-/* To the sender of `asked`, in the name of the instance that it asked for. */
-void uct_ha_send_unknown_locked(struct uct_ha_peer *peer, int slot, const struct ha_packet_header *asked)
-{
-    struct ha_packet_header header;
-    uint8_t                 buf[HA_PACKET_MTU];
-
-    fill_header(peer, HA_PACKET_UNKNOWN, slot, &header);
-    header.src_cookie = asked->dst_cookie;
-    header.nonce      = asked->nonce;
     (void)send_on(peer, slot, &header, buf, HA_PACKET_HEADER_LEN);
 }
 
@@ -230,7 +227,7 @@ void uct_ha_send_record_locked(struct uct_ha_peer *peer, const struct ha_packet_
     uint8_t                 buf[HA_PACKET_MTU];
     size_t                  length;
 
-    fill_header(peer, HA_PACKET_STATE, 0, &header);
+    fill_header(peer, HA_PACKET_STATE, &header);
     header.count = 1;
     length       = ha_packet_encode_record(buf, HA_PACKET_HEADER_LEN, record);
     (void)send_everywhere(peer, &header, buf, length);

@@ -71,7 +71,6 @@ ucs_status_t uct_ha_conn_create(struct uct_ha_peer *peer, uint32_t sn, int accep
     conn->peer      = peer;
     conn->road      = road;
     conn->tx        = tx;
-    peer->stranger  = 0; /* numbers of pairs must not be forgotten from here on */
     conn->sn        = sn;
     conn->peer_id   = HA_EP_ANY;
     conn->rto_since = uct_ha_now();

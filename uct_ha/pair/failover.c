@@ -306,7 +306,6 @@ static ucs_status_t fail_status(unsigned fail)
     case HA_FAIL_CANCELED:
         return UCS_ERR_CANCELED;
     case HA_FAIL_PEER_FAILED:
-    case HA_FAIL_PEER_RESTART:
         return UCS_ERR_CONNECTION_RESET;
     default:
         return UCS_ERR_IO_ERROR;

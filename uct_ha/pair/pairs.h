@@ -13,6 +13,7 @@
 #include "core/ha_pace.h"
 #include "core/ha_pair.h"
 #include "core/ha_rto.h"
+#include "core/ha_seal.h"
 #include "lane/lanes.h"
 #include "pair/awake.h"
 #include "pair/due.h"
@@ -23,11 +24,13 @@ struct uct_ha_conn;
 struct uct_ha_peer;
 struct uct_ha_pairs;
 
-/* A peer that was forgotten and may live all the same: numbers of pairs are not used twice. */
-#define UCT_HA_FORGOTTEN_MAX 256
+/* A peer that was forgotten and may live all the same: numbers of pairs are not used twice,
+ * and what it has said is not to be brought again. */
+#define UCT_HA_FORGOTTEN_MAX 1024
 
 struct uct_ha_forgotten {
     uint64_t cookie;
+    uint64_t heard; /* number of its newest packet */
     uint32_t next_sn;
 };
 
@@ -35,7 +38,8 @@ struct uct_ha_pairs {
     const struct uct_ha_iface_config *config;
     struct uct_ha_lanes              *lanes;
     struct uct_ha_ctl                *ctl;
-    uint64_t                          cookie; /* our name, a random number */
+    struct ha_secret                  secret; /* who has it may speak to us: docs/wire.md */
+    uint64_t                          cookie; /* our name, which follows from it */
     uint8_t                           place[HA_SLOTS];
     unsigned                          caps; /* HA_CAP_*: what peers have to know */
     struct ha_zones                   zones;
@@ -60,6 +64,7 @@ struct uct_ha_pairs {
     struct uct_ha_hash      by_cookie, by_tag;               /* peers; connections */
     struct uct_ha_forgotten forgotten[UCT_HA_FORGOTTEN_MAX]; /* a ring */
     uint32_t                num_forgotten;
+    uint64_t                told; /* no packet to a peer that was let go of had a higher number */
     struct ha_rto           rto;
     struct ha_pace          pace[HA_SLOTS]; /* of lanes that are built while the other rail works */
 };

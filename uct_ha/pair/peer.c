@@ -17,7 +17,7 @@ struct uct_ha_peer *uct_ha_peer_find(struct uct_ha_pairs *pairs, uint64_t cookie
 
 /* ---- life ---------------------------------------------------------------------- */
 
-static uint32_t first_number(const struct uct_ha_pairs *pairs, uint64_t cookie)
+static const struct uct_ha_forgotten *find_forgotten(const struct uct_ha_pairs *pairs, uint64_t cookie)
 {
     uint32_t kept = pairs->num_forgotten < UCT_HA_FORGOTTEN_MAX ? pairs->num_forgotten : UCT_HA_FORGOTTEN_MAX;
 
@@ -25,15 +25,16 @@ static uint32_t first_number(const struct uct_ha_pairs *pairs, uint64_t cookie)
         const struct uct_ha_forgotten *old = &pairs->forgotten[(pairs->num_forgotten - i) % UCT_HA_FORGOTTEN_MAX];
 
         if (old->cookie == cookie) {
-            return old->next_sn;
+            return old;
         }
     }
-    return 0;
+    return NULL;
 }
 
 struct uct_ha_peer *uct_ha_peer_create(struct uct_ha_pairs *pairs, uint64_t cookie, unsigned slots, unsigned credits)
 {
-    struct uct_ha_peer *peer = calloc(1, sizeof(*peer));
+    const struct uct_ha_forgotten *old  = find_forgotten(pairs, cookie);
+    struct uct_ha_peer            *peer = calloc(1, sizeof(*peer));
 
     if (peer == NULL || uct_ha_hash_add(&pairs->by_cookie, &peer->by_cookie, cookie) != 0) {
         free(peer);
@@ -43,7 +44,7 @@ struct uct_ha_peer *uct_ha_peer_create(struct uct_ha_pairs *pairs, uint64_t cook
     peer->cookie  = cookie;
     peer->slots   = slots;
     peer->credits = credits;
-    peer->next_sn = first_number(pairs, cookie);
+    peer->told    = pairs->told;
     peer->born    = uct_ha_now();
     peer->last_rx = peer->born;
     for (int s = 0; s < HA_SLOTS; s++) {
@@ -51,6 +52,10 @@ struct uct_ha_peer *uct_ha_peer_create(struct uct_ha_pairs *pairs, uint64_t cook
         ha_damp_init(&peer->rail[s].damp, pairs->cooldown, pairs->cooldown_max);
     }
     ucs_list_head_init(&peer->conns);
+    if (old != NULL) {
+        peer->next_sn = old->next_sn;
+        uct_ha_peer_heard_until(peer, old->heard);
+    }
     uct_ha_due_peer_begin(&peer->due);
     ucs_list_add_tail(&pairs->peers, &peer->list);
     ucs_list_add_tail(&pairs->turns, &peer->turn_link);
@@ -69,6 +74,7 @@ void uct_ha_peer_offers(struct uct_ha_peer *peer, unsigned slots, unsigned credi
 
 void uct_ha_peer_destroy(struct uct_ha_peer *peer)
 {
+    peer->pairs->told = ucs_max(peer->pairs->told, peer->told);
     uct_ha_due_peer_end(&peer->due);
     uct_ha_hash_remove(&peer->pairs->by_cookie, &peer->by_cookie);
     uct_ha_busy_end(&peer->busy);
@@ -81,12 +87,42 @@ void uct_ha_peer_forget(struct uct_ha_peer *peer)
 {
     struct uct_ha_pairs *pairs = peer->pairs;
 
-    if (peer->next_sn != 0 && !peer->bye_rx) {
-        pairs->forgotten[pairs->num_forgotten++ % UCT_HA_FORGOTTEN_MAX] = (struct uct_ha_forgotten){peer->cookie,
-                                                                                                    peer->next_sn};
+    if (peer->next_sn != 0 || peer->newest != 0) {
+        pairs->forgotten[pairs->num_forgotten++ % UCT_HA_FORGOTTEN_MAX] = (struct uct_ha_forgotten){
+            peer->cookie, peer->newest, peer->next_sn};
     }
     uct_ha_peer_destroy(peer);
 }
+
+/* ---- what it says ---------------------------------------------------------------- */
+
+void uct_ha_peer_trust(struct uct_ha_peer *peer, const struct ha_secret *secret)
+{
+    peer->secret       = *secret;
+    peer->secret_known = 1;
+}
+
+uint64_t uct_ha_peer_heard(struct uct_ha_pairs *pairs, uint64_t cookie)
+{
+    const struct uct_ha_forgotten *old = find_forgotten(pairs, cookie);
+
+    return old == NULL ? 0 : old->heard;
+}
+
+int uct_ha_peer_hear(struct uct_ha_peer *peer, int carrier, uint64_t number)
+{
+    return ha_window_take(&peer->heard[carrier], number);
+}
+
+void uct_ha_peer_heard_until(struct uct_ha_peer *peer, uint64_t number)
+{
+    for (int i = 0; i < HA_CARRIERS; i++) {
+        ha_window_close(&peer->heard[i], number);
+    }
+    peer->newest = ucs_max(peer->newest, number);
+}
+
+/* ---- its rails -------------------------------------------------------------------- */
 
 void uct_ha_peer_judge(struct uct_ha_peer *peer, int slot)
 {

@@ -10,6 +10,7 @@
 
 #include "core/ha_beat.h"
 #include "core/ha_damp.h"
+#include "core/ha_packet.h"
 #include "core/ha_slow.h"
 #include "pair/pairs.h"
 #include "verbs/ha_ud.h"
@@ -59,6 +60,11 @@ struct uct_ha_peer {
     struct uct_ha_hash_link by_cookie;
     struct uct_ha_due_peer  due;
     uint64_t                cookie;
+    struct ha_secret        secret; /* if its address was here */
+    uint8_t                 secret_known;
+    uint64_t                told;   /* number of our latest packet to it */
+    uint64_t                newest; /* the highest of its own, by any carrier */
+    struct ha_window        heard[HA_CARRIERS];
     unsigned                slots;
     unsigned                credits;
     unsigned                caps; /* HA_CAP_*, constant while it has connections */
@@ -75,7 +81,6 @@ struct uct_ha_peer {
     uint8_t                 replaced; /* ... another instance has its place */
     unsigned                asked;    /* questions since it was heard, */
     uint64_t                asked_at; /* the first one then */
-    uint8_t                 stranger; /* looks for somebody else; forgotten soon */
     uint64_t                told_at;  /* an error line about it was written then, 0 = never */
     uint8_t                 all_dead; /* while leaving: no connection to it works */
     struct uct_ha_tcp_addr  tcp_addr; /* port 0 = it has no TCP carrier */
@@ -88,14 +93,26 @@ struct uct_ha_peer *uct_ha_peer_find(struct uct_ha_pairs *pairs, uint64_t cookie
 /* From the address that UCX brought, or from the header of a first packet. */
 struct uct_ha_peer *uct_ha_peer_create(struct uct_ha_pairs *pairs, uint64_t cookie, unsigned slots, unsigned credits);
 
+/* Its address was here: who reads that may speak to it. */
+void uct_ha_peer_trust(struct uct_ha_peer *peer, const struct ha_secret *secret);
+
+/* The highest number of a packet of this instance that is remembered, 0: none. Nothing up to there
+ * is news of one that is no peer at present. */
+uint64_t uct_ha_peer_heard(struct uct_ha_pairs *pairs, uint64_t cookie);
+
+/* Is the packet with this number news? Then it is not any more. */
+int uct_ha_peer_hear(struct uct_ha_peer *peer, int carrier, uint64_t number);
+
+/* Up to this number nothing is news, whatever carries it. */
+void uct_ha_peer_heard_until(struct uct_ha_peer *peer, uint64_t number);
+
 /* No way leads to it any more. To forget it: it may live all the same, and numbers of pairs
  * are not used twice. */
 void uct_ha_peer_destroy(struct uct_ha_peer *peer);
 void uct_ha_peer_forget(struct uct_ha_peer *peer);
 
 /* What connections to it are made by, from its address or the packet that asks for one.
- * Constant while there are any; before that a stranger's first packet may have created
- * the peer, which says less. */
+ * Constant while there are any. */
 void uct_ha_peer_offers(struct uct_ha_peer *peer, unsigned slots, unsigned credits, unsigned caps);
 
 /* Can this rail of the peer talk to ours, as far as both are known now? */

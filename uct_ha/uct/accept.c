@@ -27,7 +27,10 @@ static struct uct_ha_peer *meet(struct uct_ha_iface *iface, const struct uct_ha_
     }
     uct_ha_peer_offers(peer, accept->record.slots, header->credits, header->caps);
     uct_ha_path_learn_locked(peer, header);
-    peer->rail[header->rail].used = 1;
+    uct_ha_peer_heard_until(peer, header->number);
+    if (header->carrier < HA_SLOTS) {
+        peer->rail[header->carrier].used = 1;
+    }
     uct_ha_path_find(peer, uct_ha_now());
     /* Refused: it is told when it asks again; the way back is not known yet. */
     return uct_ha_terms_learn_locked(peer, header) ? peer : NULL;

@@ -77,9 +77,7 @@ void uct_ha_addr_pack_iface(const struct uct_ha_iface_where *where, struct uct_h
 {
     packed->version = UCT_HA_ADDR_VERSION;
     packed->slots   = (uint8_t)where->slots;
-    for (int i = 0; i < 8; i++) {
-        packed->cookie[i] = (uint8_t)(where->cookie >> (56 - 8 * i));
-    }
+    packed->secret  = where->secret;
     for (int s = 0; s < HA_SLOTS; s++) {
         put24(packed->ud_qpn[s], where->ud_qpn[s]);
     }
@@ -97,10 +95,8 @@ int uct_ha_addr_unpack_iface(const struct uct_ha_packed_iface *packed, struct uc
         return -EPROTO;
     }
     where->slots  = packed->slots;
-    where->cookie = 0;
-    for (int i = 0; i < 8; i++) {
-        where->cookie = where->cookie << 8 | packed->cookie[i];
-    }
+    where->secret = packed->secret;
+    where->cookie = ha_seal_name(&packed->secret);
     for (int s = 0; s < HA_SLOTS; s++) {
         where->ud_qpn[s] = get24(packed->ud_qpn[s]);
     }

@@ -11,9 +11,10 @@
 
 #include <stdint.h>
 
+#include "core/ha_seal.h"
 #include "pair/where.h"
 
-#define UCT_HA_ADDR_VERSION 4
+#define UCT_HA_ADDR_VERSION 5
 
 struct uct_ha_packed_rail { /* 30 bytes */
     uint8_t version;
@@ -27,10 +28,10 @@ struct uct_ha_packed_rail { /* 30 bytes */
     uint8_t pkey[2]; /* 0 = unknown */
 };
 
-struct uct_ha_packed_iface { /* 55 bytes */
+struct uct_ha_packed_iface { /* 63 bytes */
     uint8_t                   version;
     uint8_t                   slots;
-    uint8_t                   cookie[8];
+    struct ha_secret          secret;
     uint8_t                   ud_qpn[HA_SLOTS][3];
     uint8_t                   credits[2];  /* messages it can take before it must grant more */
     uint8_t                   caps;        /* HA_CAP_* (core/ha_packet.h); unknown bits are ignored */
@@ -43,7 +44,8 @@ _Static_assert(sizeof(struct uct_ha_packed_rail) <= 31, "UCX limits device addre
 _Static_assert(sizeof(struct uct_ha_packed_iface) <= 63, "UCX limits interface addresses to 63 bytes");
 
 struct uct_ha_iface_where {
-    uint64_t                 cookie;
+    struct ha_secret         secret;
+    uint64_t                 cookie; /* follows from it */
     unsigned                 slots;
     uint32_t                 ud_qpn[HA_SLOTS];
     unsigned                 credits;

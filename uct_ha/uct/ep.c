@@ -60,6 +60,7 @@ static struct uct_ha_peer *peer_of_address(struct uct_ha_iface *iface, const str
         peer = uct_ha_peer_create(&iface->pairs, where.cookie, where.slots, where.credits);
     }
     if (peer != NULL) {
+        uct_ha_peer_trust(peer, &where.secret);
         uct_ha_peer_offers(peer, where.slots, where.credits, where.caps);
         uct_ha_peer_set_zone(peer, 0, primary.zone);
         uct_ha_peer_set_zone(peer, 1, where.standby.zone);
@@ -115,7 +116,7 @@ static ucs_status_t connect_ep(struct uct_ha_ep *ep, struct uct_ha_iface *iface,
                                          : "its second rail and ours do not reach each other (UCX_HA_RC_RAILS, ZONES)");
         return UCS_ERR_UNREACHABLE;
     }
-    if (peer->replaced || peer->bye_rx || peer->refused) {
+    if (peer->bye_rx || peer->refused) {
         return UCS_ERR_UNREACHABLE;
     }
     if (peer->lost) { /* it was silent for too long, and may answer now, but soon */

@@ -43,7 +43,7 @@ static ucs_status_t get_address(uct_iface_h tl_iface, uct_iface_addr_t *addr)
 {
     struct uct_ha_iface      *iface = uct_ha_iface(tl_iface);
     struct uct_ha_iface_where where = {
-        .cookie  = iface->pairs.cookie,
+        .secret  = iface->pairs.secret,
         .slots   = (unsigned)iface->lanes.slots,
         .credits = iface->lanes.credits,
         .caps    = iface->pairs.caps,

@@ -243,6 +243,18 @@ static ucs_status_t open_control(struct uct_ha_iface *iface)
     return status;
 }
 
+static struct ha_secret new_secret(void)
+{
+    struct ha_secret secret;
+    uint64_t         half;
+
+    for (size_t at = 0; at < sizeof(secret.byte); at += sizeof(half)) {
+        half = uct_ha_random();
+        memcpy(secret.byte + at, &half, sizeof(half));
+    }
+    return secret;
+}
+
 /* Who knows whom: each room its own part, and those below. */
 static void introduce(struct uct_ha_iface *iface, const struct uct_ha_duo *duo)
 {
@@ -259,7 +271,8 @@ static void introduce(struct uct_ha_iface *iface, const struct uct_ha_duo *duo)
     }
     iface->pairs.config = &iface->config;
     iface->pairs.lanes  = lanes;
-    iface->pairs.cookie = uct_ha_random();
+    iface->pairs.secret = new_secret();
+    iface->pairs.cookie = ha_seal_name(&iface->pairs.secret);
     iface->ctl.pairs    = &iface->pairs;
     iface->ctl.lanes    = lanes;
     iface->flows.base   = &iface->super;
