@@ -34,6 +34,7 @@ unit_tests = \
 	test/unit/test_reg \
 	test/unit/test_provider \
 	test/unit/test_topo \
+	test/unit/test_trial \
 	test/unit/test_topo_pair \
 	test/unit/test_zone \
 	test/unit/test_setup \
@@ -115,6 +116,10 @@ test_unit_test_core_probe_LDADD    = $(unit_libs)
 test_unit_test_core_seal_SOURCES  = test/unit/test_core_seal.c
 test_unit_test_core_seal_CPPFLAGS = $(unit_cppflags)
 test_unit_test_core_seal_LDADD    = libha_core.la $(unit_libs)
+
+test_unit_test_trial_SOURCES  = test/unit/test_trial.c uct_ha/verbs/ha_trial.c
+test_unit_test_trial_CPPFLAGS = $(unit_cppflags) $(VERBS_CFLAGS)
+test_unit_test_trial_LDADD    = $(unit_libs)
 
 test_unit_test_core_beat_SOURCES  = test/unit/test_core_beat.c
 test_unit_test_core_beat_CPPFLAGS = $(unit_cppflags)

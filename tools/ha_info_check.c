@@ -87,9 +87,16 @@ static void check_rails(const struct info *info, struct list *list)
 
 static void check_open(const struct info *info, int i, struct list *list)
 {
-    int                  error   = -info->rail[i].error;
-    struct info_finding *finding = add(list, INFO_PROBLEM, "cannot-open", info->topo[i].name);
+    int                  error = -info->rail[i].error;
+    struct info_finding *finding;
 
+    if (ha_rail_why_not(-error) != NULL) {
+        finding = add(list, INFO_WARNING, "not-a-rail", info->topo[i].name);
+        say(finding, "cannot be a rail: %s", ha_rail_why_not(-error));
+        advise(finding, "leave it out of UCX_HA_RC_RAILS; UCX has transports of its own for it");
+        return;
+    }
+    finding = add(list, INFO_PROBLEM, "cannot-open", info->topo[i].name);
     if (error == ENOKEY) {
         say(finding, "no partition key at the index that UCX_HA_RC_PKEY_INDEX names");
         advise(finding, "choose an entry that every rail has (/sys/class/infiniband/*/ports/*/pkeys), or unset it");

@@ -13,7 +13,7 @@ static const char *const known[] = {
     "cannot-open", "port-down",      "no-gid",        "gid-type",          "mtu",
     "same-subnet", "no-zone",        "apm-capable",   "apm-armed",         "rto-rule",
     "proof-count", "proof-refused",  "retry-forever", "rnr-retry-forever", "heartbeat-off",
-    "memlock",     "limited-member",
+    "memlock",     "limited-member", "not-a-rail",
 };
 
 int info_verdict_fail_on(struct info_verdict *verdict, const char *word, FILE *err)

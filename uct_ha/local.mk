@@ -93,6 +93,8 @@ libha_verbs_la_SOURCES = \
 	%D%/verbs/ha_rail.c \
 	%D%/verbs/ha_rail.h \
 	%D%/verbs/ha_rail_priv.h \
+	%D%/verbs/ha_trial.c \
+	%D%/verbs/ha_trial.h \
 	%D%/verbs/ha_rc.c \
 	%D%/verbs/ha_ud.c \
 	%D%/verbs/ha_ud.h

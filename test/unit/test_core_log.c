@@ -327,6 +327,37 @@ static void test_ring_wraps(void **state)
     assert_int_equal(ha_log_room(log), CAPACITY);
 }
 
+/* A standby that was made just before, by the numbers that come round after 2^32 operations: a success on
+ * it still ends everything before. */
+static void test_standby_used_late(void **state)
+{
+    struct ha_resolution res;
+    enum ha_op_result    result;
+    uint32_t             index;
+
+    (void)state;
+    for (uint32_t ahead = 0; ahead <= 5; ahead++) {
+        struct ha_log *log = fresh_log(0);
+
+        log->head = log->post = log->tail = 100 + ahead;
+        ha_log_lane_start(log, 1, GEN, 0); /* the standby */
+        log->head = log->post = log->tail = 100;
+        for (int i = 0; i < 5; i++) {
+            (void)post(log, HA_OP_SEND, 1, 0);
+        }
+        assert_int_equal(resolve_psn(0, GEN, 0, &res), 0);
+        assert_int_equal(res.replayed, 5);
+        while (!ha_log_no_backlog(log)) {
+            ha_log_post(log, 1, 1, 0);
+        }
+        assert_int_equal(ha_log_success(log, 104, 1, GEN), 5);
+        for (uint32_t i = 100; i < 105; i++) {
+            assert_true(ha_log_retire(log, &index, &result));
+            assert_int_equal(index, i);
+        }
+    }
+}
+
 static void test_window_is_never_exceeded(void **state)
 {
     (void)state;
@@ -480,6 +511,7 @@ int main(void)
         cmocka_unit_test(test_success_counts_what_was_unsignaled),
         cmocka_unit_test(test_stale_success_is_ignored),
         cmocka_unit_test(test_ring_wraps),
+        cmocka_unit_test(test_standby_used_late),
         cmocka_unit_test(test_window_is_never_exceeded),
         cmocka_unit_test(test_reject_and_cancel),
         cmocka_unit_test(test_silent),

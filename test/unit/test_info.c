@@ -117,6 +117,17 @@ static void test_rail_that_does_not_open(void **state)
     expect("single-rail:host cannot-open:b:1", 1);
 }
 
+static void test_rail_that_is_none(void **state)
+{
+    (void)state;
+    info.rail[1].error      = -EPROTONOSUPPORT;
+    info.topo[1].link_layer = HA_LINK_NONE;
+    pair();
+    expect("single-rail:host not-a-rail:b:1", 1);
+    info.rail[1].error = -EOPNOTSUPP;
+    expect("single-rail:host not-a-rail:b:1", 1);
+}
+
 static void test_shared_fate(void **state)
 {
     (void)state;
@@ -301,6 +312,7 @@ int main(void)
         TEST(test_number_of_rails),
         TEST(test_rail_left_out),
         TEST(test_rail_that_does_not_open),
+        TEST(test_rail_that_is_none),
         TEST(test_shared_fate),
         TEST(test_inactive_port),
         TEST(test_no_standby),

@@ -177,6 +177,24 @@ static void test_standby_that_does_not_open(void **state)
     assert_int_equal(open_md("b:1", &md), UCS_ERR_NO_DEVICE);
 }
 
+/* iWARP, EFA: UCX is told that there is no such device, and nobody's standby is one. */
+static void test_port_that_is_no_rail(void **state)
+{
+    static const int no[] = {-EPROTONOSUPPORT, -EOPNOTSUPP};
+    uct_md_h         md;
+
+    (void)state;
+    add_rail("a:1");
+    add_rail("b:1");
+    for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); ++i) {
+        rails[1].open_error = no[i];
+        assert_int_equal(open_md("b:1", &md), UCS_ERR_NO_DEVICE);
+        assert_int_equal(open_md("a:1", &md), UCS_OK);
+        assert_null(uct_ha_md(md)->duo.rail[1]);
+        close_md(md);
+    }
+}
+
 static char last_error[256];
 
 static ucs_log_func_rc_t keep_error(const char *file, unsigned line, const char *function, ucs_log_level_t level,
@@ -256,6 +274,7 @@ int main(void)
                                        cmocka_unit_test_setup(test_bad_groups_give_no_domain, md_setup),
                                        cmocka_unit_test_setup(test_backup_switched_off, md_setup),
                                        cmocka_unit_test_setup(test_standby_that_does_not_open, md_setup),
+                                       cmocka_unit_test_setup(test_port_that_is_no_rail, md_setup),
                                        cmocka_unit_test_setup(test_partition_key_that_is_not_there, md_setup),
                                        cmocka_unit_test_setup(test_options_reach_the_rail, md_setup),
                                        cmocka_unit_test_setup(test_attributes, md_setup)};

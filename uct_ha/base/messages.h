@@ -116,6 +116,8 @@
        "ulimit -l unlimited; lower UCX_HA_RC_RX_QUEUE_INIT, SEG_SIZE or TX_QUEUE_LEN.")                                \
     _X(331, REQUIRED, "UCX_HA_RC_REQUIRE=y, and there is no standby",                                                  \
        "Give host and peer a second rail, or do not require it.")                                                      \
+    _X(332, NO_RAIL, "a port is not used: it cannot carry reliable connections",                                       \
+       "Nothing, if others are; else see UCX's own transports for this device.")                                       \
     _X(341, STATS_FILE, "the statistics file cannot be written",                                                       \
        "Is its folder there, and writable for the user of the job?")                                                   \
     _X(401, UCX_BUILD, "the UCX of the program is not laid out as the one this was built for",                         \

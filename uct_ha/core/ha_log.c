@@ -241,6 +241,9 @@ int ha_log_resolve(struct ha_log *log, int slot, uint32_t gen, const struct ha_e
     lane->sends  = res->k;
     lane->silent = 0;
     log->post    = log->head;
+    /* The other one takes over: it was started long ago, and 2^32 operations later what it begins with would be ahead
+     * of what it is given now. */
+    log->lane[!slot].first = log->head;
     ha_log_skip_to_wait(log);
     return 0;
 }

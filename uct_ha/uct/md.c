@@ -126,6 +126,8 @@ static ucs_status_t status_of_errno(int ret)
     case ENOENT:
     case EADDRNOTAVAIL:
     case ENOKEY:
+    case EPROTONOSUPPORT:
+    case EOPNOTSUPP:
         return UCS_ERR_NO_DEVICE;
     case ENOMEM:
         return UCS_ERR_NO_MEMORY;
@@ -155,6 +157,8 @@ static ucs_status_t open_rail(const char *name, const struct uct_ha_md_config *c
         ucs_error("ha_rc [HA-305]: UCX_" UCT_HA_CONFIG_PREFIX "PKEY_INDEX=%u: rail %s has no partition key there. "
                   "Choose another index, or ask for one in the subnet manager",
                   config->pkey_index, name);
+    } else if (ha_rail_why_not(ret) != NULL) {
+        ucs_diag("ha_rc [HA-332]: %s is no rail: %s", name, ha_rail_why_not(ret));
     } else {
         ucs_diag("ha_rc [HA-306]: cannot open rail %s: %s", name, strerror(-ret));
     }

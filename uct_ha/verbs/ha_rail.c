@@ -11,6 +11,7 @@
 #include "ha_gid.h"
 #include "ha_link.h"
 #include "ha_provider.h"
+#include "ha_trial.h"
 
 /* Rails that are open now, and their reference counts. */
 static pthread_mutex_t rails_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -233,7 +234,8 @@ int ha_rail_refresh(struct ha_rail *rail)
         rail->gid_index = gid_index;
         memcpy(rail->netdev, netdev, sizeof(rail->netdev));
     }
-    rail->up = up && !rail->gone;
+    rail->grh_required = (port.flags & IBV_QPF_GRH_REQUIRED) != 0;
+    rail->up           = up && !rail->gone;
     pthread_mutex_unlock(&rail->lock);
     return up;
 }
@@ -249,6 +251,15 @@ static void be_gone(struct ha_rail *rail)
     rail->up = 0;
     __atomic_store_n(&rail->gone, 1, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&rail->lock);
+}
+
+static int try_connection(struct ha_rail *rail)
+{
+    struct ha_rail_addr own = ha_rail_addr(rail);
+    struct ibv_ah_attr  itself;
+
+    ha_rail_fill_ah(rail, &own, &itself);
+    return ha_trial(rail->pd, rail->port, (uint16_t)rail->opts.pkey_index, rail->up ? &itself : NULL);
 }
 
 static int construct(struct ha_rail *rail)
@@ -282,6 +293,8 @@ static int construct(struct ha_rail *rail)
             status = -EADDRNOTAVAIL;
         } else if (status == 0 && rail->opts.pkey_index > 0 && rail->up && rail->addr.pkey == 0) {
             status = -ENOKEY; /* its queue pairs would fail, or reach nobody */
+        } else if (status == 0) {
+            status = try_connection(rail);
         }
     }
     if (status != 0) {
@@ -466,7 +479,7 @@ void ha_rail_fill_ah(struct ha_rail *rail, const struct ha_rail_addr *remote, st
     attr->sl       = (uint8_t)rail->opts.sl;
     attr->dlid     = remote->lid;
     pthread_mutex_lock(&rail->lock);
-    attr->is_global      = rail->addr.link_layer == HA_LINK_ETHERNET || memcmp(rail->addr.gid, remote->gid, 8) != 0;
+    attr->is_global      = (uint8_t)ha_needs_grh(&rail->addr, rail->grh_required, remote);
     attr->grh.sgid_index = (uint8_t)(rail->gid_index < 0 ? 0 : rail->gid_index);
     pthread_mutex_unlock(&rail->lock);
     memcpy(attr->grh.dgid.raw, remote->gid, sizeof(remote->gid));

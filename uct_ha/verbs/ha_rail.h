@@ -16,6 +16,7 @@
  * Errors are negative errno values everywhere in this folder.
  */
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -93,8 +94,16 @@ struct ha_rail_event {
 int ha_rail_list(char (*names)[HA_RAIL_NAME_MAX], int max);
 
 /* -ENODEV: no such device or port; -EADDRNOTAVAIL: no usable GID at the
- * requested index; -ENOKEY: the port is ACTIVE and has no partition key there; else what the device answered. `opts` of
- * the first opener win. A rail whose port is down opens: it may come up later. */
+ * requested index; -ENOKEY: the port is ACTIVE and has no partition key there; what ha_rail_why_not() knows: it is no
+ * rail at all; else what the device answered. `opts` of the first opener win. A rail whose port is down opens: it may
+ * come up later. */
+static inline const char *ha_rail_why_not(int error)
+{
+    return error == -EPROTONOSUPPORT ? "its transport makes no reliable connections by verbs alone (iWARP, EFA, usNIC)"
+           : error == -EOPNOTSUPP    ? "its device refuses a reliable connection that is tried"
+                                     : NULL;
+}
+
 int  ha_rail_open(const char *name, const struct ha_rail_opts *opts, struct ha_rail **rail_p);
 void ha_rail_close(struct ha_rail *rail);
 void ha_rail_hold(struct ha_rail *rail); /* open once more */

@@ -6,6 +6,7 @@
 
 #include <infiniband/verbs.h>
 #include <pthread.h>
+#include <string.h>
 
 #include "ha_rail.h"
 
@@ -23,9 +24,17 @@ struct ha_rail {
     struct ha_rail_addr addr;
     int                 gid_index;
     char                netdev[HA_NETDEV_MAX];
-    int                 up;   /* written under lock, read without */
-    int                 gone; /* the same: a fatal event, for good */
+    int                 grh_required; /* the port's wish, also on InfiniBand */
+    int                 up;           /* written under lock, read without */
+    int                 gone;         /* the same: a fatal event, for good */
 };
+
+/* Does a packet to there need a global header? RoCE always, InfiniBand between subnets, or where the port asks for it:
+ * a virtual function has no local address that leads to it alone. */
+static inline int ha_needs_grh(const struct ha_rail_addr *own, int required, const struct ha_rail_addr *remote)
+{
+    return own->link_layer == HA_LINK_ETHERNET || required || memcmp(own->gid, remote->gid, 8) != 0;
+}
 
 /* Fill an address vector towards `remote` from this rail. */
 void ha_rail_fill_ah(struct ha_rail *rail, const struct ha_rail_addr *remote, struct ibv_ah_attr *attr);
