@@ -190,6 +190,7 @@ test_glue_test_glue_SOURCES = $(glue_sources) \
 	%D%/glue/fake_mr.c \
 	%D%/glue/fake_net.c \
 	%D%/glue/fake_path.c \
+	%D%/glue/fake_personality.c \
 	%D%/glue/fake_priv.h \
 	%D%/glue/fake_fault.c \
 	%D%/glue/fake_rail.c \
@@ -224,8 +225,10 @@ test_glue_test_glue_SOURCES = $(glue_sources) \
 	%D%/glue/test_glue_opts.c \
 	%D%/glue/test_glue_paths.c \
 	%D%/glue/test_glue_peers.c \
+	%D%/glue/test_glue_personality.c \
 	%D%/glue/test_glue_card.c \
 	%D%/glue/test_glue_report.c \
+	%D%/glue/test_glue_room.c \
 	%D%/glue/test_glue_proof.c \
 	%D%/glue/test_glue_receive.c \
 	%D%/glue/test_glue_rma.c \
@@ -243,7 +246,7 @@ glue-recipe:
 	@echo 'libs $(test_glue_test_glue_LDADD) $(LIBS)'
 endif
 
-EXTRA_DIST += test/mutants/run_glue_mutants test/mutants/glue_mutants.py
+EXTRA_DIST += test/mutants/run_glue_mutants test/mutants/glue_mutants.py test/mutants/README.md
 
 # how test/mutants/mutant_library compiles a source of the transport
 .PHONY: library-recipe
@@ -381,6 +384,7 @@ test_fuzz_fuzz_glue_SOURCES = $(fuzz_driver) $(glue_sources) \
 	%D%/glue/fake_mr.c \
 	%D%/glue/fake_net.c \
 	%D%/glue/fake_path.c \
+	%D%/glue/fake_personality.c \
 	%D%/glue/fake_priv.h \
 	%D%/glue/fake_fault.c \
 	%D%/glue/fake_rail.c \

@@ -23,7 +23,9 @@ static void set_port(int index, int up, int tell)
     pthread_mutex_lock(&fake.lock);
     rail->port_up = up;
     if (tell) {
-        fake_push_event(rail, up ? HA_RAIL_EVENT_PORT_UP : HA_RAIL_EVENT_PORT_DOWN, 0);
+        for (int i = 0; i <= rail->is->twice; i++) {
+            fake_push_event(rail, up ? HA_RAIL_EVENT_PORT_UP : HA_RAIL_EVENT_PORT_DOWN, 0);
+        }
     }
     fake_kick();
     pthread_mutex_unlock(&fake.lock);
@@ -62,6 +64,7 @@ int fake_card_back(int index)
 
     pthread_mutex_lock(&fake.lock);
     new = fake_rail_add(old->name, old->net, old->host);
+    (void)fake_personality(new, old->is->name);
     memcpy(fake.rail[new].limits.model, old->limits.model, sizeof(old->limits.model));
     pthread_mutex_unlock(&fake.lock);
     return new;

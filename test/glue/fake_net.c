@@ -76,8 +76,12 @@ void fake_rc_to_err(struct ha_rc *rc)
     rc->late_reads = rc->late ? rc->rail->knob[FAKE_LATE_READS] : 0;
     rc->err_at     = rc->state == FAKE_RTS ? fake_now() : 0;
     rc->deaf       = fake_luck(500);
-    rc->state      = FAKE_ERR;
-    rc->flush_at   = fake_now() + (rc->late_reads > 0 ? FAKE_LATER_NS : rc->late ? FAKE_LATE_NS : 0);
+    if (rc->rail->is->err_event && rc->state == FAKE_RTS) {
+        fake_push_event(rc->rail, HA_RAIL_EVENT_QP_FATAL, rc->qpn);
+        fake.counts.err_events++;
+    }
+    rc->state    = FAKE_ERR;
+    rc->flush_at = fake_now() + (rc->late_reads > 0 ? FAKE_LATER_NS : rc->late ? FAKE_LATE_NS : 0);
     fake_kick();
 }
 
@@ -111,7 +115,7 @@ static int flush(struct ha_rc *rc)
     }
     rc->late = 0;
     while (rc->head != rc->tail || rc->rq_head != rc->rq_tail) {
-        if (rc->head != rc->tail && (rc->rq_head == rc->rq_tail || fake_luck(500))) {
+        if (rc->head != rc->tail && (rc->rq_head == rc->rq_tail || fake_luck(rc->rail->is->sends_first))) {
             complete_send(rc, HA_WC_FLUSHED);
         } else {
             scribble(rc);
@@ -223,6 +227,11 @@ static int send_packet(struct ha_rc *rc)
 
     if (rc->state != FAKE_RTS || rc->send == rc->tail || fake_now() < rc->rnr_until ||
         is_held_back(rc, wqe_at(rc, rc->send))) {
+        return 0;
+    }
+    if (fake_port_kills(rc)) {
+        fake.counts.port_kills++;
+        fail_head(rc, rc->rail->is->port_kills);
         return 0;
     }
     wqe = wqe_at(rc, rc->send);

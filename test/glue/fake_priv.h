@@ -20,27 +20,47 @@
 #define FAKE_REST_NS    1000000000ull /* so long the number of a queue pair must not come back */
 #define FAKE_LATER_NS   1000000000ull /* ... or, with FAKE_LATE_READS, by then */
 
+/* What kind of card a rail is on, see fake_personality.c. */
+struct fake_personality {
+    const char       *name;
+    enum fake_psn     psn;
+    unsigned          forgets;             /* per mille: a queue pair that is destroyed takes its completions along */
+    unsigned          sends_first;         /* per mille: of flushes, a send comes before a receive */
+    unsigned          command_ms;          /* stopping a queue pair, and asking it, take so long */
+    unsigned          late;                /* per mille: a packet executes after modify(ERR) */
+    uint32_t          max_inline, max_cqe; /* 0: whatever is asked for */
+    enum ha_atomics   atomics;
+    enum ha_wc_status port_kills;   /* a send while the own port is down: so, and ERR; HA_WC_OK: it is retried */
+    uint8_t           err_event;    /* an event for each queue pair that is in error */
+    uint8_t           twice;        /* events of ports come twice */
+    uint8_t           late_receive; /* posted in ERR: never flushed */
+    uint8_t           mlx5, retry7_forever;
+};
+
+extern const struct fake_personality *const fake_plain;
+
 struct ha_rail {
-    char                  name[HA_RAIL_NAME_MAX];
-    int                   index, refs;
-    unsigned              net;
-    unsigned              host;
-    int                   port_up; /* the truth; `up` is what was last asked */
-    int                   up;
-    struct ha_rail_addr   addr; /* as last asked; the truth is what follows */
-    uint8_t               gid[16];
-    unsigned              gid_index, mac;
-    enum fake_card        card;
-    int                   gone; /* ... and its owner has heard of it */
-    uint32_t              next_ud, last_ud;
-    struct ha_rc_path     last_path;
-    struct ha_rail_limits limits;
-    struct ha_rail_opts   opts; /* of the first opener */
-    unsigned              knob[FAKE_KNOBS];
-    uint64_t              polls; /* of completion queues */
-    int                   event_fd;
-    struct ha_rail_event  events[FAKE_EVENTS_MAX];
-    unsigned              num_events;
+    char                           name[HA_RAIL_NAME_MAX];
+    const struct fake_personality *is;
+    int                            index, refs;
+    unsigned                       net;
+    unsigned                       host;
+    int                            port_up; /* the truth; `up` is what was last asked */
+    int                            up;
+    struct ha_rail_addr            addr; /* as last asked; the truth is what follows */
+    uint8_t                        gid[16];
+    unsigned                       gid_index, mac;
+    enum fake_card                 card;
+    int                            gone; /* ... and its owner has heard of it */
+    uint32_t                       next_ud, last_ud;
+    struct ha_rc_path              last_path;
+    struct ha_rail_limits          limits;
+    struct ha_rail_opts            opts; /* of the first opener */
+    unsigned                       knob[FAKE_KNOBS];
+    uint64_t                       polls; /* of completion queues */
+    int                            event_fd;
+    struct ha_rail_event           events[FAKE_EVENTS_MAX];
+    unsigned                       num_events;
 };
 
 struct ha_mr {
@@ -207,6 +227,9 @@ void fake_fd_lower(int fd);
 
 /* A flush completion that is lost: it was promised, and never comes. */
 void fake_cq_lose(struct ha_cq *cq);
+
+/* A send of this queue pair fails at once: its own port is down. */
+int fake_port_kills(const struct ha_rc *rc);
 
 /* Something to do has come up. */
 void fake_kick(void);

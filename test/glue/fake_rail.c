@@ -164,6 +164,7 @@ int fake_rail_add(const char *name, unsigned net, unsigned host)
 
     memset(rail, 0, sizeof(*rail));
     snprintf(rail->name, sizeof(rail->name), "%s", name);
+    rail->is      = fake_plain;
     rail->index   = fake.num_rails;
     rail->net     = net;
     rail->host    = host % FAKE_HOSTS_MAX;

@@ -21,6 +21,9 @@ int ha_rc_create(struct ha_rail *rail, struct ha_cq *cq, struct ha_rc_caps *caps
     if (status == 0) {
         rc->rail = rail;
         rc->cq   = cq;
+        if (rail->is->max_inline != 0 && caps->max_inline > rail->is->max_inline) {
+            caps->max_inline = rail->is->max_inline;
+        }
         rc->caps = *caps;
         rc->sq   = calloc(caps->send_depth, sizeof(*rc->sq));
         rc->rq   = calloc(caps->recv_depth, sizeof(*rc->rq));
@@ -56,6 +59,7 @@ static void forget_completions(struct ha_rc *rc)
         }
     }
     cq->promised -= cq->tail - keep;
+    fake.counts.forgot += cq->tail - keep;
     cq->tail = keep;
 }
 
@@ -70,7 +74,7 @@ void ha_rc_destroy(struct ha_rc *rc)
     *link = rc->next;
     fake.counts.hasty += rc->err_at != 0 && fake_now() - rc->err_at < FAKE_REST_NS;
     rc->cq->promised -= rc->tail - rc->head + rc->rq_tail - rc->rq_head;
-    if (fake_luck(500)) {
+    if (fake_luck(rc->rail->is->forgets)) {
         forget_completions(rc);
     }
     fake.live--;
@@ -271,6 +275,9 @@ int ha_rc_post_recv(struct ha_rc *rc, struct ha_recv *first)
     status = fake_refuses(FAKE_CALL_POST_RECV, rc->rail);
     fake.counts.recv_doorbells++;
     for (const struct ha_recv *recv = first; recv != NULL && status == 0; recv = recv->next) {
+        if (rc->state == FAKE_ERR && rc->rail->is->late_receive) {
+            continue;
+        }
         if (rc->rq_tail - rc->rq_head == rc->caps.recv_depth) {
             status = -ENOMEM;
             break;

@@ -59,6 +59,11 @@ void fake_event_one_qp_fatal(int rail); /* for the youngest of them */
 /* The largest packet that the port takes; for rails that nobody has opened yet. */
 void fake_mtu(int rail, uint16_t mtu);
 
+/* A port behaves as that kind of card does: "mlx5", "irdma", "bnxt_re", "hns", "rxe", "rxe-old", or "plain" as all
+ * are otherwise. For rails that nobody has opened yet. -1: there is no such kind. */
+int         fake_personality(int rail, const char *name);
+const char *fake_personality_name(unsigned n); /* NULL behind the last */
+
 /* Misfortune of a rail; per mille unless a unit is given. 0 = none. */
 enum fake_knob {
     FAKE_LOSE_DATA_OUT, /* requests that leave by this rail */
@@ -160,6 +165,9 @@ struct fake_counts {
     uint64_t lost, acks_lost;
     uint64_t late; /* executed after modify(ERR) had returned */
     uint64_t retry_exceeded;
+    uint64_t port_kills; /* queue pairs that went with their port */
+    uint64_t err_events; /* events about queue pairs that were stopped */
+    uint64_t forgot;     /* completions that a destroyed queue pair took along */
     uint64_t rnr;        /* no receive was posted, and one was later: flow control is broken. (None is posted any more
                           * where the owner has begun to fence.) */
     uint64_t overruns;   /* completions that found their queue full */

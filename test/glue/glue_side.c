@@ -211,6 +211,11 @@ void world_open(uint64_t seed, const char *settings)
     world_open_small(seed, 0, settings);
 }
 
+static const char *kind_of(int s)
+{
+    return world.personality[s] != NULL ? world.personality[s] : getenv("GLUE_PERSONALITY");
+}
+
 void world_open_small(uint64_t seed, uint32_t max_cqe, const char *settings)
 {
     static const char *const names[] = {"a0:1", "a1:1", "b0:1", "b1:1"};
@@ -222,6 +227,9 @@ void world_open_small(uint64_t seed, uint32_t max_cqe, const char *settings)
     for (int i = 0; i < 4; i++) {
         snprintf(world.names[i], sizeof(world.names[i]), "%s", names[i]);
         assert_int_equal(fake_rail_add(names[i], (unsigned)i % 2, 1 + (unsigned)i / 2), i);
+        if (kind_of(i / 2) != NULL) {
+            assert_int_equal(fake_personality(i, kind_of(i / 2)), 0);
+        }
     }
     fake_forbid(lock_is_mine);
     (void)uct_ha_stats_get(&world.before, sizeof(world.before));

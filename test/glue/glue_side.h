@@ -55,6 +55,7 @@ struct world {
     struct side         side[2];
     struct uct_ha_stats before;
     char                names[4][16];
+    const char         *personality[2]; /* of each side's cards; NULL: $GLUE_PERSONALITY, or plain */
 };
 
 extern struct world world;

@@ -36,5 +36,7 @@ int glue_zones(void);
 int glue_opts(void);
 int glue_report(void);
 int glue_silent(void);
+int glue_personality(void);
+int glue_room(void);
 
 #endif

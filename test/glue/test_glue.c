@@ -6,6 +6,7 @@
  *   test_glue [PATTERN]     only tests whose name matches ('*' and '?')
  *   GLUE_PATIENCE=20        seconds that a test waits for what must happen, 60 if not given
  *   GLUE_FAILOVERS=10000    how many in test_nothing_is_left_behind, 2000 if not given
+ *   GLUE_PERSONALITY=irdma the kind of card that tests have which do not choose one, see fake_verbs.h
  *   UCX_LOG_LEVEL=warn      shows what the product says; many tests provoke errors
  */
 
@@ -60,6 +61,8 @@ int main(int argc, char **argv)
     failed += glue_opts();
     failed += glue_report();
     failed += glue_silent();
+    failed += glue_room();
+    failed += glue_personality();
     failed += glue_soak();
     return failed != 0;
 }

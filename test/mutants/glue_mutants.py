@@ -234,6 +234,21 @@ MUTANTS = [
         ("    return room->sends + 1 < room->sends_max;", "    return room->sends_max > 0;")]),
     ("rx-held-first", "messages of the new lane are delivered before those of the old one", "test_old_totals_are_not_taken", [
         ("    } else if (uct_ha_flow_of(lane->road)->rx_slot == lane->slot &&", "    } else if (1 ||")]),
+    ("room-park-forgets-sends", "sends of a lane that is gone give their places back at once",
+     "test_places_of_a_parked_lane", [
+         ("    unsigned places = receives + sends + LANE_EXTRA;", "    unsigned places = receives + LANE_EXTRA;"),
+         ("    room->reserved += sends;\n    room->lanes--;", "    room->lanes--;")]),
+    ("room-reclaim-no-poll", "places are given away while completions are in the queue",
+     "test_places_are_given_from_an_empty_queue", [
+         ("        if (uct_ha_poll_slot(iface, slot) == 0) {\n            uct_ha_room_release",
+          "        if (1) {\n            uct_ha_room_release")]),
+    ("wake-user-never", "who sleeps is not woken for the control part", "test_owner_is_woken", [
+        ("    if (__atomic_load_n(&wake->pending, __ATOMIC_ACQUIRE) && __atomic", "    if (0 && __atomic")]),
+    ("bye-unanswered", "a good-bye is not answered", "test_good_bye_is_answered", [
+        ("    uct_ha_send_bye_locked(peer, 0);\n}", "}")]),
+    ("mac-changed-unnoticed", "a way that has become silent is not looked up anew",
+     "test_hardware_address_changes_silently", [
+         ("        } else if (now >= rail->fresh_at) {", "        } else if (0) {")]),
     ("mark-room-not-counted", "marks take no places in the completion queue", "test_ledger_many_cuts", [
         ("    uct_ha_lane_sent(lane);\n    if (uct_ha_ledger_mark(", "    if (uct_ha_ledger_mark(")]),
     ("msg-cookie-unchecked", "packets for another instance are taken", "test_forged_packets", [

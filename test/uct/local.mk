@@ -38,6 +38,7 @@ contract_fakes = \
 	test/glue/fake_mr.c \
 	test/glue/fake_net.c \
 	test/glue/fake_path.c \
+	test/glue/fake_personality.c \
 	test/glue/fake_priv.h \
 	test/glue/fake_fault.c \
 	test/glue/fake_rail.c \

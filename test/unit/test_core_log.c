@@ -391,6 +391,8 @@ static void test_reject_and_cancel(void **state)
     expect_op(log, 0, HA_OP_DONE, HA_RESULT_PROVEN);
     expect_op(log, 1, HA_OP_DONE, HA_RESULT_REJECTED);
     expect_op(log, 2, HA_OP_WAIT, HA_RESULT_NONE);
+    ha_log_reject(log, 0); /* it has ended */
+    expect_op(log, 0, HA_OP_DONE, HA_RESULT_PROVEN);
     ha_log_cancel(log);
     expect_op(log, 1, HA_OP_DONE, HA_RESULT_REJECTED);
     expect_op(log, 2, HA_OP_DONE, HA_RESULT_CANCELED);

@@ -125,6 +125,63 @@ static void test_a_hold_does_not_keep_the_peer_waiting(void **state)
     assert_int_equal(ha_pair_standby(&side[0].pair), 1);
 }
 
+/* Work cannot go anywhere else, and the standby's number of the epoch is not known here yet. */
+static void test_suspected_standby_is_kept_while_work_waits(void **state)
+{
+    (void)state;
+    cut = 1;
+    down(1, 0);
+    assert_int_equal(ha_pair_tx_slot(&side[1].pair), HA_NO_SLOT);
+    give(1, (struct ha_event){.kind = HA_EV_LANE_SUSPECT, .slot = 1, .gen = 1, .cause = HA_CAUSE_HEARTBEAT});
+    assert_int_equal(side[1].pair.lane[1].q, HA_QP_UP);
+}
+
+/* An outage after a failover has its own deadline. */
+static void test_second_outage_ends(void **state)
+{
+    (void)state;
+    down(0, 0);
+    pass(30);
+    expect_active(1, 2);
+    assert_true(side[0].pair.deadline == 0);
+    for (int slot = 0; slot < HA_SLOTS; slot++) {
+        rail(0, slot, 0);
+        down(0, slot);
+    }
+    assert_true(side[0].pair.deadline > now);
+    now = side[0].pair.deadline;
+    give(0, (struct ha_event){.kind = HA_EV_TIMER});
+    assert_int_equal(side[0].pair.fail, HA_FAIL_DEADLINE);
+}
+
+static void ask_for_queue_pair(void)
+{
+    struct ha_action actions[HA_ACTIONS_MAX];
+
+    assert_true(ha_pair_run(&side[0].pair, HA_CTX_PROGRESS, now, actions) >= 1);
+    assert_int_equal(actions[0].kind, HA_ACT_CREATE_QP);
+}
+
+static void test_queue_pair_after_the_end(void **state)
+{
+    (void)state;
+    ask_for_queue_pair();
+    give(0, (struct ha_event){.kind = HA_EV_PEER_LOST, .value = HA_FAIL_CANCELED});
+    assert_int_equal(side[0].fenced, 0);
+    give(0, (struct ha_event){.kind = HA_EV_QP_CREATED, .slot = 0, .gen = 1, .qpn = 9, .mtu = 1024});
+    assert_int_not_equal(side[0].pair.lane[0].q, HA_QP_INIT);
+    assert_int_not_equal(side[0].pair.lane[0].st, HA_LANE_CONN);
+}
+
+static void test_queue_pair_of_a_rail_that_went_down(void **state)
+{
+    (void)state;
+    ask_for_queue_pair();
+    side[0].pair.lane[0].usable = 0;
+    give(0, (struct ha_event){.kind = HA_EV_QP_CREATED, .slot = 0, .gen = 1, .qpn = 9, .mtu = 1024});
+    assert_int_equal(side[0].pair.lane[0].usable, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -136,6 +193,10 @@ int main(void)
         cmocka_unit_test_setup(test_a_held_rail_waits, pair_setup_connected),
         cmocka_unit_test_setup(test_a_held_rail_is_used_when_needed, pair_setup_connected),
         cmocka_unit_test_setup(test_a_hold_does_not_keep_the_peer_waiting, pair_setup_connected),
+        cmocka_unit_test_setup(test_suspected_standby_is_kept_while_work_waits, pair_setup_connected),
+        cmocka_unit_test_setup(test_second_outage_ends, pair_setup_connected),
+        cmocka_unit_test_setup(test_queue_pair_after_the_end, pair_setup),
+        cmocka_unit_test_setup(test_queue_pair_of_a_rail_that_went_down, pair_setup),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

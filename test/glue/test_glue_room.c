@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Places in completion queues, and who is told when something has to be done. */
+
+#include "glue_tests.h"
+
+#include "uct/iface.h"
+
+#include <poll.h>
+
+static struct uct_ha_lanes *lanes_of(int s)
+{
+    return &uct_ha_iface(world.side[s].iface)->lanes;
+}
+
+/* What a lane that is gone had under way may complete yet: its places stay until its queue pair is
+ * destroyed and the queue was found empty. */
+static void test_places_of_a_parked_lane(void **state)
+{
+    struct uct_ha_room room = {.log_len = 10, .depth = 100};
+    unsigned           free_at_first, places;
+
+    (void)state;
+    assert_int_equal(uct_ha_room_add_lane(&room, 20, 1), 0);
+    free_at_first = room.sends_max - room.sends;
+    room.sends    = 7;
+    places        = uct_ha_room_park(&room, 20, 7, 1);
+    assert_int_equal(room.sends, 0);
+    assert_int_equal(room.sends_max, free_at_first - 7); /* the same as before it was parked */
+    assert_int_equal(uct_ha_room_add_lane(&room, 70, 1), -EAGAIN);
+    uct_ha_room_release(&room, places);
+    assert_int_equal(room.sends_max, 100);
+    assert_int_equal(uct_ha_room_add_lane(&room, 70, 1), 0);
+}
+
+/* The queue of a standby is looked at rarely, but each time before places in it are given away. */
+static void test_places_are_given_from_an_empty_queue(void **state)
+{
+    struct uct_ha_room *room;
+
+    (void)state;
+    redundant_open(960, "HEARTBEAT=0");
+    flush_all();
+    room = &lanes_of(0)->room[1];
+    for (int i = 0; i < 4; i++) {
+        unsigned reserved = room->reserved;
+        uint64_t looks    = fake_cq_polls(A1);
+
+        room->reserved += 5; /* of a lane that is parked, */
+        room->parked += 5;
+        uct_ha_room_later(room, 5); /* and destroyed */
+        pump_until(room->reserved == reserved);
+        assert_true(fake_cq_polls(A1) > looks);
+    }
+}
+
+/* The control part has something for progress to do, and nothing completes that would wake its owner. */
+static void test_owner_is_woken(void **state)
+{
+    struct pollfd pfd = {.events = POLLIN};
+    ucs_status_t  status;
+
+    (void)state;
+    redundant_open(961, "HEARTBEAT=0");
+    flush_all();
+    fake_set(A0, FAKE_LOSE_FLUSHES, FAKE_FLUSHES_NONE);
+    assert_int_equal(uct_iface_event_fd_get(world.side[0].iface, &pfd.fd), UCS_OK);
+    do {
+        pump();
+        status = uct_iface_event_arm(world.side[0].iface, UCT_EVENT_SEND_COMP | UCT_EVENT_RECV);
+    } while (status != UCS_OK);
+    assert_int_equal(poll(&pfd, 1, 0), 0);
+    fake_port(A0, 0);
+    assert_int_equal(poll(&pfd, 1, (int)PATIENCE_S * 1000), 1);
+    fake_set(A0, FAKE_LOSE_FLUSHES, 0);
+    am_exchange(0, 20);
+    redundant_check();
+}
+
+/* Who leaves says so again and again, for three seconds, unless he is answered. */
+static void test_good_bye_is_answered(void **state)
+{
+    uint64_t said = UINT64_MAX;
+
+    (void)state;
+    for (int i = 0; i < 5 && said > 200; i++) { /* a machine that is busy is late with it now and then */
+        world_open(962, "HEARTBEAT=0");
+        ep_open(0, 0);
+        ep_open(1, 0);
+        am_exchange(0, 10);
+        flush_all();
+        said = stats().ctl_tx;
+        side_leave(1);
+        said = stats().ctl_tx - said;
+        world_close();
+        (void)glue_setup(NULL);
+    }
+    assert_true(said <= 200);
+}
+
+int glue_room(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_places_of_a_parked_lane),
+        GLUE_TEST(test_places_are_given_from_an_empty_queue),
+        GLUE_TEST(test_owner_is_woken),
+        GLUE_TEST(test_good_bye_is_answered),
+    };
+
+    return cmocka_run_group_tests_name("room", tests, NULL, NULL);
+}
