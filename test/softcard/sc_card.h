@@ -123,6 +123,7 @@ struct sc_qp {
         struct ibv_qp_ex ex;
     };
     const struct sc_personality *kind;
+    enum ibv_qp_state            state; /* base.state is what the program was told last, as libibverbs keeps it */
     unsigned                     sport, dport, mtu;
 
     /* requester: indices run freely */

@@ -45,7 +45,7 @@ void sc_nic_tick(uint64_t now)
         if (!gone) {
             sc_requester_tick(qp, now);
         }
-        if (sc_requester_idle(qp) || qp->base.state == IBV_QPS_ERR) {
+        if (sc_requester_idle(qp) || qp->state == IBV_QPS_ERR) {
             for (link = &sc.busy; *link != qp; link = &(*link)->busy_next) {
             }
             *link    = qp->busy_next;

@@ -88,7 +88,7 @@ int sc_post_one(struct sc_qp *qp, const struct ibv_send_wr *wr)
     struct sc_sqe *sqe;
     int            status;
 
-    if ((qp->base.state != IBV_QPS_RTS && qp->base.state != IBV_QPS_ERR) || wr->num_sge < 0 ||
+    if ((qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_ERR) || wr->num_sge < 0 ||
         (unsigned)wr->num_sge > qp->init.cap.max_send_sge || wr->opcode >= sizeof(kinds) / sizeof(*kinds) ||
         !kinds[wr->opcode].known) {
         return EINVAL;
@@ -105,7 +105,7 @@ int sc_post_one(struct sc_qp *qp, const struct ibv_send_wr *wr)
     sqe    = sc_sqe_at(qp, qp->sq_tail);
     status = fill(qp, sqe, wr);
     if (status == 0) {
-        if (qp->base.state == IBV_QPS_RTS) {
+        if (qp->state == IBV_QPS_RTS) {
             qp->post_psn = (qp->post_psn + sqe->packets) & SC_PSN_MASK;
         }
         qp->sq_tail++;
@@ -141,7 +141,7 @@ int sc_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr
 /* What was posted goes its way. */
 void sc_post_ring(struct sc_qp *qp)
 {
-    if (qp->base.state == IBV_QPS_ERR) {
+    if (qp->state == IBV_QPS_ERR) {
         sc_qp_flush(qp);
     } else if (qp->base.qp_type == IBV_QPT_RC) {
         sc_requester_pump(qp);

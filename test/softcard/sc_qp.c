@@ -59,10 +59,10 @@ void sc_qp_flush(struct sc_qp *qp)
 
 void sc_qp_error(struct sc_qp *qp)
 {
-    if (qp->base.state == IBV_QPS_ERR) {
+    if (qp->state == IBV_QPS_ERR) {
         return;
     }
-    qp->base.state  = IBV_QPS_ERR;
+    qp->state       = IBV_QPS_ERR;
     qp->answer_head = qp->answer_tail;
     qp->in_message  = 0;
     sc_qp_flush(qp);
@@ -172,6 +172,7 @@ struct ibv_qp *sc_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
                                 .state      = IBV_QPS_RESET,
                                 .qp_type    = attr->qp_type};
     qp->kind  = kind;
+    qp->state = IBV_QPS_RESET;
     qp->init  = *attr;
     qp->sport = qp->dport = SC_NO_PORT;
     status                = make_queues(qp);
@@ -304,7 +305,7 @@ static void take_attributes(struct sc_qp *qp, const struct ibv_qp_attr *attr, in
 /* What the step needs, of RC; UD needs less. */
 static int step_is_legal(const struct sc_qp *qp, enum ibv_qp_state to, int mask)
 {
-    enum ibv_qp_state from = qp->base.state;
+    enum ibv_qp_state from = qp->state;
     int               rc = qp->base.qp_type == IBV_QPT_RC, needed = 0;
 
     if (to == IBV_QPS_RESET || to == IBV_QPS_ERR) {
@@ -353,8 +354,9 @@ int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
             if (attr->qp_state == IBV_QPS_RESET) {
                 reset(qp);
             }
-            base->state = attr->qp_state;
+            qp->state = attr->qp_state;
         }
+        base->state = attr->qp_state;
     }
     sc_unlock(&sc.lock);
     return status;
@@ -365,7 +367,6 @@ int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask, struct
     struct sc_qp *qp     = (struct sc_qp *)base;
     int           status = sc_fault_verb(SC_VERB_QUERY_QP);
 
-    (void)mask;
     if (status != 0) {
         return status;
     }
@@ -374,11 +375,12 @@ int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask, struct
         status = EIO;
     } else {
         *attr          = qp->attr;
-        attr->qp_state = attr->cur_qp_state = base->state;
+        attr->qp_state = attr->cur_qp_state = qp->state;
         attr->rq_psn                        = qp->kind->stale_psn ? qp->attr.rq_psn : qp->epsn;
         attr->sq_psn                        = qp->post_psn;
         attr->cap                           = qp->init.cap;
         *init                               = qp->init;
+        base->state                         = mask & IBV_QP_STATE ? qp->state : base->state;
     }
     sc_unlock(&sc.lock);
     return status;

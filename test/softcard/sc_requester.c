@@ -249,7 +249,7 @@ static void take_answer(struct sc_qp *qp, const struct sc_packet *packet, const 
 
 void sc_requester_answer(struct sc_qp *qp, const struct sc_packet *packet, const uint8_t *payload)
 {
-    if (qp->base.state != IBV_QPS_RTS || qp->sq_head == qp->sq_tail || sc_psn_diff(packet->psn, qp->una_psn) < 0 ||
+    if (qp->state != IBV_QPS_RTS || qp->sq_head == qp->sq_tail || sc_psn_diff(packet->psn, qp->una_psn) < 0 ||
         sc_psn_diff(packet->psn, qp->post_psn) >= 0) {
         return;
     }
@@ -389,7 +389,7 @@ static int send_next(struct sc_qp *qp)
 /* Soft-RoCE: its net device refuses the packet, and that is the end of the queue pair. */
 static int own_port_kills(const struct sc_qp *qp)
 {
-    return qp->kind->port_kills != 0 && qp->base.state == IBV_QPS_RTS && qp->sport != SC_NO_PORT &&
+    return qp->kind->port_kills != 0 && qp->state == IBV_QPS_RTS && qp->sport != SC_NO_PORT &&
            (__atomic_load_n(&sc.fabric->port[qp->sport].trouble, __ATOMIC_RELAXED) & SC_PORT_DOWN);
 }
 
@@ -402,7 +402,7 @@ void sc_requester_pump(struct sc_qp *qp)
     if (qp->sq_next != qp->sq_tail && own_port_kills(qp)) {
         fail(qp, (enum ibv_wc_status)qp->kind->port_kills);
     }
-    while (qp->base.state == IBV_QPS_RTS && qp->sq_next != qp->sq_tail && qp->rnr_until == 0 && send_next(qp)) {
+    while (qp->state == IBV_QPS_RTS && qp->sq_next != qp->sq_tail && qp->rnr_until == 0 && send_next(qp)) {
     }
     qp->pumping = 0;
     if (!sc_requester_idle(qp)) {
@@ -412,7 +412,7 @@ void sc_requester_pump(struct sc_qp *qp)
 
 void sc_requester_tick(struct sc_qp *qp, uint64_t now)
 {
-    if (qp->base.state != IBV_QPS_RTS || qp->sq_head == qp->sq_tail) {
+    if (qp->state != IBV_QPS_RTS || qp->sq_head == qp->sq_tail) {
         return;
     }
     if (qp->rnr_until != 0) {

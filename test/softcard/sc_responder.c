@@ -269,7 +269,7 @@ void sc_responder_request(struct sc_qp *qp, const struct sc_packet *packet, cons
 {
     int32_t ahead = sc_psn_diff(packet->psn, qp->epsn);
 
-    if (qp->base.state != IBV_QPS_RTR && qp->base.state != IBV_QPS_RTS) {
+    if (qp->state != IBV_QPS_RTR && qp->state != IBV_QPS_RTS) {
         return;
     }
     if (ahead > 0) {
@@ -307,7 +307,7 @@ void sc_responder_acks(void)
     while ((qp = sc.ack_list) != NULL) {
         sc.ack_list = qp->ack_next;
         qp->ack_due = 0;
-        if (qp->base.state == IBV_QPS_RTR || qp->base.state == IBV_QPS_RTS) {
+        if (qp->state == IBV_QPS_RTR || qp->state == IBV_QPS_RTS) {
             (void)add_answer(qp, SC_OP_ACK, SC_SYN_ACK, (qp->epsn - 1) & SC_PSN_MASK);
             sc_responder_pump(qp);
         }

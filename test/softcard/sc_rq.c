@@ -68,12 +68,12 @@ int sc_rq_post(struct ibv_qp *base, struct ibv_recv_wr *wr, struct ibv_recv_wr *
     int           status;
 
     sc_lock(&sc.lock);
-    if (qp->base.srq != NULL || qp->base.state == IBV_QPS_RESET) {
+    if (qp->base.srq != NULL || qp->state == IBV_QPS_RESET) {
         *bad   = wr;
         status = EINVAL;
     } else {
         status = post(&qp->rq, wr, bad);
-        if (qp->base.state == IBV_QPS_ERR && !qp->kind->late_receive) {
+        if (qp->state == IBV_QPS_ERR && !qp->kind->late_receive) {
             sc_qp_flush(qp);
         }
     }

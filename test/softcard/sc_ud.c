@@ -134,7 +134,7 @@ int sc_ud_send(struct sc_qp *qp, const struct ibv_send_wr *wr)
     if (wr->opcode != IBV_WR_SEND && wr->opcode != IBV_WR_SEND_WITH_IMM) {
         return EINVAL;
     }
-    if (qp->base.state == IBV_QPS_ERR) {
+    if (qp->state == IBV_QPS_ERR) {
         complete_send(qp, wr, IBV_WC_WR_FLUSH_ERR, 0);
         return 0;
     }
@@ -181,7 +181,7 @@ void sc_ud_receive(struct sc_qp *qp, const struct sc_packet *packet, const uint8
     struct ibv_wc *wc;
 
     if (qp->base.qp_type != IBV_QPT_UD || packet->rkey != qp->attr.qkey ||
-        (qp->base.state != IBV_QPS_RTR && qp->base.state != IBV_QPS_RTS) || !sc_rq_take(qp)) {
+        (qp->state != IBV_QPS_RTR && qp->state != IBV_QPS_RTS) || !sc_rq_take(qp)) {
         return;
     }
     fill_grh(grh, packet);

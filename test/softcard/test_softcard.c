@@ -145,6 +145,27 @@ static void test_flush(void **state)
     pair_close(ends);
 }
 
+/* A queue pair that failed by itself: its ibv_qp says so when the program has asked, not before. */
+static void test_told_state(void **state)
+{
+    struct ibv_qp_init_attr init;
+    struct ibv_qp_attr      attr;
+    struct end              ends[2];
+    struct address          peer;
+
+    (void)state;
+    pair_open(ends, &normal);
+    peer = end_address(&ends[1]);
+    peer.rkey ^= 1;
+    assert_int_equal(end_post(&ends[0], 1, IBV_WR_RDMA_WRITE, 0, 8, &peer, 0), 0);
+    end_expect(&ends[0], 1, IBV_WC_REM_ACCESS_ERR);
+    assert_int_equal(ends[0].qp->state, IBV_QPS_RTS);
+    assert_int_equal(ibv_query_qp(ends[0].qp, &attr, IBV_QP_STATE, &init), 0);
+    assert_int_equal(attr.qp_state, IBV_QPS_ERR);
+    assert_int_equal(ends[0].qp->state, IBV_QPS_ERR);
+    pair_close(ends);
+}
+
 static void test_not_ready(void **state)
 {
     struct end ends[2];
@@ -423,6 +444,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_exact_point),   cmocka_unit_test(test_shared_receives),
         cmocka_unit_test(test_ports),         cmocka_unit_test(test_broken_verbs),
         cmocka_unit_test(test_personalities), cmocka_unit_test(test_thousands),
+        cmocka_unit_test(test_told_state),
     };
 
     if (argc == 4) {
