@@ -86,6 +86,8 @@ struct uct_ha_ctl {
     uint32_t              nonce;
     struct ha_pace        stranger_pace; /* of answers to those who look for somebody else */
     uint64_t              fresh_ns;      /* the path of a rail that is silent for so long is resolved anew */
+    uint32_t              polls;         /* so often had the program looked at the latest round, */
+    uint8_t               polled;        /* ... and since the one before */
     struct uct_ha_bare    bare;
     struct uct_ha_ctl    *prom_next; /* in the statistics file, too */
     uint8_t               discard;   /* atomic: closing, nobody is accepted any more */
