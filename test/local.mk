@@ -21,6 +21,7 @@ unit_tests = \
 	test/unit/test_core_rto \
 	test/unit/test_core_seal \
 	test/unit/test_core_beat \
+	test/unit/test_core_lossy \
 	test/unit/test_core_probe \
 	test/unit/test_probes \
 	test/unit/test_core_slow \
@@ -106,7 +107,12 @@ test_unit_test_core_rto_SOURCES  = test/unit/test_core_rto.c
 test_unit_test_core_rto_CPPFLAGS = $(unit_cppflags)
 test_unit_test_core_rto_LDADD    = $(unit_libs)
 
-test_unit_test_probes_SOURCES  = test/unit/test_probes.c uct_ha/ctl/beat.c uct_ha/pair/awake.c
+test_unit_test_core_lossy_SOURCES  = test/unit/test_core_lossy.c
+test_unit_test_core_lossy_CPPFLAGS = $(unit_cppflags)
+test_unit_test_core_lossy_LDADD    = $(unit_libs)
+
+test_unit_test_probes_SOURCES  = test/unit/test_probes.c test/unit/probes_world.c \
+	test/unit/probes_world.h uct_ha/ctl/bad.c uct_ha/ctl/beat.c uct_ha/pair/awake.c
 test_unit_test_probes_CPPFLAGS = $(unit_cppflags)
 test_unit_test_probes_LDADD    = $(unit_libs) $(UCX_LIBS)
 test_unit_test_core_probe_SOURCES  = test/unit/test_core_probe.c

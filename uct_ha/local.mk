@@ -44,7 +44,7 @@ libha_core_la_SOURCES = \
 	%D%/core/ha_state_internal.h \
 	%D%/core/ha_rto.h \
 	%D%/core/ha_seal.c %D%/core/ha_seal.h \
-	%D%/core/ha_beat.h %D%/core/ha_probe.h %D%/core/ha_slow.h
+	%D%/core/ha_beat.h %D%/core/ha_lossy.h %D%/core/ha_probe.h %D%/core/ha_slow.h
 
 # pure too: which rail backs which
 libha_topo_la_SOURCES = \
@@ -216,6 +216,8 @@ glue_sources = \
 	%D%/data/tx.h \
 	%D%/ctl/async.c \
 	%D%/ctl/async.h \
+	%D%/ctl/bad.c \
+	%D%/ctl/bad.h \
 	%D%/ctl/beat.c \
 	%D%/ctl/beat.h \
 	%D%/ctl/check.c \

@@ -173,6 +173,28 @@ static void test_long_operation(void **state)
     memory_close();
 }
 
+/* The rail loses half of its probes, and work on it stands still again and again. No probe is missed often enough, and
+ * nothing lasts as long as the RTO. */
+static void test_lossy_rail_is_left(void **state)
+{
+    uint64_t start = now_ns();
+
+    (void)state;
+    redundant_open(318, "HEARTBEAT=20ms HEARTBEAT_MISSES=1000 RTO=60s RTO_MAX=60s");
+    pump_ms(500);
+    assert_int_equal(stats().failovers, 0);
+    fake_set(A0, FAKE_LOSE_CTL, 500);
+    while (stats().failovers == 0) {
+        fake_set(A0, FAKE_STALL, now_ns() / 70000000ull % 2 ? 1000 : 0);
+        one_put(0);
+        pump();
+        assert_true(now_ns() - start < PATIENCE_S * 1000000000ull);
+    }
+    fake_set(A0, FAKE_STALL, 0);
+    fake_set(A0, FAKE_LOSE_CTL, 0);
+    redundant_check();
+}
+
 /* Its probes get lost, and its program hears nothing of the PUTs that arrive: the device
  * knows that the rail works. */
 static void test_rail_that_only_carries_puts(void **state)
@@ -254,6 +276,7 @@ int glue_detect(void)
         GLUE_TEST(test_card_that_hangs),
         GLUE_TEST(test_long_operation),
         GLUE_TEST(test_rail_that_only_carries_puts),
+        GLUE_TEST(test_lossy_rail_is_left),
         GLUE_TEST(test_check_without_heartbeats),
         GLUE_TEST(test_peer_computes_without_a_lane),
     };

@@ -320,6 +320,10 @@ MUTANTS = [
         ("        leave(awake);\n    }\n}\n\nvoid uct_ha_awake_begin", "    }\n}\n\nvoid uct_ha_awake_begin")]),
     ("wakes-in-alarm", "the time that it has slept counts as lack of progress", "test_idle_connections_sleep", [
         ("4 * CHECK_NS || conn->awake.fresh) {", "4 * CHECK_NS) {")]),
+    ("loss-uncounted", "probes without an answer are forgotten", "test_lossy_rail_is_left", [
+        ("        ha_lossy_ask(&peer->rail[slot].lossy);\n", "")]),
+    ("stalls-uncounted", "work that stands still is not seen", "test_lossy_rail_is_left", [
+        ("            ha_lossy_work(&peer->rail[s].lossy, peer->rail[s].moved);", "            ha_lossy_work(&peer->rail[s].lossy, 1u << 20);")]),
     ("rto-ignores-length", "a long operation is no excuse", "test_long_operation", [
         (" + bytes / SLOWEST_BYTES_PER_MS * MSEC;", " + 0 * bytes;")]),
     ("lanes-outlive-address", "lanes live on when the address they were made with is gone", "test_address_of_an_idle_standby_changes", [

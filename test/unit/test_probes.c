@@ -1,260 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Whom a round of heartbeats asks, of one peer or of thousands, and when silence is noticed. The clock is the test's,
- * the peers answer at once or not at all. */
+/* Whom a round of heartbeats asks, of one peer or of thousands, and when silence is noticed. */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "base/now.h"
-#include "base/stats.h"
-#include "ctl/beat.h"
-#include "ctl/look.h"
-#include "ctl/path.h"
-#include "ctl/send.h"
-#include "pair/conn.h"
-#include "pair/fact.h"
-#include "pair/failover.h"
-#include "pair/peer.h"
-
-#define MS       1000000ull
-#define SEC      1000000000ull
-#define WINDOW   (1900 * MS) /* of the hardware, with the defaults */
-#define MANY     4096
-#define PER_HOST 64
-
-struct uct_ha_stats uct_ha_stats_total;
-
-static struct {
-    uint64_t                   now, next;
-    unsigned                   count;
-    struct uct_ha_iface_config config;
-    struct uct_ha_lanes        lanes;
-    struct uct_ha_pairs        pairs;
-    struct uct_ha_ctl          ctl;
-    struct entry {
-        struct uct_ha_peer  peer;
-        struct uct_ha_conn  conn;
-        struct uct_ha_txlog tx;
-        struct uct_ha_road  road;
-        struct uct_ha_lane  lane[HA_SLOTS];
-        uint8_t             mute[HA_SLOTS], moves;
-        uint64_t            suspected[HA_SLOTS], asked, lost;
-        unsigned            pings;
-    } * entry;
-    unsigned pings;
-} w;
-
-static struct entry *entry_of(const struct uct_ha_peer *peer)
-{
-    return (struct entry *)((char *)peer - offsetof(struct entry, peer));
-}
-
-/* ---- what the round calls ---- */
-
-uint64_t uct_ha_now(void)
-{
-    return w.now;
-}
-
-/* As ctl/send.c and ctl/msg.c do it. */
-void uct_ha_send_ping_locked(struct uct_ha_peer *peer, int slot)
-{
-    struct uct_ha_peer_rail *rail  = &peer->rail[slot];
-    struct entry            *entry = entry_of(peer);
-
-    w.pings++;
-    entry->pings++;
-    entry->asked  = w.now;
-    rail->nonce   = ++w.ctl.nonce;
-    rail->waiting = 1;
-    rail->counted = 0;
-    rail->ping_at = w.now;
-    ha_beat_ask(&rail->beat, rail->missed, w.now);
-    if (!entry->mute[slot]) {
-        ha_beat_answer(&rail->beat, w.now);
-        uct_ha_beat_heard_locked(peer, slot, w.now);
-        rail->last_rx = peer->last_rx = w.now;
-        rail->heard                   = rail->nonce;
-        rail->fresh_at                = w.now + w.ctl.fresh_ns;
-        rail->answered++;
-        rail->waiting = 0;
-        rail->missed  = 0;
-        rail->bad     = 0;
-    }
-}
-
-int uct_ha_send_probes(const struct uct_ha_peer *peer)
-{
-    (void)peer;
-    return 1;
-}
-
-int ha_pair_tx_slot(const struct ha_pair *pair)
-{
-    return pair->lane[1].act > pair->lane[0].act;
-}
-
-void uct_ha_failover_event_locked(struct uct_ha_conn *conn, const struct ha_event *event, unsigned ctx)
-{
-    struct entry *entry = entry_of(conn->peer);
-
-    (void)ctx;
-    if (event->kind == HA_EV_LANE_SUSPECT && entry->suspected[event->slot] == 0) {
-        entry->suspected[event->slot] = w.now;
-        conn->pair.lane[!event->slot].act++; /* it goes on there */
-        entry->moves = 1;
-    }
-}
-
-void uct_ha_fact_peer_lost_locked(struct uct_ha_peer *peer, enum ha_fail why)
-{
-    assert_int_equal(why, HA_FAIL_PEER_DEAD);
-    entry_of(peer)->lost = w.now;
-}
-
-void uct_ha_fact_usable_locked(struct uct_ha_peer *peer)
-{
-    (void)peer;
-}
-
-void uct_ha_look_begin_locked(struct uct_ha_peer *peer, int slot)
-{
-    (void)peer;
-    (void)slot;
-}
-
-void uct_ha_path_anew(struct uct_ha_peer *peer, int slot)
-{
-    (void)peer;
-    (void)slot;
-}
-
-/* ---- the world ---- */
-
-static void add(struct entry *entry, unsigned host)
-{
-    struct uct_ha_peer *peer = &entry->peer;
-
-    peer->pairs = &w.pairs;
-    ucs_list_head_init(&peer->conns);
-    ucs_list_add_tail(&w.pairs.peers, &peer->list);
-    ucs_list_add_tail(&w.pairs.turns, &peer->turn_link);
-    peer->last_rx = w.now;
-    for (int s = 0; s < HA_SLOTS; s++) {
-        peer->rail[s].known  = 1;
-        peer->rail[s].ud_qpn = 1;
-        peer->rail[s].way    = (struct uct_ha_way *)entry; /* there is one */
-        memcpy(peer->rail[s].where.addr.gid, &host, sizeof(host));
-        entry->lane[s].slot = (uint8_t)s;
-        entry->road.lane[s] = &entry->lane[s];
-    }
-    entry->conn.peer             = peer;
-    entry->conn.pairs            = &w.pairs;
-    entry->conn.road             = &entry->road;
-    entry->conn.tx               = &entry->tx;
-    entry->conn.pair.epoch       = 1;
-    entry->conn.pair.lane[0].act = 1;
-    ucs_list_add_tail(&peer->conns, &entry->conn.peer_link);
-    uct_ha_awake_begin(&entry->conn.awake, &w.pairs.wakes, &peer->busy, &entry->tx);
-}
-
-static void let_sleep(struct entry *entry)
-{
-    while (entry->conn.awake.listed) {
-        uct_ha_awake_looked(&entry->conn.awake, UINT64_MAX);
-    }
-}
-
-static void post(struct entry *entry)
-{
-    entry->tx.log.tail++;
-    if (!entry->tx.awake) {
-        uct_ha_awake_posted(&entry->conn.awake);
-    }
-}
-
-static void world_open(unsigned count)
-{
-    uct_ha_beat_close(&w.ctl); /* of a test that has failed */
-    memset(&w, 0, sizeof(w));
-    memset(&uct_ha_stats_total, 0, sizeof(uct_ha_stats_total));
-    w.now                     = 3600 * SEC;
-    w.count                   = count;
-    w.entry                   = calloc(count, sizeof(*w.entry));
-    w.config.heartbeat_misses = 4;
-    w.config.probes           = 100;
-    w.lanes.slots             = HA_SLOTS;
-    w.pairs.config            = &w.config;
-    w.pairs.lanes             = &w.lanes;
-    w.pairs.ctl               = &w.ctl;
-    w.pairs.heartbeat         = 100 * MS;
-    w.pairs.dead_peer         = 10 * SEC;
-    w.ctl.pairs               = &w.pairs;
-    w.ctl.lanes               = &w.lanes;
-    w.ctl.fresh_ns            = SEC;
-    w.ctl.round_at            = w.now;
-    w.pairs.by_cookie.count   = count;
-    ucs_list_head_init(&w.pairs.peers);
-    ucs_list_head_init(&w.pairs.turns);
-    uct_ha_wakes_open(&w.pairs.wakes);
-    for (unsigned i = 0; i < count; i++) {
-        add(&w.entry[i], i / PER_HOST);
-        let_sleep(&w.entry[i]);
-    }
-}
-
-static void world_close(void)
-{
-    uct_ha_beat_close(&w.ctl);
-    free(w.entry);
-}
-
-/* As ctl/async.c does it. */
-static void forget_idle(void)
-{
-    struct uct_ha_peer *peer, *next;
-
-    ucs_list_for_each_safe (peer, next, &w.pairs.wakes.busy, busy.link) {
-        if (peer->busy.awake == 0 && !peer->rail[0].waiting && !peer->rail[1].waiting && !peer->rail[0].bad &&
-            !peer->rail[1].bad) {
-            uct_ha_busy_end(&peer->busy);
-        }
-    }
-}
-
-/* Time goes on in rounds; what works makes progress all the time. */
-static void run(uint64_t ns)
-{
-    uint64_t end = w.now + ns;
-
-    while (w.next <= end) {
-        w.now = w.next > w.now ? w.next : w.now;
-        for (unsigned i = 0; i < w.count; i++) {
-            if (w.entry[i].moves) {
-                w.entry[i].tx.log.head++;
-                w.entry[i].tx.log.tail++;
-            }
-        }
-        w.next = w.now + uct_ha_beat_round_locked(&w.ctl, w.now);
-        forget_idle();
-    }
-    w.now = end;
-}
-
-static void calm(void)
-{
-    run((uint64_t)w.count * 30 * MS + SEC);
-    w.pings = 0;
-}
-
-/* ---- tests ---- */
+#include "probes_world.h"
 
 static void test_few_are_asked_each_time(void **state)
 {
@@ -445,6 +193,82 @@ static void test_doubt_starves_nobody(void **state)
     world_close();
 }
 
+/* A world of one with work that moves, and its rails after a calm. */
+static struct entry *one(uint64_t seed)
+{
+    world_open(1);
+    w.random         = seed;
+    w.entry[0].moves = 1;
+    post(&w.entry[0]);
+    run(10 * SEC);
+    assert_int_equal(w.entry[0].suspected[0], 0);
+    return &w.entry[0];
+}
+
+/* Half of the probes are lost, for 30 % of the packets are, and work stands still in half of the rounds. */
+static void test_lossy_rail_is_left_soon(void **state)
+{
+    unsigned late = 0;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        struct entry *entry = one(seed);
+        uint64_t      start = w.now;
+
+        entry->loss[0] = 510;
+        entry->still   = 500;
+        run(4 * SEC);
+        assert_true(entry->suspected[0] != 0);
+        late += entry->suspected[0] > start + 2 * SEC;
+        assert_int_equal(entry->suspected[1], 0);
+        world_close();
+    }
+    print_message("a rail that loses 30 %% is left within 2 s in %u of 200 cases, in 4 s in all\n", 200 - late);
+    assert_true(late <= 20);
+}
+
+/* Bursts of 100 ms, five a second: each second probe. */
+static void test_flapping_rail_is_left_soon(void **state)
+{
+    struct entry *entry = one(1);
+    uint64_t      start = w.now;
+
+    (void)state;
+    entry->still = 400;
+    for (unsigned i = 0; i < 20 && entry->suspected[0] == 0; i++) {
+        entry->mute[0] = (uint8_t)(i % 2);
+        run(100 * MS);
+    }
+    assert_true(entry->suspected[0] != 0 && entry->suspected[0] <= start + 2 * SEC);
+    assert_int_equal(entry->cause, HA_CAUSE_SLOW);
+    world_close();
+}
+
+/* Both alike, or a rail that is full and moves, or work that rests: nothing is gained by leaving. */
+static void test_no_reason_to_leave(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        struct entry *entry = one(seed);
+
+        entry->loss[0] = entry->loss[1] = 300; /* four in a row are lost every minute or so, and work moves between */
+        entry->still                    = 100;
+        run(600 * SEC);
+        assert_int_equal(entry->cause == HA_CAUSE_SLOW, 0);
+        world_close();
+        entry          = one(seed);
+        entry->loss[0] = 500;
+        run(600 * SEC);
+        assert_int_equal(entry->suspected[0], 0);
+        world_close();
+        entry        = one(seed);
+        entry->still = 900;
+        run(600 * SEC);
+        assert_int_equal(entry->suspected[0], 0);
+        world_close();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -457,6 +281,9 @@ int main(void)
         cmocka_unit_test(test_dead_among_thousands),
         cmocka_unit_test(test_idle_standby_that_is_dead),
         cmocka_unit_test(test_doubt_starves_nobody),
+        cmocka_unit_test(test_lossy_rail_is_left_soon),
+        cmocka_unit_test(test_flapping_rail_is_left_soon),
+        cmocka_unit_test(test_no_reason_to_leave),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

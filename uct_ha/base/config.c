@@ -229,6 +229,11 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
      "the other rail answers as always. At least 2; off does not look.",
      IFACE_FIELD(slow_rail), TYPE_WORD(slow_words)},
 
+    {"LOSSY_RAIL", "y",
+     "Leave a rail that loses probes, and on which work stands still again and again, while\n"
+     "the other rail loses none.",
+     IFACE_FIELD(lossy_rail), UCS_CONFIG_TYPE_BOOL},
+
     {"PROOF", "auto",
      "How this side proves to its peers what was executed on a lane that died: psn, the\n"
      "packet number that the device reports; count, the messages and PUTs received (each\n"

@@ -85,6 +85,7 @@ struct uct_ha_iface_config {
     double   failback; /* or UCT_HA_FAILBACK_* */
     double   cooldown; /* after the first failure of a rail, 0 = none */
     double   cooldown_max;
+    int      lossy_rail;
     double   slow_rail; /* factor, or UCT_HA_SLOW_OFF */
     int      trace;
     unsigned proof;   /* enum uct_ha_proof_mode */

@@ -26,7 +26,7 @@
        "ping the peer's address of that rail; compare GIDs, VLAN and MTU of both hosts.")                              \
     _X(107, PROGRAM, "failover: the program did something illegal, its lane had to be replaced",                       \
        "No rail is to blame: the program used a bad key, address or length, and got the error.")                       \
-    _X(108, SLOW, "failover: the rail answers, but many times slower than it used to (UCX_HA_RC_SLOW_RAIL)",           \
+    _X(108, SLOW, "failover: the rail answers, but slower than it used to, or not always (SLOW_RAIL, LOSSY_RAIL)",     \
        "Look for errors and a lower speed of the port (rdma link, ethtool), and for congestion on that rail.")         \
     _X(109, NOT_READY, "failover: the peer had no receive posted for too long",                                        \
        "No rail is to blame: the peer's program is slow; UCX_HA_RC_RNR_RETRY_COUNT and RX_QUEUE_LEN.")                 \

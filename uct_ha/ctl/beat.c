@@ -3,6 +3,7 @@
 
 #include "base/now.h"
 #include "base/stats.h"
+#include "ctl/bad.h"
 #include "ctl/look.h"
 #include "ctl/path.h"
 #include "ctl/send.h"
@@ -24,12 +25,12 @@ static unsigned shares; /* interfaces with peers; they share the budget of the p
 
 /* Data that goes through is a better sign of life than a ping, which a busy
  * rail may lose. Reads what progress owns: a torn picture only costs a round. */
-static int data_flows(struct uct_ha_peer *peer, int slot)
+static uint32_t data_flows(struct uct_ha_peer *peer, int slot)
 {
     struct uct_ha_conn *conn;
     struct uct_ha_lane *lane;
     uint32_t            sign;
-    int                 flows = 0;
+    uint32_t            flows = 0;
 
     ucs_list_for_each (conn, &peer->conns, peer_link) {
         lane = conn->road->lane[slot];
@@ -40,7 +41,7 @@ static int data_flows(struct uct_ha_peer *peer, int slot)
         if (ha_pair_tx_slot(&conn->pair) == slot) {
             sign += __atomic_load_n(&conn->tx->log.head, __ATOMIC_RELAXED);
         }
-        flows |= sign != lane->sign;
+        flows += sign - lane->sign;
         lane->sign = sign;
     }
     return flows;
@@ -49,11 +50,13 @@ static int data_flows(struct uct_ha_peer *peer, int slot)
 static void take_signs(struct uct_ha_peer *peer)
 {
     for (int s = 0; s < peer->pairs->lanes->slots; s++) {
-        peer->rail[s].lives = (uint8_t)data_flows(peer, s);
+        peer->rail[s].moved = data_flows(peer, s);
+        peer->rail[s].lives = peer->rail[s].moved != 0;
         if (peer->rail[s].lives) {
             peer->rail[s].missed = 0;
         }
     }
+    uct_ha_bad_sample_locked(peer);
 }
 
 /* Is work under way there, and no sign of life? */
@@ -176,23 +179,6 @@ static void suspect_rail(struct uct_ha_peer *peer, int slot)
     uct_ha_fact_usable_locked(peer);
 }
 
-/* It answers, so it may go on as the standby; and while it is slow, work does
- * not go back to it. */
-static void leave_slow_rail(struct uct_ha_peer *peer, int slot)
-{
-    struct uct_ha_conn *conn;
-    struct ha_event     hold    = {.kind = HA_EV_HOLD, .slot = slot, .wait = ha_damp_hold(&peer->rail[slot].damp)};
-    struct ha_event     suspect = {.kind = HA_EV_LANE_SUSPECT, .slot = slot, .cause = HA_CAUSE_SLOW};
-
-    ucs_list_for_each (conn, &peer->conns, peer_link) {
-        uct_ha_failover_event_locked(conn, &hold, HA_CTX_ASYNC);
-        if (ha_pair_tx_slot(&conn->pair) == slot) {
-            suspect.gen = conn->pair.lane[slot].gen;
-            uct_ha_failover_event_locked(conn, &suspect, HA_CTX_ASYNC);
-        }
-    }
-}
-
 void uct_ha_beat_lose_peer_locked(struct uct_ha_peer *peer)
 {
     peer->lost = 1;
@@ -310,11 +296,7 @@ static void visit(struct round *round, struct uct_ha_peer *peer)
         remember(round, peer, suspect);
         suspect_rail(peer, suspect);
     }
-    for (int s = 0; s < HA_SLOTS; s++) {
-        if (ha_slow_is_worse(&peer->rail[s].slow, &peer->rail[!s].slow)) {
-            leave_slow_rail(peer, s);
-        }
-    }
+    uct_ha_bad_judge_locked(peer);
 }
 
 static int is_there(struct uct_ha_peer *peer)
@@ -355,9 +337,19 @@ static int has_witnesses(struct round *round, const struct uct_ha_peer *peer)
     return ++host->asked > WITNESSES && round->asked >= ASKED_ALL;
 }
 
+/* Questions are begun that can be brought to their end: with as many more rounds of all that are under way. */
+static int can_end(const struct round *round)
+{
+    const struct uct_ha_ctl *ctl = round->ctl;
+
+    return round->asked == 0 || ctl->probe.urgent >= (uint64_t)(round->asked + 1) * HA_SLOTS *
+                                                         (ctl->pairs->config->heartbeat_misses + 1) * HA_PROBE_ONE;
+}
+
 static void ask_urgent(struct round *round, struct uct_ha_peer *peer)
 {
-    peer->held = (uint8_t)(has_witnesses(round, peer) || !try_visit(round, peer, HA_PROBE_URGENT));
+    peer->held = (uint8_t)(has_witnesses(round, peer) || (!is_in_doubt(peer) && !can_end(round)) ||
+                           !try_visit(round, peer, HA_PROBE_URGENT));
     round->held += peer->held;
     round->asked += !peer->held;
 }
@@ -455,6 +447,7 @@ static int ask_in_turn(struct round *round)
 uint64_t uct_ha_beat_round_locked(struct uct_ha_ctl *ctl, uint64_t now)
 {
     struct round round = {.ctl = ctl, .now = now};
+    uint32_t     polls = __atomic_load_n(&ctl->lanes->wake.polls, __ATOMIC_RELAXED);
     int          all;
 
     if (now - ctl->round_at > 4 * ctl->pairs->heartbeat) {
@@ -463,6 +456,8 @@ uint64_t uct_ha_beat_round_locked(struct uct_ha_ctl *ctl, uint64_t now)
     ctl->round_at = now;
     ctl->round++;
     ha_probe_earn(&ctl->probe, rate_of(ctl), now);
+    ctl->polled = polls != ctl->polls;
+    ctl->polls  = polls;
     uct_ha_awake_collect(&ctl->pairs->wakes);
     ask_busy(&round);
     if (round.held > 0 && round.verdicts > 0) {

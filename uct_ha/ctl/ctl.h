@@ -82,6 +82,8 @@ struct uct_ha_ctl {
     uint32_t              looked; /* of the table of connections: the slow look goes on there */
     uint32_t              nonce;
     uint64_t              fresh_ns; /* the path of a rail that is silent for so long is resolved anew */
+    uint32_t              polls;    /* so often had the program looked at the latest round, */
+    uint8_t               polled;   /* ... and since the one before */
     struct uct_ha_bare    bare;
     struct uct_ha_ctl    *prom_next; /* in the statistics file, too */
     uint8_t               discard;   /* atomic: closing, nobody is accepted any more */

@@ -58,6 +58,7 @@ static void take_late_pong(struct uct_ha_peer *peer, struct uct_ha_peer_rail *ra
                       uct_ha_now() - rail->ping_at + peer->pairs->heartbeat);
     }
     ha_beat_answer(&rail->beat, uct_ha_now());
+    ha_lossy_answer(&rail->lossy, 0);
     rail->heard    = nonce;
     rail->missed   = 0;
     rail->fresh_at = uct_ha_now() + peer->pairs->ctl->fresh_ns;
@@ -75,6 +76,7 @@ static void take_pong(struct uct_ha_peer *peer, int slot, const struct ha_packet
         ha_slow_probe(&rail->slow, peer->pairs->config->slow_rail, uct_ha_now() - rail->ping_at);
     }
     ha_beat_answer(&rail->beat, uct_ha_now());
+    ha_lossy_answer(&rail->lossy, 1);
     rail->heard    = header->nonce;
     rail->fresh_at = uct_ha_now() + peer->pairs->ctl->fresh_ns;
     rail->answered += rail->waiting; /* a repeated answer counts once */

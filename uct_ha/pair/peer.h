@@ -10,6 +10,7 @@
 
 #include "core/ha_beat.h"
 #include "core/ha_damp.h"
+#include "core/ha_lossy.h"
 #include "core/ha_packet.h"
 #include "core/ha_slow.h"
 #include "pair/pairs.h"
@@ -34,6 +35,7 @@ struct uct_ha_peer_rail {
     uint8_t                  waiting;  /* a ping is out */
     uint8_t                  counted;  /* ... and is one of `missed` */
     uint8_t                  lives;    /* data went through since the round before */
+    uint32_t                 moved;    /* ... so many messages and operations */
     unsigned                 missed;   /* pings in a row without an answer */
     unsigned                 answered; /* ... and with one */
     uint64_t                 bad_at;   /* suspected then */
@@ -43,9 +45,11 @@ struct uct_ha_peer_rail {
     uint64_t                 retry_at; /* next try to resolve it */
     uint64_t                 fresh_at; /* with no answer until then the path is resolved anew */
     uint64_t                 last_rx;
-    struct ha_damp           damp; /* cool-down, grows when it flaps */
-    struct ha_slow           slow; /* round trips of its pings */
-    struct ha_beat           beat; /* the silences between them */
+    struct ha_damp           damp;       /* cool-down, grows when it flaps */
+    struct ha_slow           slow;       /* round trips of its pings */
+    struct ha_beat           beat;       /* the silences between them */
+    struct ha_lossy          lossy;      /* ... and those without an answer */
+    uint8_t                  lossy_left; /* work has left it for that, and does not come back yet */
     uint64_t                 ping_at;
 };
 

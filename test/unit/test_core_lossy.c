@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* A rail that is bad, though not dead. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "uct_ha/core/ha_lossy.h"
+
+/* `n` probes, of which every `every`th is lost (0: none), and as many rounds with work, of which every
+ * `still`th stands still. */
+static void rounds(struct ha_lossy *lossy, unsigned n, unsigned every, unsigned still)
+{
+    for (unsigned i = 0; i < n; i++) {
+        ha_lossy_ask(lossy);
+        if (every == 0 || i % every != 0) {
+            ha_lossy_answer(lossy, 1);
+        }
+        ha_lossy_work(lossy, still == 0 || i % still != 0 ? 100 : 0);
+    }
+}
+
+static void test_loss_with_stalls_is_left(void **state)
+{
+    struct ha_lossy a = {0}, b = {0};
+
+    (void)state;
+    rounds(&a, 20, 0, 0);
+    rounds(&b, 20, 0, 0);
+    assert_false(ha_lossy_is_worse(&a, &b));
+    rounds(&a, 16, 2, 2); /* half are lost: both ways of 30 % */
+    assert_true(ha_lossy_is_worse(&a, &b));
+    assert_false(ha_lossy_is_worse(&b, &a));
+}
+
+/* As soon as five are lost, not when the window is full of them. */
+static void test_soon(void **state)
+{
+    struct ha_lossy a = {0}, b = {0};
+    unsigned        n = 0;
+
+    (void)state;
+    rounds(&a, 40, 0, 0);
+    rounds(&b, 40, 0, 0);
+    for (; !ha_lossy_is_worse(&a, &b); n++) {
+        rounds(&a, 2, 2, 2);
+    }
+    assert_in_range(n, 4, 6); /* pairs of rounds: 1.2 s at most */
+}
+
+static void test_busy_rail_is_not_left(void **state)
+{
+    struct ha_lossy a = {0}, b = {0};
+
+    (void)state;
+    rounds(&a, 40, 2, 0); /* work moves */
+    rounds(&b, 40, 0, 0);
+    assert_false(ha_lossy_is_worse(&a, &b));
+    rounds(&a, 40, 0, 1); /* work rests, probes are answered */
+    assert_false(ha_lossy_is_worse(&a, &b));
+}
+
+/* Each burst ends within a round: never nothing, but less than half. */
+static void test_half_of_the_norm(void **state)
+{
+    struct ha_lossy a = {0}, b = {0};
+
+    (void)state;
+    rounds(&a, 100, 0, 0);
+    rounds(&b, 100, 0, 0);
+    for (unsigned i = 0; i < 16; i++) {
+        ha_lossy_ask(&a);
+        if (i % 2) {
+            ha_lossy_answer(&a, 1);
+        }
+        ha_lossy_work(&a, 60);
+    }
+    assert_false(ha_lossy_is_worse(&a, &b));
+    for (unsigned i = 0; i < 16; i++) {
+        ha_lossy_ask(&a);
+        if (i % 2) {
+            ha_lossy_answer(&a, 1);
+        }
+        ha_lossy_work(&a, 40);
+    }
+    assert_true(ha_lossy_is_worse(&a, &b));
+}
+
+static void test_both_bad(void **state)
+{
+    struct ha_lossy a = {0}, b = {0};
+
+    (void)state;
+    rounds(&a, 40, 2, 2);
+    rounds(&b, 40, 8, 0); /* two of sixteen */
+    assert_false(ha_lossy_is_worse(&a, &b));
+    rounds(&b, 40, 2, 2);
+    assert_false(ha_lossy_is_worse(&a, &b));
+    assert_false(ha_lossy_is_worse(&b, &a));
+}
+
+static void test_late_answers_are_answers(void **state)
+{
+    struct ha_lossy a = {0}, b = {0};
+
+    (void)state;
+    rounds(&b, 40, 0, 0);
+    rounds(&a, 20, 0, 0);
+    for (unsigned i = 0; i < 40; i++) {
+        ha_lossy_ask(&a);
+        ha_lossy_work(&a, 0);
+        if (i > 0) {
+            ha_lossy_answer(&a, 0); /* the one before */
+        }
+        assert_false(ha_lossy_is_worse(&a, &b));
+    }
+    assert_int_equal(ha_lossy_lost(&a), 0);
+}
+
+static void test_nothing_is_concluded_at_first(void **state)
+{
+    struct ha_lossy a = {0}, b = {0};
+
+    (void)state;
+    rounds(&a, 16, 2, 2);
+    rounds(&b, 40, 0, 0);
+    assert_false(ha_lossy_is_worse(&a, &b));
+    rounds(&a, 16, 2, 2);
+    assert_true(ha_lossy_is_worse(&a, &b));
+    b = (struct ha_lossy){0};
+    rounds(&b, 16, 0, 0);
+    assert_false(ha_lossy_is_worse(&a, &b));
+}
+
+static void test_it_stays_left_until_it_is_well(void **state)
+{
+    struct ha_lossy a = {0};
+
+    (void)state;
+    rounds(&a, 40, 2, 2);
+    rounds(&a, 10, 0, 0);
+    assert_true(ha_lossy_is_bad(&a));
+    rounds(&a, 7, 0, 0);
+    assert_false(ha_lossy_is_bad(&a));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_loss_with_stalls_is_left),
+        cmocka_unit_test(test_soon),
+        cmocka_unit_test(test_busy_rail_is_not_left),
+        cmocka_unit_test(test_half_of_the_norm),
+        cmocka_unit_test(test_both_bad),
+        cmocka_unit_test(test_late_answers_are_answers),
+        cmocka_unit_test(test_nothing_is_concluded_at_first),
+        cmocka_unit_test(test_it_stays_left_until_it_is_well),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
