@@ -18,8 +18,10 @@ struct submission {
     size_t                    count, done; /* requests whose references and pins are taken */
     uint32_t                  first;       /* index in the batch */
     struct hte_notice        *notice;
-    struct hte_segment       *segment; /* of the latest request, to find it quickly for the next; reference */
-    struct hte_view          *view;    /* reference */
+    struct hte_segment       *segment;  /* of the latest request, to find it quickly for the next; reference */
+    struct hte_view          *view;     /* reference */
+    bool                      has_lock; /* of the regions */
+    struct hte_region        *region;   /* that the latest pin was in, while it has; or NULL */
 };
 
 static int check_request(const struct hte_request *request, size_t index)
@@ -69,6 +71,24 @@ static int range_error(const struct hte_request *request, size_t index, const ch
                                                 : "not inside registered buffers");
 }
 
+/* One lock for many requests: none of them lets another one's region go. */
+static void lock_regions(struct submission *submission)
+{
+    if (!submission->has_lock) {
+        pthread_rwlock_rdlock(&submission->engine->regions.lock);
+        submission->has_lock = true;
+    }
+}
+
+static void unlock_regions(struct submission *submission)
+{
+    if (submission->has_lock) {
+        pthread_rwlock_unlock(&submission->engine->regions.lock);
+        submission->has_lock = false;
+        submission->region   = NULL; /* it may go away now */
+    }
+}
+
 /* The target may have registered it since its descriptor was fetched. */
 static int check_target(struct submission *submission, const struct hte_request *request, size_t index)
 {
@@ -80,6 +100,7 @@ static int check_target(struct submission *submission, const struct hte_request 
     if (error == HTE_OK) {
         return HTE_OK;
     }
+    unlock_regions(submission); /* that takes its time */
     error = hte_segment_refresh(&engine->segments, engine->meta, segment);
     if (error == HTE_ERR_SOCKET || error == HTE_ERR_UNKNOWN_SEGMENT) {
         return hte_fail(HTE_ERR_DEAD_PEER, "request %zu: segment '%s' does not answer", index, segment->name);
@@ -93,14 +114,11 @@ static int check_target(struct submission *submission, const struct hte_request 
     return error == HTE_OK ? HTE_OK : range_error(request, index, segment->name, error);
 }
 
-static int pin(struct hte_engine *engine, uint64_t addr, uint64_t length)
+static int pin(struct submission *submission, uint64_t addr, uint64_t length)
 {
-    bool is_pinned;
-
-    pthread_rwlock_rdlock(&engine->regions.lock);
-    is_pinned = hte_regions_pin(&engine->regions, addr, length);
-    pthread_rwlock_unlock(&engine->regions.lock);
-    return is_pinned ? HTE_OK : HTE_ERR_NOT_REGISTERED;
+    lock_regions(submission);
+    return hte_regions_pin(&submission->engine->regions, addr, length, &submission->region) ? HTE_OK
+                                                                                            : HTE_ERR_NOT_REGISTERED;
 }
 
 /* Both sides of a request, pinned or referenced by the task. */
@@ -117,12 +135,14 @@ static int take_sides(struct submission *submission, const struct hte_request *r
     if (error != HTE_OK) {
         return error;
     }
-    if (pin(engine, (uint64_t)request->local, request->length) != HTE_OK) {
+    if (pin(submission, (uint64_t)request->local, request->length) != HTE_OK) {
         return hte_fail(HTE_ERR_NOT_REGISTERED, "request %zu: local %p + %llu is not inside registered memory", index,
                         request->local, (unsigned long long)request->length);
     }
-    if (is_local && pin(engine, request->target_offset, request->length) != HTE_OK) {
-        hte_regions_unpin(&engine->regions, (uint64_t)request->local, request->length);
+    task->region = submission->region;
+    if (is_local && pin(submission, request->target_offset, request->length) != HTE_OK) {
+        unlock_regions(submission);
+        hte_regions_unpin(&engine->regions, (uint64_t)request->local, request->length, task->region);
         return range_error(request, index, "LOCAL", HTE_ERR_RANGE);
     }
     if (!is_local) {
@@ -160,12 +180,12 @@ static int take(struct submission *submission, size_t index)
 /* What take_sides() took. */
 static void release_sides(struct hte_engine *engine, struct hte_task *task)
 {
-    hte_regions_unpin(&engine->regions, (uint64_t)task->local, task->length);
+    hte_regions_unpin(&engine->regions, (uint64_t)task->local, task->length, task->region);
     if (task->segment != NULL) {
         hte_segment_put(task->segment);
         hte_view_put(task->view);
     } else {
-        hte_regions_unpin(&engine->regions, task->remote, task->length);
+        hte_regions_unpin(&engine->regions, task->remote, task->length, NULL);
     }
 }
 
@@ -332,6 +352,7 @@ static int submit_locked(struct submission *submission)
         error = take(submission, submission->done);
         submission->done += error == HTE_OK;
     }
+    unlock_regions(submission);
     if (error == HTE_OK) {
         error = allocate_block(submission, &block, &n_pieces);
     }

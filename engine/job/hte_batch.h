@@ -25,6 +25,7 @@
 
 struct hte_engine;
 struct hte_notice;
+struct hte_region;
 struct hte_segment;
 struct hte_view;
 struct hte_task;
@@ -45,6 +46,7 @@ struct hte_task {
     struct hte_segment *segment; /* reference; NULL: HTE_SEGMENT_LOCAL */
     struct hte_view    *view;    /* reference; NULL likewise */
     struct hte_notice  *notice;  /* or NULL */
+    struct hte_region  *region;  /* that has all of the local memory, pinned; NULL: there are several, pinned too */
     char               *local;
     uint64_t            remote, length;
     uint8_t             is_write;

@@ -108,14 +108,11 @@ static void pin_range(struct hte_regions *regions, uint64_t addr, uint64_t lengt
     }
 }
 
-bool hte_regions_pin(struct hte_regions *regions, uint64_t addr, uint64_t length)
+static bool pin_several(struct hte_regions *regions, uint64_t addr, uint64_t length)
 {
     size_t   at  = lower_bound(regions, addr);
     uint64_t end = addr;
 
-    if (length == 0 || addr + length < addr) {
-        return false;
-    }
     for (; at < regions->count && regions->list[at]->addr <= end && end < addr + length; ++at) {
         end = regions->list[at]->addr + regions->list[at]->length;
     }
@@ -126,8 +123,31 @@ bool hte_regions_pin(struct hte_regions *regions, uint64_t addr, uint64_t length
     return true;
 }
 
-void hte_regions_unpin(struct hte_regions *regions, uint64_t addr, uint64_t length)
+bool hte_regions_pin(struct hte_regions *regions, uint64_t addr, uint64_t length, struct hte_region **only)
 {
+    struct hte_region *region = *only;
+
+    if (length == 0 || addr + length < addr) {
+        return false;
+    }
+    if (region == NULL || !hte_region_has(region, addr, length)) {
+        region = hte_regions_find(regions, addr);
+    }
+    if (region == NULL || !hte_region_has(region, addr, length)) {
+        *only = NULL;
+        return region != NULL && pin_several(regions, addr, length);
+    }
+    *only = region;
+    atomic_fetch_add(&region->pins, 1);
+    return true;
+}
+
+void hte_regions_unpin(struct hte_regions *regions, uint64_t addr, uint64_t length, struct hte_region *only)
+{
+    if (only != NULL) {
+        atomic_fetch_sub(&only->pins, 1); /* the last that is done with it */
+        return;
+    }
     pthread_rwlock_rdlock(&regions->lock);
     pin_range(regions, addr, length, false);
     pthread_rwlock_unlock(&regions->lock);

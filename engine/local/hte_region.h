@@ -53,9 +53,17 @@ void hte_regions_remove(struct hte_regions *regions, struct hte_region *region);
 /* With the lock held. The region that contains addr, or NULL. */
 struct hte_region *hte_regions_find(const struct hte_regions *regions, uint64_t addr);
 
-/* Pin all regions of the range; false, and nothing pinned, when it is not covered. With the lock held. */
-bool hte_regions_pin(struct hte_regions *regions, uint64_t addr, uint64_t length);
-/* Takes the lock for reading. */
-void hte_regions_unpin(struct hte_regions *regions, uint64_t addr, uint64_t length);
+/* Pin all regions of the range; false, and nothing pinned, when it is not covered. With the lock held. *only: the one
+ * that has all of it, or NULL; what it was is tried first. */
+bool hte_regions_pin(struct hte_regions *regions, uint64_t addr, uint64_t length, struct hte_region **only);
+/* only: as pin gave it; else takes the lock for reading. */
+void hte_regions_unpin(struct hte_regions *regions, uint64_t addr, uint64_t length, struct hte_region *only);
+
+/* A region that is pinned does not go away: this needs no lock. */
+static inline bool hte_region_has(const struct hte_region *region, uint64_t addr, uint64_t length)
+{
+    return addr >= region->addr && addr - region->addr < region->length &&
+           length <= region->length - (addr - region->addr);
+}
 
 #endif

@@ -14,7 +14,14 @@ static void find_borders(struct hte_regions *regions, struct hte_piece *piece)
     uint64_t           local = (uint64_t)task->local + piece->offset;
     struct hte_region *region;
 
-    if (local >= piece->local_end) {
+    if (local < piece->local_end) {
+        return;
+    }
+    if (task->region != NULL) {
+        piece->local_end = task->region->addr + task->region->length;
+        piece->preferred = task->region->preferred;
+        piece->available = task->region->available;
+    } else {
         pthread_rwlock_rdlock(&regions->lock);
         region           = hte_regions_find(regions, local);
         piece->local_end = region->addr + region->length;
