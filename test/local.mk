@@ -21,6 +21,8 @@ unit_tests = \
 	test/unit/test_core_rto \
 	test/unit/test_core_seal \
 	test/unit/test_core_beat \
+	test/unit/test_core_probe \
+	test/unit/test_probes \
 	test/unit/test_core_slow \
 	test/unit/test_depths \
 	test/unit/test_info \
@@ -112,6 +114,12 @@ test_unit_test_trial_SOURCES  = test/unit/test_trial.c uct_ha/verbs/ha_trial.c
 test_unit_test_trial_CPPFLAGS = $(unit_cppflags) $(VERBS_CFLAGS)
 test_unit_test_trial_LDADD    = $(unit_libs)
 
+test_unit_test_probes_SOURCES  = test/unit/test_probes.c uct_ha/ctl/beat.c uct_ha/pair/awake.c
+test_unit_test_probes_CPPFLAGS = $(unit_cppflags)
+test_unit_test_probes_LDADD    = $(unit_libs) $(UCX_LIBS)
+test_unit_test_core_probe_SOURCES  = test/unit/test_core_probe.c
+test_unit_test_core_probe_CPPFLAGS = $(unit_cppflags)
+test_unit_test_core_probe_LDADD    = $(unit_libs)
 test_unit_test_core_beat_SOURCES  = test/unit/test_core_beat.c
 test_unit_test_core_beat_CPPFLAGS = $(unit_cppflags)
 test_unit_test_core_beat_LDADD    = $(unit_libs)

@@ -44,7 +44,7 @@ libha_core_la_SOURCES = \
 	%D%/core/ha_state_internal.h \
 	%D%/core/ha_rto.h \
 	%D%/core/ha_seal.c %D%/core/ha_seal.h \
-	%D%/core/ha_beat.h %D%/core/ha_slow.h
+	%D%/core/ha_beat.h %D%/core/ha_probe.h %D%/core/ha_slow.h
 
 # pure too: which rail backs which
 libha_topo_la_SOURCES = \
@@ -168,6 +168,8 @@ glue_sources = \
 	%D%/pair/attend.h \
 	%D%/pair/attention.c \
 	%D%/pair/attention.h \
+	%D%/pair/awake.c \
+	%D%/pair/awake.h \
 	%D%/pair/conn.c \
 	%D%/pair/conn.h \
 	%D%/pair/due.c \

@@ -63,13 +63,17 @@ struct uct_ha_stats {
     uint64_t ctl_malformed;   /* of ctl_dropped: too short or long, of another version, fields out of range */
     uint64_t ctl_stray;       /* ... meant for, or sent by, an instance that is not known here */
     uint64_t ctl_unfit;       /* ... records that contradict the pair: tag, generation, epoch */
-    uint64_t ctl_stale;       /* ... packets that came before, records of pairs that are gone */
+    uint64_t ctl_stale;       /* ... packets that came once again, records of pairs that are gone */
     uint64_t proofs_none;     /* own lanes of which the device proved nothing: messages were counted, and no more */
     uint64_t silent_ns_total; /* sum over failovers: silence before the loss was noticed */
     uint64_t silent_hist[UCT_HA_STATS_SETUP_BINS]; /* failovers by that silence, bins as in setup_hist */
     uint64_t move_hist[UCT_HA_STATS_SETUP_BINS];   /* failovers by duration of the move (outage_ns_*) */
-    uint64_t unprotected; /* pairs that have been without a standby for UCX_HA_RC_STANDBY_WARN, now */
-    uint64_t ctl_forged;  /* of ctl_dropped: not sealed by one that has our address */
+    uint64_t unprotected;   /* pairs that have been without a standby for UCX_HA_RC_STANDBY_WARN, now */
+    uint64_t probes_urgent; /* probes of peers with work under way and no sign of life */
+    uint64_t probes_doubt;  /* ... of peers that have not answered the latest one */
+    uint64_t probes_turn;   /* ... of all others, in turn */
+    uint64_t probes_held;   /* times that a probe had to wait for the budget */
+    uint64_t ctl_forged;    /* of ctl_dropped: not sealed by one that has our address */
 };
 
 /* Copy at most `size` bytes of the totals to `stats`; bytes of a newer, larger

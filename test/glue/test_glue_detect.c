@@ -4,6 +4,9 @@
 
 #include "glue_tests.h"
 
+#include "pair/conn.h"
+#include "uct/iface.h"
+
 #include <string.h>
 
 static void one_put(int s)
@@ -32,6 +35,57 @@ static void test_stuck_lane_is_left_once(void **state)
     fake_set(A1, FAKE_STALL, 0);
     redundant_check();
     assert_int_equal(stats().failovers, 2);
+}
+
+/* Connections of this side that the timer looks at. */
+static unsigned awake(int s)
+{
+    struct uct_ha_iface *iface = uct_ha_iface(world.side[s].iface);
+    struct uct_ha_conn  *conn;
+    unsigned             sum = 0;
+
+    pthread_mutex_lock(&iface->lanes.wake.lock);
+    uct_ha_awake_collect(&iface->pairs.wakes);
+    ucs_list_for_each (conn, &iface->pairs.wakes.awake, awake.link) {
+        sum++;
+    }
+    pthread_mutex_unlock(&iface->lanes.wake.lock);
+    return sum;
+}
+
+/* Idle connections sleep: the timer does not look at them. One that posts is looked at, alone, and what is stuck there
+ * is found though it has slept for longer than its RTO, and not before that. */
+static void test_idle_connections_sleep(void **state)
+{
+    struct uct_ha_stats before;
+    uint64_t            start;
+
+    (void)state;
+    world_open(317, "");
+    for (int i = 0; i < 12; i++) {
+        ep_open(0, i);
+        ep_open(1, i);
+        am_exchange(i, 4);
+    }
+    wait_standbys(24);
+    flush_all();
+    pump_until(awake(0) == 0 && awake(1) == 0);
+    pump_ms(500); /* the RTO is 400 ms */
+    before = stats();
+    fake_set(A0, FAKE_STALL, 1000);
+    fake_set(A1, FAKE_STALL, 1000);
+    start = now_ns();
+    assert_int_equal(am_send(0, 7, SHORT, 8, NULL), UCS_OK);
+    assert_int_equal(awake(0), 1); /* at once, not when it is found by a look at some of the others */
+    pump_until(stats().failovers > before.failovers);
+    assert_true(now_ns() - start >= 400000000ull);
+    fake_set(A0, FAKE_STALL, 0);
+    fake_set(A1, FAKE_STALL, 0);
+    pump_until(am_all_here());
+    flush_all();
+    wait_standbys(24);
+    pump_until(awake(0) == 0 && awake(1) == 0);
+    assert_int_equal(stats().ep_errors, 0);
 }
 
 /* The rail answers and nobody tells of an error, but nothing ends: the RTO finds it, once. */
@@ -195,6 +249,7 @@ int glue_detect(void)
 {
     const struct CMUnitTest tests[] = {
         GLUE_TEST(test_stuck_lane),
+        GLUE_TEST(test_idle_connections_sleep),
         GLUE_TEST(test_stuck_lane_is_left_once),
         GLUE_TEST(test_card_that_hangs),
         GLUE_TEST(test_long_operation),

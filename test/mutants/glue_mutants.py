@@ -299,6 +299,12 @@ MUTANTS = [
     ("walks-all", "the timer asks every connection each time", "test_work_does_not_grow", [
         ("    while ((conn = uct_ha_due_next_touched(&ctl->pairs->dues)) != NULL) {",
          "    struct uct_ha_conn *each;\n    ucs_list_for_each (each, &ctl->pairs->conns, list) {\n        uct_ha_due_touch(&each->due);\n    }\n    while ((conn = uct_ha_due_next_touched(&ctl->pairs->dues)) != NULL) {")]),
+    ("sleeps-for-ever", "who posts while it sleeps is not looked at", "test_idle_connections_sleep", [
+        ("        if (ucs_unlikely(!__atomic_load_n(&flow->tx.awake, __ATOMIC_RELAXED))) {", "        if (0) {")]),
+    ("never-sleeps", "the timer looks at idle connections", "test_idle_connections_sleep", [
+        ("        leave(awake);\n    }\n}\n\nvoid uct_ha_awake_begin", "    }\n}\n\nvoid uct_ha_awake_begin")]),
+    ("wakes-in-alarm", "the time that it has slept counts as lack of progress", "test_idle_connections_sleep", [
+        ("4 * CHECK_NS || conn->awake.fresh) {", "4 * CHECK_NS) {")]),
     ("rto-ignores-length", "a long operation is no excuse", "test_long_operation", [
         (" + bytes / SLOWEST_BYTES_PER_MS * MSEC;", " + 0 * bytes;")]),
     ("lanes-outlive-address", "lanes live on when the address they were made with is gone", "test_address_of_an_idle_standby_changes", [

@@ -196,6 +196,12 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
     {"HEARTBEAT_MISSES", "4", "Probes in a row without an answer that make a rail suspect.",
      IFACE_FIELD(heartbeat_misses), UCS_CONFIG_TYPE_UINT},
 
+    {"PROBES", "100",
+     "Probes per second of the process, however many peers there are; each is answered by\n"
+     "one packet. Those with work in flight and no sign of life first, the others in turn.\n"
+     "At least 8 in a HEARTBEAT.",
+     IFACE_FIELD(probes), UCS_CONFIG_TYPE_UINT},
+
     {"DEAD_PEER", "10s",
      "Silence on all rails for so long ends the endpoint with an error; so does a failover that\n"
      "takes longer (six times as long while the peer answers).",
@@ -378,7 +384,8 @@ static int failover_is_bad(const struct uct_ha_iface_config *config)
     return (check_time("RTO", config->rto, 1e-3, FOREVER) != UCS_OK) ||
            (check_time("RTO_MAX", config->rto_max, config->rto, FOREVER) != UCS_OK) ||
            ((config->heartbeat != 0) && (check_time("HEARTBEAT", config->heartbeat, 1e-3, FOREVER) != UCS_OK)) ||
-           (check_range("HEARTBEAT_MISSES", config->heartbeat_misses, 1, 1000) != UCS_OK) || recovery_is_bad(config) ||
+           (check_range("HEARTBEAT_MISSES", config->heartbeat_misses, 1, 1000) != UCS_OK) ||
+           (check_range("PROBES", config->probes, 1, 1000000) != UCS_OK) || recovery_is_bad(config) ||
            (check_time("DEAD_PEER", config->dead_peer, 0.1, FOREVER) != UCS_OK) ||
            (check_time("CONNECT_TIMEOUT", config->connect_timeout, 0.1, FOREVER) != UCS_OK);
 }

@@ -29,9 +29,12 @@
 #include <unistd.h>
 
 #define CHECK_NS 100000000ull /* RTO and address retry resolution */
+#define SLICE    64u          /* of those that sleep, so many are looked at in each round all the same */
 
 /* A peer that leaves repeats its good-bye until nobody needs it. */
 #define GONE_NS 1000000000ull
+
+#define RETRIES 3u /* a way that is looked for in vain so often is looked for rarely */
 
 /* ---- timers -------------------------------------------------------------------- */
 
@@ -44,30 +47,91 @@ static void recycle_ud(struct uct_ha_ctl *ctl)
     }
 }
 
+/* Is something about this rail due soon, or to be found out? */
+static int rail_is_busy(const struct uct_ha_ctl *ctl, const struct uct_ha_peer *peer, int slot)
+{
+    const struct uct_ha_peer_rail *rail = &peer->rail[slot];
+
+    return rail->waiting || rail->bad || rail->ah_busy ||
+           (rail->known && rail->way == NULL && rail->ah_fails < RETRIES && !ctl->pairs->down[slot] &&
+            ctl->ud[slot] != NULL);
+}
+
+/* The peer may be gone after that. */
+static void check_peer(struct uct_ha_ctl *ctl, struct uct_ha_peer *peer, uint64_t now)
+{
+    ha_damp_calm(&peer->rail[0].damp, now);
+    ha_damp_calm(&peer->rail[1].damp, now);
+    if (peer->bye_rx && !peer->lost && now > peer->bye_at + GONE_NS) {
+        uct_ha_beat_lose_peer_locked(peer); /* who waits for it still, waits in vain */
+    }
+    if (peer->busy.awake == 0 && !ucs_list_is_empty(&peer->conns) && (!peer->bye_rx || peer->lost) &&
+        !rail_is_busy(ctl, peer, 0) && !rail_is_busy(ctl, peer, 1)) {
+        uct_ha_busy_end(&peer->busy);
+    }
+    uct_ha_path_check(peer, now);
+}
+
+static void check_peers(struct uct_ha_ctl *ctl, uint64_t now)
+{
+    struct uct_ha_pairs *pairs = ctl->pairs;
+    struct uct_ha_peer  *peer, *next;
+
+    ucs_list_for_each_safe (peer, next, &pairs->wakes.busy, busy.link) {
+        check_peer(ctl, peer, now);
+    }
+    for (unsigned i = ucs_min(pairs->by_cookie.count, SLICE); i > 0 && !ucs_list_is_empty(&pairs->peers); i--) {
+        peer = ucs_list_head(&pairs->peers, struct uct_ha_peer, list);
+        ucs_list_del(&peer->list);
+        ucs_list_add_tail(&pairs->peers, &peer->list);
+        if (!peer->busy.busy) {
+            check_peer(ctl, peer, now);
+        }
+    }
+}
+
+static void check_awake(struct uct_ha_ctl *ctl, struct uct_ha_conn *conn, uint64_t now)
+{
+    uint64_t due;
+
+    if (now - ctl->checked_at > 4 * CHECK_NS || conn->awake.fresh) {
+        conn->rto_since   = now; /* we were stopped, and so was our polling; or it has slept */
+        conn->rto_seen    = now;
+        conn->rto_struck  = 0;
+        conn->awake.fresh = 0;
+    }
+    uct_ha_check_rto_locked(conn, now);
+    due = uct_ha_timer_due(conn);
+    uct_ha_due_set(&conn->due, due); /* should nobody have said that it has changed */
+    uct_ha_awake_looked(&conn->awake, due);
+}
+
+/* Those that are awake; and of the others some, should nobody have said that one is not to sleep. */
+static void check_conns(struct uct_ha_ctl *ctl, uint64_t now)
+{
+    struct uct_ha_pairs *pairs = ctl->pairs;
+    struct uct_ha_conn  *conn, *next;
+
+    uct_ha_awake_collect(&pairs->wakes);
+    ucs_list_for_each_safe (conn, next, &pairs->wakes.awake, awake.link) {
+        check_awake(ctl, conn, now);
+    }
+    for (unsigned i = ucs_min(pairs->table_len, SLICE); i > 0; i--) {
+        ctl->looked = ctl->looked + 1 < pairs->table_len ? ctl->looked + 1 : 0;
+        conn        = pairs->table[ctl->looked];
+        if (conn != NULL && !conn->awake.listed &&
+            (uct_ha_timer_due(conn) != UINT64_MAX || uct_ha_txlog_head(conn->tx) != uct_ha_txlog_tail(conn->tx))) {
+            uct_ha_awake_now(&conn->awake);
+        }
+    }
+}
+
 static void check_round(struct uct_ha_ctl *ctl, uint64_t now)
 {
-    struct uct_ha_peer *peer, *next;
-    struct uct_ha_conn *conn;
-
     recycle_ud(ctl);
     ha_rto_calm(&ctl->pairs->rto, now);
-    ucs_list_for_each_safe (peer, next, &ctl->pairs->peers, list) {
-        ha_damp_calm(&peer->rail[0].damp, now);
-        ha_damp_calm(&peer->rail[1].damp, now);
-        if (peer->bye_rx && !peer->lost && now > peer->bye_at + GONE_NS) {
-            uct_ha_beat_lose_peer_locked(peer); /* who waits for it still, waits in vain */
-        }
-        uct_ha_path_check(peer, now);
-    }
-    ucs_list_for_each (conn, &ctl->pairs->conns, list) {
-        if (now - ctl->checked_at > 4 * CHECK_NS) {
-            conn->rto_since  = now; /* we were stopped, and so was our polling */
-            conn->rto_seen   = now;
-            conn->rto_struck = 0;
-        }
-        uct_ha_check_rto_locked(conn, now);
-        uct_ha_due_set(&conn->due, uct_ha_timer_due(conn)); /* should nobody have said that it has changed */
-    }
+    check_peers(ctl, now);
+    check_conns(ctl, now);
     uct_ha_standby_round_locked(ctl, now);
     ctl->checked_at = now;
     if (ctl->lanes->parked != NULL) {
@@ -105,8 +169,7 @@ static void tick(struct uct_ha_ctl *ctl)
         uct_ha_tcp_sweep(ctl->tcp, now);
     }
     if (ctl->pairs->heartbeat != 0 && now >= ctl->heartbeat_at) {
-        ctl->heartbeat_at = now + ctl->pairs->heartbeat;
-        uct_ha_beat_round_locked(ctl, now);
+        ctl->heartbeat_at = now + uct_ha_beat_round_locked(ctl, now);
     }
     if (now >= ctl->check_at) {
         ctl->check_at = now + CHECK_NS;

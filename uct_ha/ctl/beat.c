@@ -11,8 +11,16 @@
 #include "pair/failover.h"
 #include "pair/peer.h"
 
+#include <string.h>
+
+#define LEAST_PROBES   8u  /* a heartbeat, in a process: two peers of two interfaces are asked each time */
+#define ASKED_ALL      16u /* urgent ones, of whichever host */
+#define WITNESSES      2u  /* ... of each, beyond that */
+#define VERDICTS       64u /* of a round, that hold for others */
 #define STEADY_ANSWERS 2
 #define QUESTIONS      3 /* one may be lost */
+
+static unsigned shares; /* interfaces with peers; they share the budget of the process */
 
 /* Data that goes through is a better sign of life than a ping, which a busy
  * rail may lose. Reads what progress owns: a torn picture only costs a round. */
@@ -38,6 +46,41 @@ static int data_flows(struct uct_ha_peer *peer, int slot)
     return flows;
 }
 
+static void take_signs(struct uct_ha_peer *peer)
+{
+    for (int s = 0; s < peer->pairs->lanes->slots; s++) {
+        peer->rail[s].lives = (uint8_t)data_flows(peer, s);
+        if (peer->rail[s].lives) {
+            peer->rail[s].missed = 0;
+        }
+    }
+}
+
+/* Is work under way there, and no sign of life? */
+static int is_urgent(const struct uct_ha_peer *peer)
+{
+    const struct uct_ha_conn *conn;
+    int                       slot;
+
+    if (peer->busy.awake == 0) {
+        return 0;
+    }
+    ucs_list_for_each (conn, &peer->conns, peer_link) {
+        slot = ha_pair_tx_slot(&conn->pair);
+        if (slot == HA_NO_SLOT
+                ? conn->pair.epoch > 0
+                : !peer->rail[slot].lives && uct_ha_txlog_head(conn->tx) != uct_ha_txlog_tail(conn->tx)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int is_in_doubt(const struct uct_ha_peer *peer)
+{
+    return peer->rail[0].waiting || peer->rail[1].waiting || peer->rail[0].bad || peer->rail[1].bad;
+}
+
 /* Pings are missing: look early enough for the answers to be there, and to be compared, when
  * it would be suspected. */
 static void look_after(struct uct_ha_peer *peer, int slot, unsigned limit)
@@ -53,39 +96,55 @@ static void look_after(struct uct_ha_peer *peer, int slot, unsigned limit)
     }
 }
 
-/* One round with a peer; sets *suspect to a rail that is silent while the
+static int can_ask(const struct uct_ha_peer *peer, int slot)
+{
+    const struct uct_ha_peer_rail *rail = &peer->rail[slot];
+
+    return rail->known && rail->way != NULL && rail->ud_qpn != 0 && !peer->pairs->down[slot];
+}
+
+/* Ask by one rail. */
+static void ask(struct uct_ha_peer *peer, int slot, uint64_t now)
+{
+    struct uct_ha_ctl       *ctl  = peer->pairs->ctl;
+    struct uct_ha_peer_rail *rail = &peer->rail[slot];
+
+    if (!can_ask(peer, slot)) {
+        rail->waiting = 0;
+        return;
+    }
+    if (!rail->lives && rail->waiting && !rail->counted) {
+        rail->counted = 1;
+        rail->missed++;
+        rail->answered = 0;
+        UCT_HA_STATS_ADD(heartbeats_missed, 1);
+        look_after(peer, slot, ctl->pairs->config->heartbeat_misses);
+    }
+    if (rail->lives || rail->heard == rail->nonce || rail->fresh_at == 0) {
+        rail->fresh_at = now + ctl->fresh_ns;
+    } else if (now >= rail->fresh_at) {
+        /* Silent for long: perhaps it is our idea of the way that is old. */
+        rail->fresh_at = now + ctl->fresh_ns;
+        uct_ha_path_anew(peer, slot);
+        return;
+    }
+    uct_ha_send_ping_locked(peer, slot);
+}
+
+/* Ask a peer by all its rails; sets *suspect to a rail that is silent while the
  * other answers (else HA_NO_SLOT) and returns 1 when the peer is silent on all. */
 static int heartbeat(struct uct_ha_peer *peer, uint64_t now, int *suspect)
 {
-    struct uct_ha_ctl       *ctl   = peer->pairs->ctl;
-    unsigned                 limit = ctl->pairs->config->heartbeat_misses;
-    struct uct_ha_peer_rail *rail;
+    struct uct_ha_ctl *ctl = peer->pairs->ctl;
 
+    if (peer->asked == 0 || peer->last_rx > peer->asked_at) {
+        peer->asked_at = now;
+        peer->asked    = 0;
+    }
+    peer->asked++;
     *suspect = HA_NO_SLOT;
     for (int s = 0; s < ctl->lanes->slots; s++) {
-        rail = &peer->rail[s];
-        if (!rail->known || rail->way == NULL || rail->ud_qpn == 0 || ctl->pairs->down[s]) {
-            rail->waiting = 0;
-            continue;
-        }
-        if (data_flows(peer, s)) {
-            rail->missed   = 0;
-            rail->fresh_at = now + ctl->fresh_ns;
-        } else if (rail->waiting) {
-            rail->missed++;
-            rail->answered = 0;
-            UCT_HA_STATS_ADD(heartbeats_missed, 1);
-            look_after(peer, s, limit);
-        }
-        if (rail->fresh_at == 0) {
-            rail->fresh_at = now + ctl->fresh_ns;
-        } else if (now >= rail->fresh_at) {
-            /* Silent for long: perhaps it is our idea of the way that is old. */
-            rail->fresh_at = now + ctl->fresh_ns;
-            uct_ha_path_anew(peer, s);
-            continue;
-        }
-        uct_ha_send_ping_locked(peer, s);
+        ask(peer, s, now);
     }
     if (!uct_ha_send_probes(peer)) {
         uct_ha_send_ping_locked(peer, HA_CARRIER_TCP); /* is it alive at all */
@@ -94,12 +153,13 @@ static int heartbeat(struct uct_ha_peer *peer, uint64_t now, int *suspect)
      * with both silent it is the peer that is slow, stopped or dead, and one
      * that wakes up may answer on one rail a moment before the other. */
     for (int s = 0; s < ctl->lanes->slots && ctl->lanes->slots == HA_SLOTS; s++) {
-        if (peer->rail[s].missed >= limit && peer->rail[1 - s].answered >= STEADY_ANSWERS &&
+        if (peer->rail[s].missed >= ctl->pairs->config->heartbeat_misses &&
+            peer->rail[1 - s].answered >= STEADY_ANSWERS &&
             ha_beat_is_silent(&peer->rail[s].beat, &peer->rail[1 - s].beat, now)) {
             *suspect = s;
         }
     }
-    return now > peer->last_rx && now - peer->last_rx > ctl->pairs->dead_peer;
+    return peer->asked >= QUESTIONS && now - peer->asked_at > ctl->pairs->dead_peer;
 }
 
 static void suspect_rail(struct uct_ha_peer *peer, int slot)
@@ -148,7 +208,8 @@ static void forgive_silence(struct uct_ha_ctl *ctl, uint64_t now)
     struct uct_ha_peer *peer;
 
     ucs_list_for_each (peer, &ctl->pairs->peers, list) {
-        peer->last_rx = ucs_min(peer->last_rx + pause, now);
+        peer->last_rx  = ucs_min(peer->last_rx + pause, now);
+        peer->asked_at = ucs_min(peer->asked_at + pause, now);
         for (int s = 0; s < HA_SLOTS; s++) {
             peer->rail[s].waiting    = 0;
             peer->rail[s].missed     = 0;
@@ -160,31 +221,256 @@ static void forgive_silence(struct uct_ha_ctl *ctl, uint64_t now)
     }
 }
 
-void uct_ha_beat_round_locked(struct uct_ha_ctl *ctl, uint64_t now)
+/* ---- the round ------------------------------------------------------------------ */
+
+/* What this round has found silent. */
+struct verdict {
+    int                 slot;
+    uint64_t            since;
+    struct uct_ha_host *host;
+};
+
+struct round {
+    struct uct_ha_ctl *ctl;
+    uint64_t           now;
+    unsigned           urgent, asked, held;
+    unsigned           verdicts;
+    struct verdict     verdict[VERDICTS];
+};
+
+static struct uct_ha_host *host_of(const struct uct_ha_peer *peer, int slot)
 {
-    struct uct_ha_peer *peer;
-    int                 suspect;
+    struct uct_ha_host *hosts = peer->pairs->ctl->host, *host;
+    uint64_t            key[2];
+
+    memcpy(key, peer->rail[slot].where.addr.gid, sizeof(key));
+    key[0] ^= key[1] << 1 ^ (uint64_t)peer->rail[slot].where.addr.lid << 32;
+    key[0] = (key[0] * 0x9e3779b97f4a7c15ull + (unsigned)slot * 0xbf58476d1ce4e5b9ull) | 1u;
+    for (unsigned i = 0; i < 8; i++) {
+        host = &hosts[((key[0] >> 32) + i) % UCT_HA_HOSTS];
+        if (host->key == key[0] || host->key == 0) {
+            host->key = key[0];
+            return host;
+        }
+    }
+    return &hosts[(key[0] >> 32) % UCT_HA_HOSTS];
+}
+
+void uct_ha_beat_heard_locked(struct uct_ha_peer *peer, int slot, uint64_t now)
+{
+    peer->pairs->ctl->rail_rx[slot] = now;
+    host_of(peer, slot)->rx         = now;
+}
+
+/* What this interface may send of what the process may. */
+static uint64_t rate_of(struct uct_ha_ctl *ctl)
+{
+    uint64_t rate  = ctl->pairs->config->probes;
+    uint64_t least = LEAST_PROBES * HA_PROBE_ONE / ctl->pairs->heartbeat;
+    uint8_t  takes = !ucs_list_is_empty(&ctl->pairs->peers);
+
+    if (takes != ctl->probes) {
+        __atomic_fetch_add(&shares, takes ? 1 : -1, __ATOMIC_RELAXED);
+        ctl->probes = takes;
+    }
+    return ucs_max(ucs_max(rate, least) / ucs_max(__atomic_load_n(&shares, __ATOMIC_RELAXED), 1), 1);
+}
+
+void uct_ha_beat_close(struct uct_ha_ctl *ctl)
+{
+    if (ctl->probes) {
+        __atomic_fetch_sub(&shares, 1, __ATOMIC_RELAXED);
+        ctl->probes = 0;
+    }
+}
+
+static void remember(struct round *round, const struct uct_ha_peer *peer, int slot)
+{
+    struct uct_ha_host *host = host_of(peer, slot);
+
+    for (unsigned i = 0; i < round->verdicts; i++) {
+        if (round->verdict[i].host == host && round->verdict[i].slot == slot) {
+            return;
+        }
+    }
+    if (round->verdicts < VERDICTS) {
+        round->verdict[round->verdicts++] = (struct verdict){slot, peer->rail[slot].beat.since, host};
+    }
+}
+
+static void visit(struct round *round, struct uct_ha_peer *peer)
+{
+    int suspect;
+
+    peer->round = round->ctl->round;
+    uct_ha_busy_begin(&peer->busy, &peer->pairs->wakes); /* until it has answered */
+    if (heartbeat(peer, round->now, &suspect)) {
+        uct_ha_beat_lose_peer_locked(peer);
+    } else if (suspect != HA_NO_SLOT && !peer->rail[suspect].bad) {
+        remember(round, peer, suspect);
+        suspect_rail(peer, suspect);
+    }
+    for (int s = 0; s < HA_SLOTS; s++) {
+        if (ha_slow_is_worse(&peer->rail[s].slow, &peer->rail[!s].slow)) {
+            leave_slow_rail(peer, s);
+        }
+    }
+}
+
+static int is_there(struct uct_ha_peer *peer)
+{
+    return !peer->bye_rx && !peer->lost && !ucs_list_is_empty(&peer->conns);
+}
+
+/* Returns 0 when the budget has not enough for it. */
+static int try_visit(struct round *round, struct uct_ha_peer *peer, enum ha_probe_class kind)
+{
+    unsigned rails = (unsigned)(can_ask(peer, 0) + can_ask(peer, 1));
+
+    rails = ucs_max(rails, 1u);
+    if (!ha_probe_take(&round->ctl->probe, kind, rails)) {
+        UCT_HA_STATS_ADD(probes_held, rails);
+        return 0;
+    }
+    if (kind == HA_PROBE_URGENT) {
+        UCT_HA_STATS_ADD(probes_urgent, rails);
+    } else if (kind == HA_PROBE_DOUBT) {
+        UCT_HA_STATS_ADD(probes_doubt, rails);
+    } else {
+        UCT_HA_STATS_ADD(probes_turn, rails);
+    }
+    visit(round, peer);
+    return 1;
+}
+
+/* Many are silent at once: some of each host are enough, for what is found of them holds for the others. */
+static int has_witnesses(struct round *round, const struct uct_ha_peer *peer)
+{
+    struct uct_ha_host *host = host_of(peer, 0);
+
+    if (host->round != round->ctl->round) {
+        host->round = round->ctl->round;
+        host->asked = 0;
+    }
+    return ++host->asked > WITNESSES && round->asked >= ASKED_ALL;
+}
+
+static void ask_urgent(struct round *round, struct uct_ha_peer *peer)
+{
+    peer->held = (uint8_t)(has_witnesses(round, peer) || !try_visit(round, peer, HA_PROBE_URGENT));
+    round->held += peer->held;
+    round->asked += !peer->held;
+}
+
+/* First those that did not answer the latest question, so that it comes to an end; then the others, and who was
+ * asked is the last next time. */
+static void ask_busy(struct round *round)
+{
+    struct uct_ha_pairs *pairs = round->ctl->pairs;
+    struct uct_ha_peer  *peer, *next;
+
+    ucs_list_for_each_safe (peer, next, &pairs->wakes.busy, busy.link) {
+        take_signs(peer);
+        peer->held = (uint8_t)(is_there(peer) && is_urgent(peer));
+        round->urgent += peer->held;
+        if (peer->held && is_in_doubt(peer)) {
+            ask_urgent(round, peer);
+        }
+    }
+    for (unsigned kind = HA_PROBE_URGENT; kind <= HA_PROBE_DOUBT; kind++) {
+        ucs_list_for_each_safe (peer, next, &pairs->wakes.busy, busy.link) {
+            if (peer->round == round->ctl->round || !is_there(peer) ||
+                (kind == HA_PROBE_URGENT ? !peer->held : !is_in_doubt(peer))) {
+                continue;
+            }
+            if (kind == HA_PROBE_URGENT) {
+                ask_urgent(round, peer);
+            } else if (!try_visit(round, peer, HA_PROBE_DOUBT)) {
+                break;
+            }
+            if (peer->round == round->ctl->round) {
+                uct_ha_busy_end(&peer->busy);
+                uct_ha_busy_begin(&peer->busy, &pairs->wakes);
+            }
+        }
+    }
+}
+
+/* Peers whose work stands still, and for whom there was no probe: what was found of another process of their host
+ * holds for them if nobody was heard there since, and what was found of anybody, if nobody was heard by our rail. */
+static void judge_held(struct round *round)
+{
+    struct uct_ha_ctl  *ctl = round->ctl;
+    struct uct_ha_peer *peer, *next;
+
+    ucs_list_for_each_safe (peer, next, &ctl->pairs->wakes.busy, busy.link) {
+        for (unsigned i = 0; peer->held && i < round->verdicts; i++) {
+            const struct verdict *verdict = &round->verdict[i];
+            struct uct_ha_host   *host    = host_of(peer, verdict->slot);
+
+            if (!peer->rail[verdict->slot].bad && !peer->rail[verdict->slot].lives &&
+                (ctl->rail_rx[verdict->slot] < verdict->since ||
+                 (host == verdict->host && host->rx < verdict->since))) {
+                suspect_rail(peer, verdict->slot);
+            }
+        }
+    }
+}
+
+/* Everybody in turn. Returns whether all had theirs in this round. */
+static int ask_in_turn(struct round *round)
+{
+    struct uct_ha_ctl   *ctl   = round->ctl;
+    struct uct_ha_pairs *pairs = ctl->pairs;
+    struct uct_ha_peer  *peer;
+    unsigned             count = pairs->by_cookie.count;
+
+    if (ctl->turn_at == 0) {
+        ctl->turn_at = round->now;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        peer = ucs_list_head(&pairs->turns, struct uct_ha_peer, turn_link);
+        if (is_there(peer) && peer->round != ctl->round) {
+            if (!peer->busy.busy) {
+                take_signs(peer);
+            }
+            if (!try_visit(round, peer, HA_PROBE_TURN)) {
+                return 0;
+            }
+        }
+        ucs_list_del(&peer->turn_link);
+        ucs_list_add_tail(&pairs->turns, &peer->turn_link);
+        if (ctl->turn_left-- == 0) { /* once around */
+            pairs->turn_ns = ucs_max(pairs->heartbeat, round->now - ctl->turn_at);
+            ctl->turn_at   = round->now;
+            ctl->turn_left = count;
+        }
+    }
+    pairs->turn_ns = pairs->heartbeat;
+    ctl->turn_at   = round->now;
+    ctl->turn_left = count;
+    return 1;
+}
+
+uint64_t uct_ha_beat_round_locked(struct uct_ha_ctl *ctl, uint64_t now)
+{
+    struct round round = {.ctl = ctl, .now = now};
+    int          all;
 
     if (now - ctl->round_at > 4 * ctl->pairs->heartbeat) {
         forgive_silence(ctl, now);
     }
     ctl->round_at = now;
-
-    ucs_list_for_each (peer, &ctl->pairs->peers, list) {
-        if (peer->bye_rx || peer->lost || ucs_list_is_empty(&peer->conns)) {
-            continue;
-        }
-        if (heartbeat(peer, now, &suspect)) {
-            uct_ha_beat_lose_peer_locked(peer);
-        } else if (suspect != HA_NO_SLOT && !peer->rail[suspect].bad) {
-            suspect_rail(peer, suspect);
-        }
-        for (int s = 0; s < HA_SLOTS; s++) {
-            if (ha_slow_is_worse(&peer->rail[s].slow, &peer->rail[!s].slow)) {
-                leave_slow_rail(peer, s);
-            }
-        }
+    ctl->round++;
+    ha_probe_earn(&ctl->probe, rate_of(ctl), now);
+    uct_ha_awake_collect(&ctl->pairs->wakes);
+    ask_busy(&round);
+    if (round.held > 0 && round.verdicts > 0) {
+        judge_held(&round);
     }
+    all = ask_in_turn(&round);
+    /* Who is asked only once work stands still is asked later: so twice as often then. */
+    return round.urgent > 0 && !all ? ctl->pairs->heartbeat / 2 : ctl->pairs->heartbeat;
 }
 
 /* ---- without heartbeats ------------------------------------------------------- */

@@ -9,8 +9,15 @@
 
 struct uct_ha_peer;
 
-/* A round with every peer. */
-void uct_ha_beat_round_locked(struct uct_ha_ctl *ctl, uint64_t now);
+/* The interface closes: its share of the budget is free. */
+void uct_ha_beat_close(struct uct_ha_ctl *ctl);
+
+/* A round: peers with work under way and no sign of life, those in doubt, and whose turn it is, as far as the
+ * budget goes. The next one is to be so long after it. */
+uint64_t uct_ha_beat_round_locked(struct uct_ha_ctl *ctl, uint64_t now);
+
+/* A word has come by this rail. */
+void uct_ha_beat_heard_locked(struct uct_ha_peer *peer, int slot, uint64_t now);
 
 /* The peer does not answer any more: what still waits for it, waits in vain. */
 void uct_ha_beat_lose_peer_locked(struct uct_ha_peer *peer);

@@ -10,6 +10,7 @@
 
 #include "base/job.h"
 #include "core/ha_packet.h"
+#include "core/ha_probe.h"
 #include "ctl/watch.h"
 #include "pair/pairs.h"
 #include "verbs/ha_ud.h"
@@ -38,6 +39,17 @@ struct uct_ha_way {
     struct ha_rail_addr addr;
 };
 
+/* What is known of a rail of a host, by whichever of its processes; of more hosts than there is room
+ * for some share a place, and only know less. */
+#define UCT_HA_HOSTS 1024u
+
+struct uct_ha_host {
+    uint64_t key;
+    uint64_t rx;    /* somebody there was heard then */
+    uint32_t round; /* the number of this round of heartbeats, */
+    uint32_t asked; /* in which so many were asked for their work's sake */
+};
+
 struct uct_ha_recycle { /* a job brings the UD port of a rail up again */
     struct uct_ha_job  super;
     struct uct_ha_ctl *ctl;
@@ -58,8 +70,16 @@ struct uct_ha_ctl {
     unsigned              num_accepts;
     int                   timer_fd;
     uint64_t              timer_at, heartbeat_at, check_at;
-    uint64_t              checked_at; /* the last progress check */
-    uint64_t              round_at;   /* the last heartbeat round was then */
+    uint64_t              checked_at;        /* the last progress check */
+    uint64_t              round_at;          /* the last heartbeat round was then */
+    uint32_t              round;             /* ... and had this number */
+    struct ha_probe       probe;             /* the budget */
+    uint8_t               probes;            /* it has a share of the process's */
+    uint64_t              turn_at;           /* everybody had been asked then, */
+    unsigned              turn_left;         /* and so many of them have not been since */
+    uint64_t              rail_rx[HA_SLOTS]; /* anybody was heard on the rail then */
+    struct uct_ha_host    host[UCT_HA_HOSTS];
+    uint32_t              looked; /* of the table of connections: the slow look goes on there */
     uint32_t              nonce;
     uint64_t              fresh_ns; /* the path of a rail that is silent for so long is resolved anew */
     struct uct_ha_bare    bare;

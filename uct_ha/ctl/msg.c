@@ -9,6 +9,7 @@
 
 #include "base/now.h"
 #include "base/stats.h"
+#include "ctl/beat.h"
 #include "ctl/flush.h"
 #include "ctl/path.h"
 #include "ctl/send.h"
@@ -37,7 +38,8 @@ static void heard(struct uct_ha_peer *peer, int carrier)
     peer->last_rx = uct_ha_now();
     if (carrier < HA_SLOTS) {
         peer->rail[carrier].last_rx = peer->last_rx;
-        peer->rail[carrier].used    = 1;
+        uct_ha_beat_heard_locked(peer, carrier, peer->last_rx);
+        peer->rail[carrier].used = 1;
         uct_ha_path_heard(peer, carrier, peer->last_rx);
     }
 }
@@ -196,6 +198,7 @@ static void take_bye(struct uct_ha_peer *peer, const struct ha_packet_header *he
 
     __atomic_store_n(&peer->bye_rx, 1, __ATOMIC_RELAXED);
     peer->bye_at = uct_ha_now();
+    uct_ha_busy_begin(&peer->busy, &peer->pairs->wakes);
     if (!(header->flags & HA_PACKET_WANT)) {
         return;
     }

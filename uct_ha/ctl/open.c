@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "ctl/beat.h"
 #include "ctl/open.h"
 
 #include "base/job.h"
@@ -112,6 +113,7 @@ void uct_ha_ctl_stop(struct uct_ha_ctl *ctl)
 {
     uct_ha_prom_close(ctl);
     uct_ha_async_close(ctl);
+    uct_ha_beat_close(ctl);
     uct_ha_job_cancel(UCT_HA_JOB_RESOLVE, ctl->lanes, drop_job);
     uct_ha_job_cancel(UCT_HA_JOB_RETRY, ctl->lanes, drop_job);
     end_port_jobs(ctl);

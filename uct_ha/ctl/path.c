@@ -45,6 +45,7 @@ static void drop(struct uct_ha_peer *peer, int slot)
 {
     struct uct_ha_peer_rail *rail = &peer->rail[slot];
 
+    uct_ha_busy_begin(&peer->busy, &peer->pairs->wakes);
     rail->addr_seq++; /* a job under way works for nothing */
     if (rail->way != NULL) {
         rail->way->super.run = let_go_run;

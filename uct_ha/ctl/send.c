@@ -194,6 +194,7 @@ void uct_ha_send_ping_locked(struct uct_ha_peer *peer, int slot)
         }
         peer->rail[slot].nonce   = header.nonce;
         peer->rail[slot].waiting = 1;
+        peer->rail[slot].counted = 0;
         peer->rail[slot].ping_at = uct_ha_now();
         ha_beat_ask(&peer->rail[slot].beat, peer->rail[slot].missed, peer->rail[slot].ping_at);
     }

@@ -26,11 +26,14 @@ uint64_t uct_ha_timer_due(const struct uct_ha_conn *conn)
 
 static uint64_t next_due(struct uct_ha_ctl *ctl)
 {
-    struct uct_ha_due *conn;
-    uint64_t           due = uct_ha_prom_due();
+    struct uct_ha_conn *touched;
+    struct uct_ha_due  *conn;
+    uint64_t            due = uct_ha_prom_due();
 
     while ((conn = uct_ha_due_next_touched(&ctl->pairs->dues)) != NULL) {
-        uct_ha_due_set(conn, uct_ha_timer_due(ucs_container_of(conn, struct uct_ha_conn, due)));
+        touched = ucs_container_of(conn, struct uct_ha_conn, due);
+        uct_ha_awake_now(&touched->awake);
+        uct_ha_due_set(conn, uct_ha_timer_due(touched));
     }
     if (ctl->tcp != NULL) {
         due = ucs_min(due, uct_ha_tcp_due(ctl->tcp));

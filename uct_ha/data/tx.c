@@ -188,6 +188,9 @@ ucs_status_t uct_ha_tx_post(struct uct_ha_flow *flow)
         if (ucs_unlikely(silent && !flow->silent_listed)) {
             list_silent(flow);
         }
+        if (ucs_unlikely(!__atomic_load_n(&flow->tx.awake, __ATOMIC_RELAXED))) {
+            uct_ha_attention_posted(flow->road.conn);
+        }
         return UCS_OK;
     }
     if (status == -ENXIO) {

@@ -13,6 +13,11 @@ void uct_ha_attention_locked(struct uct_ha_conn *conn)
     uct_ha_wake_progress(&conn->pairs->lanes->wake);
 }
 
+void uct_ha_attention_posted(struct uct_ha_conn *conn)
+{
+    uct_ha_awake_posted(&conn->awake);
+}
+
 void uct_ha_attention(struct uct_ha_conn *conn)
 {
     uct_ha_attention_todo(conn, 0);

@@ -24,6 +24,9 @@ void uct_ha_attention(struct uct_ha_conn *conn);
 /* ... and do this as well: UCT_HA_TODO_*. */
 void uct_ha_attention_todo(struct uct_ha_conn *conn, unsigned todo);
 
+/* Progress has posted while the connection slept: pair/awake.h. No lock. */
+void uct_ha_attention_posted(struct uct_ha_conn *conn);
+
 /* The next one, in turn; NULL when there is none. */
 struct uct_ha_conn *uct_ha_attention_next_locked(struct uct_ha_pairs *pairs);
 

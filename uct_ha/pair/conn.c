@@ -88,6 +88,7 @@ ucs_status_t uct_ha_conn_create(struct uct_ha_peer *peer, uint32_t sn, int accep
         peer->next_sn = sn + 1;
     }
     uct_ha_setup_begin(&conn->setup, accepted, conn->rto_since);
+    uct_ha_awake_begin(&conn->awake, &pairs->wakes, &peer->busy, tx);
     *conn_p = conn;
     return UCS_OK;
 }
@@ -101,6 +102,7 @@ void uct_ha_conn_destroy(struct uct_ha_conn *conn)
     if (conn->attention) {
         ucs_list_del(&conn->attention_link);
     }
+    uct_ha_awake_end(&conn->awake);
     uct_ha_due_end(&conn->due);
     uct_ha_hash_remove(&conn->pairs->by_tag, &conn->by_tag);
     table_remove(conn);

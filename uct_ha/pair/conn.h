@@ -33,6 +33,7 @@ struct uct_ha_conn {
     ucs_list_link_t         attention_link;
     struct uct_ha_hash_link by_tag;
     struct uct_ha_due       due;
+    struct uct_ha_awake     awake;
     uint64_t                outage_at;     /* the active lane was lost then, 0 = no outage */
     uint64_t                outage_silent; /* ... and nothing had come for so long before */
     uint8_t                 outage_slot, outage_cause, outage_peer_cause;

@@ -20,6 +20,8 @@ void uct_ha_pairs_open(struct uct_ha_pairs *pairs)
     ucs_list_head_init(&pairs->peers);
     ucs_list_head_init(&pairs->conns);
     ucs_list_head_init(&pairs->attention);
+    ucs_list_head_init(&pairs->turns);
+    uct_ha_wakes_open(&pairs->wakes);
     uct_ha_dues_open(&pairs->dues);
     pairs->pair_config = (struct ha_pair_config){
         .connect_timeout = nsec(config->connect_timeout),
@@ -35,6 +37,7 @@ void uct_ha_pairs_open(struct uct_ha_pairs *pairs)
     pairs->cooldown       = nsec(config->cooldown);
     pairs->cooldown_max   = config->cooldown > 0 ? nsec(config->cooldown_max) : 0;
     pairs->heartbeat      = nsec(config->heartbeat);
+    pairs->turn_ns        = pairs->heartbeat;
     pairs->dead_peer      = nsec(config->dead_peer);
     pairs->lanes->silence = pairs->dead_peer / 2;
     ha_rto_init(&pairs->rto, nsec(config->rto), nsec(config->rto_max), uct_ha_now());

@@ -15,6 +15,7 @@
 #include "core/ha_rto.h"
 #include "core/ha_seal.h"
 #include "lane/lanes.h"
+#include "pair/awake.h"
 #include "pair/due.h"
 #include "pair/where.h"
 
@@ -53,8 +54,11 @@ struct uct_ha_pairs {
 
     uint8_t                 down[HA_SLOTS]; /* own port is not usable */
     ucs_list_link_t         peers, conns, attention;
-    struct uct_ha_dues      dues;  /* what has something to do */
-    struct uct_ha_conn    **table; /* by connection id */
+    ucs_list_link_t         turns;   /* peers, who is asked next */
+    struct uct_ha_wakes     wakes;   /* what the timer looks at */
+    uint64_t                turn_ns; /* everybody has been asked in so long */
+    struct uct_ha_dues      dues;    /* what has something to do */
+    struct uct_ha_conn    **table;   /* by connection id */
     uint32_t                table_len;
     uint32_t                table_free;                      /* no id below is free */
     struct uct_ha_hash      by_cookie, by_tag;               /* peers; connections */

@@ -58,6 +58,8 @@ struct uct_ha_peer *uct_ha_peer_create(struct uct_ha_pairs *pairs, uint64_t cook
     }
     uct_ha_due_peer_begin(&peer->due);
     ucs_list_add_tail(&pairs->peers, &peer->list);
+    ucs_list_add_tail(&pairs->turns, &peer->turn_link);
+    uct_ha_busy_begin(&peer->busy, &pairs->wakes);
     return peer;
 }
 
@@ -75,7 +77,9 @@ void uct_ha_peer_destroy(struct uct_ha_peer *peer)
     peer->pairs->told = ucs_max(peer->pairs->told, peer->told);
     uct_ha_due_peer_end(&peer->due);
     uct_ha_hash_remove(&peer->pairs->by_cookie, &peer->by_cookie);
+    uct_ha_busy_end(&peer->busy);
     ucs_list_del(&peer->list);
+    ucs_list_del(&peer->turn_link);
     free(peer);
 }
 
@@ -173,7 +177,7 @@ int uct_ha_peer_rail_answers(const struct uct_ha_peer *peer, int slot, uint64_t 
     const struct uct_ha_peer_rail *rail = &peer->rail[slot];
 
     return peer->pairs->heartbeat != 0 && !rail->bad && rail->missed == 0 &&
-           now - rail->last_rx < 3 * peer->pairs->heartbeat;
+           now - rail->last_rx < 3 * peer->pairs->turn_ns;
 }
 
 int uct_ha_peer_is_alive(const struct uct_ha_peer *peer, uint64_t now)

@@ -32,6 +32,8 @@ struct uct_ha_peer_rail {
     uint8_t                  looking;  /* a job asks whether packets arrive */
     uint8_t                  flows;    /* ... they did, at the last look */
     uint8_t                  waiting;  /* a ping is out */
+    uint8_t                  counted;  /* ... and is one of `missed` */
+    uint8_t                  lives;    /* data went through since the round before */
     unsigned                 missed;   /* pings in a row without an answer */
     unsigned                 answered; /* ... and with one */
     uint64_t                 bad_at;   /* suspected then */
@@ -49,8 +51,12 @@ struct uct_ha_peer_rail {
 
 struct uct_ha_peer {
     struct uct_ha_pairs    *pairs;
-    ucs_list_link_t         list;  /* pairs->peers */
-    ucs_list_link_t         conns; /* uct_ha_conn::peer_link */
+    ucs_list_link_t         list;      /* pairs->peers */
+    ucs_list_link_t         conns;     /* uct_ha_conn::peer_link */
+    ucs_list_link_t         turn_link; /* pairs->turns */
+    struct uct_ha_busy      busy;
+    uint8_t                 held;  /* the budget has kept this round's probe back */
+    uint32_t                round; /* asked in that one */
     struct uct_ha_hash_link by_cookie;
     struct uct_ha_due_peer  due;
     uint64_t                cookie;
@@ -72,7 +78,7 @@ struct uct_ha_peer {
     uint64_t                bye_at;   /* it said so last then */
     uint8_t                 bye_rx;   /* it leaves and owes us nothing */
     uint8_t                 lost;     /* every connection to it has failed: silent for too long */
-    unsigned                asked;    /* without heartbeats: questions since it was heard, */
+    unsigned                asked;    /* questions since it was heard, */
     uint64_t                asked_at; /* the first one then */
     uint64_t                told_at;  /* an error line about it was written then, 0 = never */
     uint8_t                 all_dead; /* while leaving: no connection to it works */

@@ -87,6 +87,7 @@ struct uct_ha_txlog {
     struct ha_log       log; /* head, tail and told are atomic */
     struct uct_ha_txop *ops;
     uint16_t            sent;  /* messages appended so far */
+    uint8_t             awake; /* atomic: the timer looks at the connection, see pair/awake.h */
     uint8_t             dead;  /* atomic: no more work, the connection has ended */
     uint8_t             fatal; /* enum ha_fail: an operation has gone wrong that had no
                                 * completion to report by */
