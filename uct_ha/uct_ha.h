@@ -63,7 +63,7 @@ struct uct_ha_stats {
     uint64_t ctl_malformed;   /* of ctl_dropped: too short or long, of another version, fields out of range */
     uint64_t ctl_stray;       /* ... meant for, or sent by, an instance that is not known here */
     uint64_t ctl_unfit;       /* ... records that contradict the pair: tag, generation, epoch */
-    uint64_t ctl_stale;       /* ... packets that came before, records of pairs that are gone */
+    uint64_t ctl_stale;       /* ... packets that came once again, records of pairs that are gone */
     uint64_t proofs_none;     /* own lanes of which the device proved nothing: messages were counted, and no more */
     uint64_t silent_ns_total; /* sum over failovers: silence before the loss was noticed */
     uint64_t silent_hist[UCT_HA_STATS_SETUP_BINS]; /* failovers by that silence, bins as in setup_hist */

@@ -81,8 +81,7 @@ struct uct_ha_peer {
     uint64_t                last_rx;
     uint64_t                bye_at;   /* it said so last then */
     uint8_t                 bye_rx;   /* it leaves and owes us nothing */
-    uint8_t                 lost;     /* every connection to it has failed: silent for too long, or */
-    uint8_t                 replaced; /* ... another instance has its place */
+    uint8_t                 lost;     /* every connection to it has failed: silent for too long */
     unsigned                asked;    /* questions since it was heard, */
     uint64_t                asked_at; /* the first one then */
     uint64_t                told_at;  /* an error line about it was written then, 0 = never */
