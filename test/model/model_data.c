@@ -50,7 +50,7 @@ static void enter_and_post(struct ha_log *log, uint32_t index, int slot, uint32_
         return;
     }
     log->tail = index;
-    ha_log_append_posted(log, (enum ha_op_kind)op.kind, op.flags, op.length, slot, npsn, silent);
+    ha_log_append_posted(log, &log->lane[slot], slot, (enum ha_op_kind)op.kind, op.flags, op.length, npsn, silent);
 }
 
 int model_data_post(struct model_world *w, int x, int slot, int n)

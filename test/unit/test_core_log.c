@@ -444,7 +444,7 @@ static void test_short_way(void **state)
 
         ha_log_append(log, kind, HA_OP_FLAG_QUIET, 100 + i);
         ha_log_post(log, 0, 1 + i % 4, i % 5 != 0);
-        ha_log_append_posted(&other, kind, HA_OP_FLAG_QUIET, 100 + i, 0, 1 + i % 4, i % 5 != 0);
+        ha_log_append_posted(&other, &other.lane[0], 0, kind, HA_OP_FLAG_QUIET, 100 + i, 1 + i % 4, i % 5 != 0);
         assert_memory_equal(ha_log_op(log, i), ha_log_op(&other, i), sizeof(struct ha_op));
         if (i % 5 != 0) {
             continue;

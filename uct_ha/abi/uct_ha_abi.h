@@ -88,6 +88,9 @@ static inline size_t uct_ha_iov_length(const uct_iov_t *iov, size_t iovcnt)
     size_t length = 0;
     size_t i;
 
+    if (ucs_likely(iovcnt == 1)) {
+        return iov->length * iov->count;
+    }
     for (i = 0; i < iovcnt; ++i) {
         length += iov[i].length * iov[i].count;
     }

@@ -254,13 +254,12 @@ static inline void ha_log_post(struct ha_log *log, int slot, uint32_t npsn, int 
     ha_log_skip_to_wait(log);
 }
 
-/* Both at once, for an operation that went out on `slot` as soon as it came; nothing waited. */
-static inline void ha_log_append_posted(struct ha_log *log, enum ha_op_kind kind, unsigned flags, uint64_t length,
-                                        int slot, uint32_t npsn, int silent)
+/* Both at once, for an operation that went out on `slot`, whose `lane` this is, as soon as it came; nothing waited. */
+static inline void ha_log_append_posted(struct ha_log *log, struct ha_log_lane *lane, int slot, enum ha_op_kind kind,
+                                        unsigned flags, uint64_t length, uint32_t npsn, int silent)
 {
-    struct ha_log_lane *lane  = &log->lane[slot];
-    uint32_t            index = log->tail;
-    struct ha_op       *op    = ha_log_op(log, index);
+    uint32_t      index = log->tail;
+    struct ha_op *op    = ha_log_op(log, index);
 
     op->length    = length;
     op->gen       = lane->gen;

@@ -50,7 +50,8 @@ struct uct_ha_go {
     struct ha_log_lane *of_log; /* the log's part about it */
     uint32_t            light;  /* bytes that an operation may have */
     uint16_t            shift;  /* of the path MTU */
-    uint16_t            rail_no;
+    uint8_t             rail_no;
+    uint8_t             slot;
 };
 
 struct uct_ha_flow {

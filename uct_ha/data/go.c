@@ -48,8 +48,9 @@ int uct_ha_go_open(struct uct_ha_flow *flow, int message)
         return 0;
     }
     flow->go.lane    = lane;
+    flow->go.slot    = lane->slot;
     flow->go.of_log  = &flow->tx.log.lane[lane->slot];
-    flow->go.rail_no = (uint16_t)flow->road.lanes->rail_no[lane->slot];
+    flow->go.rail_no = (uint8_t)flow->road.lanes->rail_no[lane->slot];
     flow->go.shift   = (uint16_t)__builtin_ctz(lane->log_mtu);
     flow->go.light   = light(flow, lane);
     if (!flow->silent_listed) {

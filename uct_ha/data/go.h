@@ -69,14 +69,14 @@ static UCS_F_ALWAYS_INLINE void uct_ha_go_post(struct uct_ha_flow *flow, const s
         uct_ha_tx_not_taken(flow, kind, flags, status);
         return;
     }
-    ha_log_append_posted(log, kind, flags, txop->length, lane->slot, npsn, silent);
+    ha_log_append_posted(log, flow->go.of_log, flow->go.slot, kind, flags, txop->length, npsn, silent);
     flow->flows->outstanding++;
     uct_ha_lane_sent(lane);
 }
 
-/* Bytes that are in the entry; they fit into one packet. */
+/* Bytes that are in the entry; they fit into one packet. `some`: there are any. */
 static UCS_F_ALWAYS_INLINE void uct_ha_go_short(struct uct_ha_flow *flow, int go, struct uct_ha_txop *txop, unsigned op,
-                                                enum ha_op_kind kind)
+                                                enum ha_op_kind kind, int some)
 {
     struct ha_sge sge;
 
@@ -86,7 +86,21 @@ static UCS_F_ALWAYS_INLINE void uct_ha_go_short(struct uct_ha_flow *flow, int go
     }
     sge.addr   = (uintptr_t)txop->bytes;
     sge.length = txop->length;
-    uct_ha_go_post(flow, txop, op, kind, HA_OP_FLAG_QUIET, 1, &sge, txop->length > 0, HA_SEND_INLINE);
+    uct_ha_go_post(flow, txop, op, kind, HA_OP_FLAG_QUIET, 1, &sge, some, HA_SEND_INLINE);
+}
+
+/* Are all pieces known to the rail? Then `sge` says how. */
+static UCS_F_ALWAYS_INLINE int uct_ha_go_sge(const struct uct_ha_flow *flow, const struct uct_ha_txop *txop,
+                                             unsigned pieces, struct ha_sge *sge)
+{
+    unsigned i = 0;
+
+    do {
+        if (ucs_unlikely(uct_ha_piece_sge(&txop->piece[i], flow->go.slot, flow->go.rail_no, &sge[i]) != 0)) {
+            return 0;
+        }
+    } while (++i < pieces);
+    return 1;
 }
 
 /* Pieces of registered memory. */
@@ -95,16 +109,8 @@ static UCS_F_ALWAYS_INLINE void uct_ha_go_pieces(struct uct_ha_flow *flow, int g
 {
     struct ha_sge sge[UCT_HA_IOV_MAX];
     uint32_t      length = txop->length;
-    unsigned      i      = 0;
 
-    if (ucs_likely(go && length <= flow->go.light)) {
-        do {
-            if (ucs_unlikely(uct_ha_piece_sge(&txop->piece[i], flow->go.lane->slot, flow->go.rail_no, &sge[i]) != 0)) {
-                break;
-            }
-        } while (++i < pieces);
-    }
-    if (ucs_unlikely(i != pieces)) {
+    if (ucs_unlikely(!go || length > flow->go.light || !uct_ha_go_sge(flow, txop, pieces, sge))) {
         uct_ha_tx_send(flow, kind, flags);
         return;
     }

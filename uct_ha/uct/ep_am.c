@@ -24,7 +24,7 @@ ucs_status_t uct_ha_ep_am_short(uct_ep_h tl_ep, uint8_t id, uint64_t header, con
     memcpy(txop->bytes, &header, sizeof(header));
     uct_ha_tx_copy(txop->bytes + sizeof(header), payload, length);
     flow->tx.sent++;
-    uct_ha_go_short(flow, go, txop, HA_SEND_IMM, HA_OP_SEND);
+    uct_ha_go_short(flow, go, txop, HA_SEND_IMM, HA_OP_SEND, 1);
     return UCS_OK;
 }
 
@@ -49,7 +49,7 @@ ucs_status_t uct_ha_ep_am_short_iov(uct_ep_h tl_ep, uint8_t id, const uct_iov_t 
         offset += iov[i].length * iov[i].count;
     }
     flow->tx.sent++;
-    uct_ha_go_short(flow, go, txop, HA_SEND_IMM, HA_OP_SEND);
+    uct_ha_go_short(flow, go, txop, HA_SEND_IMM, HA_OP_SEND, length > 0);
     return UCS_OK;
 }
 

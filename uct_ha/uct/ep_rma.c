@@ -40,7 +40,7 @@ ucs_status_t uct_ha_ep_put_short(uct_ep_h tl_ep, const void *buffer, unsigned le
     }
     txop = begin_put(flow, 0, length, remote_addr, rkey);
     uct_ha_tx_copy(txop->bytes, buffer, length);
-    uct_ha_go_short(flow, go, txop, HA_WRITE, HA_OP_WRITE);
+    uct_ha_go_short(flow, go, txop, HA_WRITE, HA_OP_WRITE, length > 0);
     return UCS_OK;
 }
 
@@ -95,7 +95,12 @@ static UCS_F_ALWAYS_INLINE ucs_status_t zcopy(struct uct_ha_flow *flow, enum ha_
     txop         = begin(flow, op, 1, length, remote_addr, rkey);
     txop->comp   = comp;
     txop->pieces = (uint8_t)uct_ha_iov_fill(txop, 0, iov, iovcnt, length);
-    uct_ha_go_pieces(flow, go, txop, put ? HA_WRITE : HA_READ, kind, 0, txop->pieces);
+    op = put ? HA_WRITE : HA_READ; /* known here, which saves work there; a peer that counts gets the long way */
+    if (ucs_likely(txop->pieces == 1)) {
+        uct_ha_go_pieces(flow, go, txop, op, kind, 0, 1);
+    } else {
+        uct_ha_go_pieces(flow, go, txop, op, kind, 0, txop->pieces);
+    }
     return UCS_INPROGRESS;
 }
 
