@@ -67,7 +67,7 @@ struct uct_ha_txop {
     uint8_t               flags;  /* UCT_HA_TXOP_* */
     uint8_t               unused;
     uint32_t              length;
-    uint16_t              imm;    /* low half of the immediate data: UCT_HA_IMM_* */
+    uint16_t              imm; /* low half of the immediate data: UCT_HA_IMM_* */
     uint64_t              remote_addr;
     uct_rkey_t            rkey; /* keys of both rails */
     uct_completion_t     *comp;
