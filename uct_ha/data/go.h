@@ -72,6 +72,9 @@ static UCS_F_ALWAYS_INLINE void uct_ha_go_post(struct uct_ha_flow *flow, const s
     ha_log_append_posted(log, flow->go.of_log, flow->go.slot, kind, flags, txop->length, npsn, silent);
     flow->flows->outstanding++;
     uct_ha_lane_sent(lane);
+    if (ucs_unlikely(!__atomic_load_n(&flow->tx.awake, __ATOMIC_RELAXED))) {
+        uct_ha_attention_posted(flow->road.conn);
+    }
 }
 
 /* Bytes that are in the entry; they fit into one packet. `some`: there are any. */
