@@ -20,6 +20,7 @@ unit_tests = \
 	test/unit/test_core_recovery \
 	test/unit/test_core_rto \
 	test/unit/test_core_seal \
+	test/unit/test_core_short \
 	test/unit/test_core_beat \
 	test/unit/test_core_lossy \
 	test/unit/test_core_probe \
@@ -118,6 +119,10 @@ test_unit_test_probes_LDADD    = $(unit_libs) $(UCX_LIBS)
 test_unit_test_core_probe_SOURCES  = test/unit/test_core_probe.c
 test_unit_test_core_probe_CPPFLAGS = $(unit_cppflags)
 test_unit_test_core_probe_LDADD    = $(unit_libs)
+
+test_unit_test_core_short_SOURCES  = test/unit/test_core_short.c
+test_unit_test_core_short_CPPFLAGS = $(unit_cppflags)
+test_unit_test_core_short_LDADD    = $(unit_libs)
 
 test_unit_test_core_seal_SOURCES  = test/unit/test_core_seal.c
 test_unit_test_core_seal_CPPFLAGS = $(unit_cppflags)

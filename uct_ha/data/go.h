@@ -18,6 +18,7 @@
  */
 
 #include "data/tx.h"
+#include "pair/attention.h"
 
 /* Asks everything again: may an operation, or a `message`, go the short way? */
 int uct_ha_go_open(struct uct_ha_flow *flow, int message);
