@@ -32,6 +32,13 @@ static void open_many(int many)
     }
     pump_until(am_all_here());
     wait_standbys(2u * (unsigned)many);
+    for (int s = 0; s < 2; s++) { /* nobody had to be told of a limit that was not reached */
+        const struct uct_ha_lanes *lanes = &uct_ha_iface(world.side[s].iface)->lanes;
+
+        assert_false(lanes->limit_told);
+        assert_int_equal(lanes->room[0].coming + lanes->room[1].coming, 0);
+        assert_int_equal(lanes->room[0].coming_logs + lanes->room[1].coming_logs, 0);
+    }
 }
 
 /* How often packets and timers have looked at a connection. */

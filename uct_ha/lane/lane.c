@@ -125,7 +125,7 @@ static void deepen(struct uct_ha_lane *lane)
     if (status != 0) {
         ucs_debug("ha_rc: %s: completion queue stays as it is, not %u entries: %s",
                   ha_rail_name(lane->lanes->rail[lane->slot]), lane->depth, strerror(-status));
-        lane->depth = 0;
+        lane->shallow = 1;
     }
 }
 
@@ -161,12 +161,19 @@ static void build_run(struct uct_ha_job *job)
 
 /* ---- ... and in progress ---- */
 
+static void expect_room(struct uct_ha_lane *lane)
+{
+    lane->coming      = lane->road->rx_window + UCT_HA_RX_RESERVE;
+    lane->coming_logs = logs_of(lane->road);
+    uct_ha_room_expect(lane->room, lane->coming, lane->coming_logs);
+}
+
 static void post_build(struct uct_ha_lane *lane)
 {
-    struct uct_ha_road *road = lane->road;
-
-    lane->stock    = uct_ha_ring_lacks(road, lane->slot);
-    lane->depth    = uct_ha_room_lacks(lane->room, road->rx_window + UCT_HA_RX_RESERVE, logs_of(road));
+    expect_room(lane);
+    lane->stock    = uct_ha_ring_lacks(lane->road, lane->slot);
+    lane->depth    = uct_ha_room_ask(lane->room);
+    lane->shallow  = 0;
     lane->building = 1;
     lane->builds++;
     lane->job.owner = lane->lanes;
@@ -246,17 +253,24 @@ static int open_lane(struct uct_ha_lane *lane)
     return status;
 }
 
-/* Others have taken the places that were made for it, and there may be more. */
+/* Others were quicker to take the places, and there may be more. */
 static int lacks_room(const struct uct_ha_lane *lane)
 {
-    struct uct_ha_road *road = lane->road;
-
-    return lane->depth != 0 && lane->builds < BUILDS &&
-           uct_ha_room_lacks(lane->room, road->rx_window + UCT_HA_RX_RESERVE, logs_of(road)) != 0;
+    return lane->builds < BUILDS && !uct_ha_room_fits(lane->room, lane->road->rx_window + UCT_HA_RX_RESERVE) &&
+           uct_ha_room_may_grow(lane->room);
 }
 
 /* It never comes to life. Nothing was received on it, and nothing will be. */
 static void bury(struct uct_ha_lane *lane);
+
+/* What its job was to do for the queue, and did. */
+static void take_room(struct uct_ha_lane *lane, int shallow)
+{
+    if (lane->depth != 0) {
+        uct_ha_room_deepened(lane->room, shallow ? 0 : lane->depth);
+    }
+    uct_ha_room_forget(lane->room, lane->coming, lane->coming_logs);
+}
 
 int uct_ha_lane_complete(struct uct_ha_road *road, int slot)
 {
@@ -266,7 +280,7 @@ int uct_ha_lane_complete(struct uct_ha_road *road, int slot)
     if (lane->building) {
         return -EINPROGRESS;
     }
-    uct_ha_room_deepened(lane->room, lane->depth);
+    take_room(lane, lane->shallow);
     if (status == 0) {
         status = uct_ha_ring_fill(road, slot, &lane->stocked);
     }
@@ -333,6 +347,7 @@ static void leave_next(struct uct_ha_road *road, int slot)
 
     road->next[slot] = NULL;
     take_from_table(lane);
+    take_room(lane, 1); /* how deep its job makes the queue nobody will say */
     lane->road          = NULL;
     lane->parked        = lane->lanes->parked;
     lane->lanes->parked = lane;

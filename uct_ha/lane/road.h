@@ -108,7 +108,10 @@ struct uct_ha_lane {
     uint8_t              building;    /* a job builds it: must not be destroyed */
     uint8_t              builds;      /* jobs that did so, or tried */
     int                  build;       /* 0 or a negative errno value: what came of it */
-    unsigned             depth;       /* of the completion queue, wanted for it; 0: as it is */
+    uint8_t              shallow;     /* the completion queue could not be made so deep */
+    unsigned             depth;       /* of the completion queue, asked of its job; 0: as it is */
+    unsigned             coming;      /* receives that the queue expects of it, */
+    unsigned             coming_logs; /* ... and logs, while it is being built */
     unsigned             stock;       /* buffers, wanted for it, */
     struct uct_ha_desc  *stocked;     /* and made */
     struct ha_rc_caps    caps;

@@ -76,15 +76,51 @@ static unsigned wanted(const struct uct_ha_room *room, unsigned places, unsigned
     return room->reserved + places + (room->logs + logs) * room->log_len;
 }
 
-unsigned uct_ha_room_lacks(const struct uct_ha_room *room, unsigned receives, unsigned logs)
+void uct_ha_room_expect(struct uct_ha_room *room, unsigned receives, unsigned logs)
 {
-    return next_depth(room, wanted(room, receives + LANE_EXTRA, logs));
+    room->coming += receives + LANE_EXTRA;
+    room->coming_logs += logs;
+}
+
+void uct_ha_room_forget(struct uct_ha_room *room, unsigned receives, unsigned logs)
+{
+    room->coming -= receives + LANE_EXTRA;
+    room->coming_logs -= logs;
+}
+
+static unsigned lacks(const struct uct_ha_room *room)
+{
+    return next_depth(room, wanted(room, room->coming, room->coming_logs));
+}
+
+unsigned uct_ha_room_ask(struct uct_ha_room *room)
+{
+    unsigned depth = lacks(room);
+
+    if (depth <= room->asked) {
+        return 0;
+    }
+    room->asked = ucs_min(ucs_max(depth, 2 * room->asked), depth_limit(room));
+    return room->asked;
 }
 
 void uct_ha_room_deepened(struct uct_ha_room *room, unsigned depth)
 {
+    if (depth == 0) {
+        room->asked = room->depth;
+    }
     room->depth = ucs_max(room->depth, depth);
     set_sends_max(room);
+}
+
+int uct_ha_room_fits(const struct uct_ha_room *room, unsigned receives)
+{
+    return room->reserved + receives + LANE_EXTRA + room->log_len <= room->depth;
+}
+
+int uct_ha_room_may_grow(const struct uct_ha_room *room)
+{
+    return lacks(room) != 0;
 }
 
 int uct_ha_room_add_lane(struct uct_ha_room *room, unsigned receives, unsigned logs)

@@ -31,7 +31,9 @@ struct uct_ha_room {
     struct uct_ha_wake *wake;
     unsigned            log_len; /* sends that a lane may have under way */
     unsigned            depth, reserved, lanes;
-    unsigned            logs; /* of log_len, that all lanes together may fill */
+    unsigned            logs;                /* of log_len, that all lanes together may fill */
+    unsigned            coming, coming_logs; /* of lanes that are being built */
+    unsigned            asked;               /* so deep it will be when the jobs that were asked are done */
     unsigned            sends, sends_max;
     unsigned            parked; /* places of lanes that are gone */
     unsigned            freed;  /* atomic: of these, destroyed */
@@ -48,10 +50,22 @@ void uct_ha_room_close(struct uct_ha_room *room);
 int uct_ha_room_add_lane(struct uct_ha_room *room, unsigned receives, unsigned logs);
 int uct_ha_room_add_receives(struct uct_ha_room *room, unsigned receives);
 
-/* How deep the queue should be to take such a lane, 0: it is deep enough. To make it so is a device
- * command, for a job: progress is told, and adds the lane then without one. */
-unsigned uct_ha_room_lacks(const struct uct_ha_room *room, unsigned receives, unsigned logs);
-void     uct_ha_room_deepened(struct uct_ha_room *room, unsigned depth);
+/* A lane is being built, of so many receives and logs; it is no longer. */
+void uct_ha_room_expect(struct uct_ha_room *room, unsigned receives, unsigned logs);
+void uct_ha_room_forget(struct uct_ha_room *room, unsigned receives, unsigned logs);
+
+/* How deep the queue should be to take all that are being built, 0: it is, or a job was asked to make it so. To do
+ * it is a device command, for a job: progress is told, and adds the lanes then without one. */
+unsigned uct_ha_room_ask(struct uct_ha_room *room);
+
+/* What came of it; `depth` 0: the device has refused. */
+void uct_ha_room_deepened(struct uct_ha_room *room, unsigned depth);
+
+/* Such a lane has its places, and its log. */
+int uct_ha_room_fits(const struct uct_ha_room *room, unsigned receives);
+
+/* It could be deeper, and should be for those that are being built. */
+int uct_ha_room_may_grow(const struct uct_ha_room *room);
 
 /* A lane that never came to life gives back what uct_ha_room_add_lane() took. */
 void uct_ha_room_undo_lane(struct uct_ha_room *room, unsigned receives, unsigned logs);
