@@ -70,7 +70,9 @@ static void load(int rail, unsigned acks_lost)
     }
     put_with_completions(0);
     put_with_completions(1);
-    assert_true(is_busy());
+    if (!is_busy()) { /* a starved machine: heartbeats were missed, and all has moved already */
+        fail_msg("still not: %s", "work is out");
+    }
 }
 
 static void unload(void)
@@ -264,7 +266,9 @@ static void test_flushes_lost(void **state)
         fake_port(A0, 0);
         unload();
         all_ends(1);
-        assert_true(i % 3 != 0 || stats().in_doubt == 0);
+        if (i % 3 == 0 && stats().in_doubt != 0) { /* ... or nobody answered for DEAD_PEER */
+            fail_msg("still not: %s", "a proof in time");
+        }
         pump_until(stats().failovers == 2);
         assert_true(fake_counts().unheard > 0);
         fake_set(rail, FAKE_LOSE_FLUSHES, 0);
