@@ -165,7 +165,7 @@ static void expect_end(const struct fixture *f, hte_batch_t batch, int code, int
 static void test_every_code(void **state)
 {
     static const struct hte_option options[] = {
-        {"UCX_TLS", "tcp,self"}, {"threads", "1"}, {"window", "1"}, {"slice_timeout_ms", "1500"}};
+        {"UCX_TLS", "tcp,self"}, {"threads", "1"}, {"window", "1"}, {"slice_timeout_ms", "4000"}};
     static const struct target_buffer buffers[] = {{.length = SIZE}, {.length = M}};
     hte_batch_t                       first, second, third;
     struct fixture                    f;

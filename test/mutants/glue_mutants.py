@@ -208,8 +208,8 @@ MUTANTS = [
      "test_card_that_goes_on_after_its_proof", [
         ("uct_ha_settle_wants_answer(lane) && !lane->reread) {", "uct_ha_settle_wants_answer(lane) && !lane->settled) {")]),
     ("dead-neighbours-first", "who was looked for in vain stands before who answers", "test_dead_neighbours_wait", [
-        (" : rail->ah_fails == 0 ? UCT_HA_JOB_RESOLVE : UCT_HA_JOB_RETRY;",
-         " : UCT_HA_JOB_RESOLVE;")]),
+        ("    return rail->ah_fails == 0 ? UCT_HA_JOB_RESOLVE : UCT_HA_JOB_RETRY;",
+         "    return UCT_HA_JOB_RESOLVE;")]),
     # ---- control packets ----
     ("msg-record-unchecked", "records that contradict the pair are believed", "test_forged_packets", [
         ("    if (ha_packet_record_check(&conn->pair, &record->state) != 0) {", "    if (0) {")]),
@@ -315,7 +315,13 @@ MUTANTS = [
         ("    while ((conn = uct_ha_due_next_touched(&ctl->pairs->dues)) != NULL) {",
          "    struct uct_ha_conn *each;\n    ucs_list_for_each (each, &ctl->pairs->conns, list) {\n        uct_ha_due_touch(&each->due);\n    }\n    while ((conn = uct_ha_due_next_touched(&ctl->pairs->dues)) != NULL) {")]),
     ("sleeps-for-ever", "who posts while it sleeps is not looked at", "test_idle_connections_sleep", [
-        ("        if (ucs_unlikely(!__atomic_load_n(&flow->tx.awake, __ATOMIC_RELAXED))) {", "        if (0) {")]),
+        ("        if (ucs_unlikely(!__atomic_load_n(&flow->tx.awake, __ATOMIC_RELAXED))) {", "        if (0) {"),
+        ("    uct_ha_lane_sent(lane);\n    if (ucs_unlikely(!__atomic_load_n(&flow->tx.awake, __ATOMIC_RELAXED))) {",
+         "    uct_ha_lane_sent(lane);\n    if (0) {")]),
+    ("sleeps-through-the-short-way", "who posts by the short way while it sleeps is not looked at",
+     "test_idle_connections_sleep", [
+        ("    uct_ha_lane_sent(lane);\n    if (ucs_unlikely(!__atomic_load_n(&flow->tx.awake, __ATOMIC_RELAXED))) {",
+         "    uct_ha_lane_sent(lane);\n    if (0) {")]),
     ("never-sleeps", "the timer looks at idle connections", "test_idle_connections_sleep", [
         ("        leave(awake);\n    }\n}\n\nvoid uct_ha_awake_begin", "    }\n}\n\nvoid uct_ha_awake_begin")]),
     ("wakes-in-alarm", "the time that it has slept counts as lack of progress", "test_idle_connections_sleep", [
