@@ -180,7 +180,7 @@ static void test_lossy_rail_is_left(void **state)
     uint64_t start = now_ns();
 
     (void)state;
-    redundant_open(318, "HEARTBEAT=20ms HEARTBEAT_MISSES=1000 RTO=60s RTO_MAX=60s");
+    redundant_open(318, "LOSSY_RAIL=y HEARTBEAT=20ms HEARTBEAT_MISSES=1000 RTO=60s RTO_MAX=60s");
     pump_ms(500);
     assert_int_equal(stats().failovers, 0);
     fake_set(A0, FAKE_LOSE_CTL, 500);

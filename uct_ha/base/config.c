@@ -229,9 +229,10 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
      "the other rail answers as always. At least 2; off does not look.",
      IFACE_FIELD(slow_rail), TYPE_WORD(slow_words)},
 
-    {"LOSSY_RAIL", "y",
+    {"LOSSY_RAIL", "n",
      "Leave a rail that loses probes, and on which work stands still again and again, while\n"
-     "the other rail loses none.",
+     "the other rail loses none. Not for hosts that are short of processors: what is late looks\n"
+     "lost there.",
      IFACE_FIELD(lossy_rail), UCS_CONFIG_TYPE_BOOL},
 
     {"PROOF", "auto",
