@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# scripts/make_check gives a second chance to a test that only waited in vain, and to nothing else. `make check` is
-# replaced by a small Makefile that writes the results of a first and of a later try.
+# scripts/make_check gives a second chance to a test that only waited in vain (in a slow build: whose values were
+# wrong), and to nothing else. `make check` is replaced by a small Makefile that writes the results of a first and of
+# a later try.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -29,10 +30,10 @@ RUN
     chmod +x "$dir/run"
 }
 
-# expect NAME STATUS TRIES TEXT
+# expect NAME STATUS TRIES TEXT [OPTION]
 expect() {
     local status=0
-    "$here/../scripts/make_check" "$dir" 1 >"$dir/out" 2>&1 || status=$?
+    "$here/../scripts/make_check" ${5:+"$5"} "$dir" 1 >"$dir/out" 2>&1 || status=$?
     if [[ $status == "$2" && $(wc -l <"$dir/tries") == "$3" ]] && grep -q -- "$4" "$dir/out"; then
         echo "ok - $1"
     else
@@ -59,6 +60,12 @@ tries "$waited$wrong" 'well'
 expect "a wrong value beside it" 1 1 'no second try'
 tries "${waited}==1==ERROR: AddressSanitizer: heap-use-after-free"$'\n' 'well'
 expect "a sanitizer's word beside it" 1 1 'no second try'
+tries "$wrong" 'well'
+expect "a wrong value in a slow build" 0 2 'first try: .*0x1 != 0x2' --slow
+tries "$wrong" "$wrong"
+expect "a wrong value twice in a slow build" 1 2 'first try: .*0x1 != 0x2' --slow
+tries "${wrong}WARNING: ThreadSanitizer: data race"$'\n' 'well'
+expect "a sanitizer's word in a slow build" 1 1 'ThreadSanitizer: data race' --slow
 tries $'FAILED without a word\n' 'well'
 expect "no result" 1 1 'no second try'
 exit "$failed"
