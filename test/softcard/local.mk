@@ -51,7 +51,7 @@ if HAVE_CMOCKA
 check_PROGRAMS += %D%/test_softcard
 TESTS          += %D%/test_softcard
 %C%_test_softcard_SOURCES  = $(softcard_sources) %D%/sc_test.c %D%/sc_test.h \
-	%D%/test_softcard.c %D%/test_softcard_many.c %D%/test_softcard_two.c
+	%D%/test_softcard.c %D%/test_softcard_late.c %D%/test_softcard_many.c %D%/test_softcard_two.c
 %C%_test_softcard_CPPFLAGS = -D_GNU_SOURCE $(AM_CPPFLAGS) $(VERBS_CFLAGS) $(CMOCKA_CFLAGS)
 %C%_test_softcard_LDADD    = $(CMOCKA_LIBS) $(VERBS_LIBS) -lpthread -ldl
 endif

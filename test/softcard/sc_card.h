@@ -164,6 +164,14 @@ struct sc_peer {
     uint64_t         head_seen;
 };
 
+/* A packet that a rule holds back. */
+struct sc_late {
+    struct sc_late  *next;
+    uint64_t         due;
+    struct sc_packet packet;
+    uint8_t          payload[];
+};
+
 struct sc_card {
     uint32_t           lock;
     int                place; /* in the fabric; -1: not yet a member */
@@ -176,6 +184,7 @@ struct sc_card {
     struct sc_qp      *qp[SC_QP_MAX];
     struct sc_mr      *mr[SC_MR_MAX];
     struct sc_qp      *busy, *ack_list;
+    struct sc_late    *late;         /* the one due first comes first */
     unsigned           blocked;      /* queue pairs that wait for room in a ring */
     uint32_t           ticking;      /* the thread looks at the time anyway */
     uint64_t           polls;        /* of queues that were empty: somebody looks himself */
@@ -210,18 +219,21 @@ void     sc_nic_look(void);   /* take what arrived; lock held */
 void     sc_nic_poll(void);   /* the same from a queue that was empty; lock not held */
 void     sc_nic_sleepy(void); /* somebody is about to sleep on a descriptor */
 void     sc_nic_busy(struct sc_qp *qp);
-uint64_t sc_now(void); /* ns */
+void     sc_nic_mind_time(void); /* something waits for a moment */
+uint64_t sc_now(void);           /* ns */
 
 void sc_nic_tick(uint64_t now); /* lock held */
 
 /* sc_net.c: 1 sent (or lost), 0 no room now: `from` is blocked, and will be pumped again. */
 int  sc_net_send(struct sc_qp *from, struct sc_packet *packet, const void *payload);
 void sc_net_drain(void);
+void sc_net_send_late(uint64_t now); /* those that were held back until now */
 void sc_net_unblock(struct sc_qp *qp);
 
 /* sc_fault.c: what befalls a packet at its sender. */
-enum sc_fate { SC_FATE_PASS, SC_FATE_LOST, SC_FATE_TWICE };
-enum sc_fate sc_fault_of(struct sc_qp *from, const struct sc_packet *packet);
+enum sc_fate { SC_FATE_PASS, SC_FATE_LOST, SC_FATE_TWICE, SC_FATE_LATE };
+enum sc_fate sc_fault_of(struct sc_qp *from, const struct sc_packet *packet, uint64_t *delay_ns);
+int          sc_fault_cut(const struct sc_packet *packet); /* by the state of its ports now */
 
 /* ... and a call: 0, or the error that it must end with. May take its time. */
 int               sc_fault_slow(enum sc_verb verb);

@@ -14,7 +14,7 @@
 
 #include "sc_lock.h"
 
-#define MAGIC 0x73630001u
+#define MAGIC 0x73630002u
 
 const char *sc_fabric_dir(void)
 {

@@ -48,6 +48,7 @@ enum sc_rule_action {
     SC_RULE_PORT_DOWN,
     SC_RULE_MUTE,
     SC_RULE_KILL,
+    SC_RULE_DELAY,
 };
 
 /* Calls that can be told to fail or to take their time. */
@@ -75,6 +76,7 @@ struct sc_rule {
     uint32_t port;   /* SC_NO_PORT: any */
     uint32_t qpn;    /* destination or source; 0: any */
     uint32_t ops;    /* bits of enum sc_op; 0: any */
+    uint32_t delay_ms;
     uint64_t nth, times;
     uint64_t seen, done;
 };

@@ -19,15 +19,29 @@ static int by_chance(uint32_t of_a_million)
     return of_a_million > 0 && x % 1000000 < of_a_million;
 }
 
-static int port_loses(const struct sc_packet *packet)
+int sc_fault_cut(const struct sc_packet *packet)
 {
-    const struct sc_port_state *from = &sc.fabric->port[packet->sport], *to = &sc.fabric->port[packet->dport];
-    uint32_t                    source = __atomic_load_n(&from->trouble, __ATOMIC_RELAXED),
-             target                    = __atomic_load_n(&to->trouble, __ATOMIC_RELAXED);
+    uint32_t source = __atomic_load_n(&sc.fabric->port[packet->sport].trouble, __ATOMIC_RELAXED),
+             target = __atomic_load_n(&sc.fabric->port[packet->dport].trouble, __ATOMIC_RELAXED);
 
-    return (source & (SC_PORT_DOWN | SC_PORT_MUTE | SC_PORT_FATAL)) ||
-           (target & (SC_PORT_DOWN | SC_PORT_DEAF | SC_PORT_FATAL)) ||
-           ((source & SC_PORT_NOACK) && sc_op_is_answer(packet->op)) || by_chance(from->lossy) || by_chance(to->lossy);
+    if ((source & (SC_PORT_DOWN | SC_PORT_MUTE | SC_PORT_FATAL)) ||
+        (target & (SC_PORT_DOWN | SC_PORT_DEAF | SC_PORT_FATAL)) ||
+        ((source & SC_PORT_NOACK) && sc_op_is_answer(packet->op))) {
+        __atomic_fetch_add(&sc.fabric->port[packet->sport].dropped, 1, __ATOMIC_RELAXED);
+        return 1;
+    }
+    return 0;
+}
+
+static int is_unlucky(const struct sc_packet *packet)
+{
+    struct sc_port_state *from = &sc.fabric->port[packet->sport], *to = &sc.fabric->port[packet->dport];
+
+    if (by_chance(from->lossy) || by_chance(to->lossy)) {
+        __atomic_fetch_add(&from->dropped, 1, __ATOMIC_RELAXED);
+        return 1;
+    }
+    return 0;
 }
 
 static int matches(const struct sc_rule *rule, const struct sc_packet *packet)
@@ -50,6 +64,8 @@ static enum sc_fate apply(struct sc_rule *rule, struct sc_qp *from, const struct
         return SC_FATE_LOST;
     case SC_RULE_DUPLICATE:
         return SC_FATE_TWICE;
+    case SC_RULE_DELAY:
+        return SC_FATE_LATE;
     case SC_RULE_QP_ERROR:
         sc_qp_error(from);
         sc_qp_event(from, IBV_EVENT_QP_FATAL);
@@ -68,7 +84,7 @@ static enum sc_fate apply(struct sc_rule *rule, struct sc_qp *from, const struct
     }
 }
 
-enum sc_fate sc_fault_of(struct sc_qp *from, const struct sc_packet *packet)
+enum sc_fate sc_fault_of(struct sc_qp *from, const struct sc_packet *packet, uint64_t *delay_ns)
 {
     enum sc_fate fate = SC_FATE_PASS;
 
@@ -80,14 +96,11 @@ enum sc_fate sc_fault_of(struct sc_qp *from, const struct sc_packet *packet)
         }
         if (__atomic_add_fetch(&rule->seen, 1, __ATOMIC_RELAXED) >= rule->nth &&
             __atomic_add_fetch(&rule->done, 1, __ATOMIC_RELAXED) <= rule->times) {
-            fate = apply(rule, from, packet);
+            fate      = apply(rule, from, packet);
+            *delay_ns = rule->delay_ms * 1000000ull;
         }
     }
-    if (port_loses(packet)) {
-        __atomic_fetch_add(&sc.fabric->port[packet->sport].dropped, 1, __ATOMIC_RELAXED);
-        return SC_FATE_LOST;
-    }
-    return fate;
+    return sc_fault_cut(packet) || is_unlucky(packet) ? SC_FATE_LOST : fate;
 }
 
 /* Takes one of a number that processes share; 0: there is none left. */

@@ -2,6 +2,7 @@
 
 /* The way of a packet: straight to a queue pair of this process, or through a ring. */
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "sc_card.h"
@@ -105,7 +106,9 @@ static int put(struct sc_qp *from, unsigned place, const struct sc_packet *packe
     to_end = SC_RING_BYTES - ring->tail % SC_RING_BYTES;
     skip   = to_end < size ? to_end : 0;
     if (!has_room(peer, ring, skip + size)) {
-        block(from);
+        if (from != NULL) {
+            block(from);
+        }
         return 0;
     }
     if (skip > 0) {
@@ -121,6 +124,7 @@ static int put(struct sc_qp *from, unsigned place, const struct sc_packet *packe
     return 1;
 }
 
+/* `from` is NULL when nobody has to send it again: it stays where it was kept. */
 static int send_once(struct sc_qp *from, const struct sc_packet *packet, const void *payload)
 {
     unsigned place = (packet->dst_qpn >> 16) - 1;
@@ -135,18 +139,59 @@ static int send_once(struct sc_qp *from, const struct sc_packet *packet, const v
     return place < SC_PROCS_MAX ? put(from, place, packet, payload) : 1;
 }
 
+/* Keeps what later ones overtake. Its sender may be gone by then: a packet under way does not ask. */
+static void hold_back(const struct sc_packet *packet, const void *payload, uint64_t due)
+{
+    struct sc_late **link = &sc.late, *late = malloc(sizeof(*late) + packet->bytes);
+
+    if (late == NULL) {
+        return; /* lost: that happens to packets */
+    }
+    late->due    = due;
+    late->packet = *packet;
+    if (packet->bytes > 0) {
+        memcpy(late->payload, payload, packet->bytes);
+    }
+    while (*link != NULL && (*link)->due <= due) {
+        link = &(*link)->next;
+    }
+    late->next = *link;
+    *link      = late;
+    sc_nic_mind_time();
+}
+
+void sc_net_send_late(uint64_t now)
+{
+    struct sc_late *late;
+
+    while ((late = sc.late) != NULL && late->due <= now) {
+        sc.late = late->next; /* before: what it causes may be held back, too */
+        if (!sc_fault_cut(&late->packet) && !send_once(NULL, &late->packet, late->payload)) {
+            late->next = sc.late;
+            sc.late    = late;
+            return; /* no room: at the next tick */
+        }
+        free(late);
+    }
+}
+
 int sc_net_send(struct sc_qp *from, struct sc_packet *packet, const void *payload)
 {
+    uint64_t delay_ns = 0;
+
     if (packet->dport == SC_NO_PORT || packet->sport == SC_NO_PORT) {
         return 1;
     }
     if (__atomic_load_n(&sc.fabric->faulty, __ATOMIC_RELAXED)) {
-        switch (sc_fault_of(from, packet)) {
+        switch (sc_fault_of(from, packet, &delay_ns)) {
         case SC_FATE_LOST:
             return 1;
         case SC_FATE_TWICE:
             (void)send_once(from, packet, payload);
             break;
+        case SC_FATE_LATE:
+            hold_back(packet, payload, sc_now() + delay_ns);
+            return 1;
         default:
             break;
         }

@@ -38,6 +38,7 @@ void sc_nic_tick(uint64_t now)
 {
     struct sc_qp **link = &sc.busy, *qp;
 
+    sc_net_send_late(now);
     while ((qp = *link) != NULL) {
         int gone = qp->sport != SC_NO_PORT && (sc.fabric->port[qp->sport].trouble & SC_PORT_FATAL);
 
@@ -56,6 +57,14 @@ void sc_nic_tick(uint64_t now)
     }
 }
 
+void sc_nic_mind_time(void)
+{
+    if (sc.has_thread && !sc.ticking) {
+        sc.ticking = 1;
+        sc_member_ring(sc.me);
+    }
+}
+
 /* Its time runs: the thread must look at it. */
 void sc_nic_busy(struct sc_qp *qp)
 {
@@ -66,10 +75,7 @@ void sc_nic_busy(struct sc_qp *qp)
     qp->since     = 0;
     qp->busy_next = sc.busy;
     sc.busy       = qp;
-    if (sc.has_thread && !sc.ticking) {
-        sc.ticking = 1;
-        sc_member_ring(sc.me);
-    }
+    sc_nic_mind_time();
 }
 
 void sc_nic_look(void)
@@ -89,7 +95,7 @@ void sc_nic_poll(void)
     if (polls - __atomic_load_n(&sc.polls_of_use, __ATOMIC_RELAXED) > PATIENCE && polls % YIELD_EACH == 0) {
         sched_yield();
     }
-    if (!sc.has_thread && sc.busy != NULL && polls % TICK_BY_POLL == 0) {
+    if (!sc.has_thread && (sc.busy != NULL || sc.late != NULL) && polls % TICK_BY_POLL == 0) {
         sc_lock(&sc.lock);
         sc_nic_tick(sc_now());
         sc_unlock(&sc.lock);
@@ -156,7 +162,7 @@ static int work(struct watch *watch)
         sc.epoch = epoch;
         tell_troubles();
     }
-    ticking = sc.ticking = polls != watch->polls || sc.busy != NULL || watch->fast;
+    ticking = sc.ticking = polls != watch->polls || sc.busy != NULL || sc.late != NULL || watch->fast;
     sc_unlock(&sc.lock);
     if (passed >= TICK_NS / 2) {
         watch->fast   = polls - watch->polls >= FAST_POLLS && passed < 4 * TICK_NS;

@@ -220,8 +220,18 @@ void break_rule(uint32_t action, uint32_t ops, uint64_t nth, uint64_t times)
 {
     struct sc_fabric *fabric = fabric_now();
 
-    fabric->rule[0] = (struct sc_rule){.port = SC_NO_PORT, .ops = ops, .nth = nth, .times = times};
+    fabric->rule[0] = (struct sc_rule){.port = SC_NO_PORT, .ops = ops, .nth = nth, .times = times, .delay_ms = 3};
     __atomic_store_n(&fabric->rule[0].action, action, __ATOMIC_RELEASE);
+    __atomic_store_n(&fabric->faulty, 1, __ATOMIC_RELEASE);
+}
+
+void delay_rule(unsigned place, uint32_t qpn, uint32_t ops, uint64_t nth, uint32_t ms)
+{
+    struct sc_fabric *fabric = fabric_now();
+
+    fabric->rule[place] = (struct sc_rule){
+        .port = SC_NO_PORT, .qpn = qpn, .ops = ops, .nth = nth, .times = 1, .delay_ms = ms};
+    __atomic_store_n(&fabric->rule[place].action, SC_RULE_DELAY, __ATOMIC_RELEASE);
     __atomic_store_n(&fabric->faulty, 1, __ATOMIC_RELEASE);
 }
 

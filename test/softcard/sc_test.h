@@ -62,6 +62,7 @@ enum ibv_event_type end_event(struct end *end); /* the next asynchronous one, wa
 uint64_t            now_ms(void);
 
 void break_rule(uint32_t action, uint32_t ops, uint64_t nth, uint64_t times);
+void delay_rule(unsigned place, uint32_t qpn, uint32_t ops, uint64_t nth, uint32_t ms);
 void break_port(unsigned place, uint32_t trouble);
 void mend(void);
 
@@ -72,6 +73,12 @@ void test_processes_lossy(void **state);
 void test_events(void **state);
 void test_computing_target(void **state);
 void test_killed(void **state);
+void test_processes_late(void **state);
+
+/* test_softcard_late.c */
+void test_late(void **state);
+void test_late_overtaken(void **state);
+void test_late_and_cut(void **state);
 
 /* test_softcard_many.c */
 void test_thousands(void **state);

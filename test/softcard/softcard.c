@@ -16,14 +16,15 @@ static const char usage[] =
     "       softcard fault down|mute|deaf|noack|fatal PORT\n"
     "       softcard fault loss PORT PER_MILLION\n"
     "       softcard fault clear [PORT]              without PORT: rules and verbs too\n"
-    "       softcard rule drop|duplicate|qp-error|port-down|mute|kill\n"
-    "                     [port=PORT] [qpn=N] [op=NAME] [nth=N] [times=N]\n"
+    "       softcard rule drop|duplicate|delay|qp-error|port-down|mute|kill\n"
+    "                     [port=PORT] [qpn=N] [op=NAME] [nth=N] [times=N] [ms=N]\n"
     "       softcard verb NAME [skip=N] [times=N] [error=ERRNO] [hang=MS]\n"
     "       softcard seed N\n"
     "\n"
     "PORT is [hHOST/]DEVICE[:NUMBER], as h1/sc0:1; host 0 and port 1 unless said otherwise. `deaf` receives nothing,\n"
     "`mute` sends nothing, `noack` loses its answers, `fatal` is a device that is gone. A rule strikes at packet\n"
-    "number nth that its PORT sends and that matches, so many times. Operations: send write read fetch-add\n"
+    "number nth that its PORT sends and that matches, so many times; `delay` holds it back for ms (10) milliseconds,\n"
+    "while others overtake it. qpn is the queue pair at either end. Operations: send write read fetch-add\n"
     "compare-swap ack read-answer atomic-answer datagram. An acknowledgement is sent after the execution.\n"
     "Verbs: open reg_mr create_cq create_qp modify_qp query_qp create_ah post_send.\n"
     "The fabric is in $SOFTCARD_DIR, else in a folder of the user in /dev/shm.\n";
@@ -31,7 +32,8 @@ static const char usage[] =
 static const char *const op_names[] = {
     "send", "write", "read", "fetch-add", "compare-swap", "ack", "read-answer", "atomic-answer", "datagram", NULL,
 };
-static const char *const action_names[] = {"", "drop", "duplicate", "qp-error", "port-down", "mute", "kill", NULL};
+static const char *const action_names[] = {"",     "drop", "duplicate", "qp-error", "port-down",
+                                           "mute", "kill", "delay",     NULL};
 static const char *const verb_names[]   = {
       "open", "reg_mr", "create_cq", "create_qp", "modify_qp", "query_qp", "create_ah", "post_send", NULL,
 };
@@ -189,6 +191,8 @@ static int parse_rule(struct sc_rule *rule, int argc, char **argv)
             rule->nth = strtoull(value, NULL, 0);
         } else if (length == 5 && strncmp(argv[i], "times", 5) == 0) {
             rule->times = strtoull(value, NULL, 0);
+        } else if (length == 2 && strncmp(argv[i], "ms", 2) == 0) {
+            rule->delay_ms = (uint32_t)strtoul(value, NULL, 0);
         } else {
             return complain(argv[i]);
         }
@@ -198,7 +202,7 @@ static int parse_rule(struct sc_rule *rule, int argc, char **argv)
 
 static int add_rule(int argc, char **argv)
 {
-    struct sc_rule rule   = {.port = SC_NO_PORT, .nth = 1, .times = 1};
+    struct sc_rule rule   = {.port = SC_NO_PORT, .nth = 1, .times = 1, .delay_ms = 10};
     int            action = argc > 0 ? find(action_names, argv[0]) : -1, wrong;
 
     if (action < 0) {

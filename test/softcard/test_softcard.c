@@ -203,16 +203,16 @@ static void test_window(void **state)
     pair_close(ends);
 }
 
-/* Each kind of packet is lost, and twice there: executed once all the same. */
+/* Each kind of packet is lost, twice there, and late: executed once all the same. */
 static void test_once(void **state)
 {
-    static const uint32_t actions[] = {SC_RULE_DROP, SC_RULE_DUPLICATE};
+    static const uint32_t actions[] = {SC_RULE_DROP, SC_RULE_DUPLICATE, SC_RULE_DELAY};
     struct end            ends[2];
     struct address        peer;
     uint64_t              added = 0;
 
     (void)state;
-    for (unsigned a = 0; a < 2; a++) {
+    for (unsigned a = 0; a < 3; a++) {
         for (uint32_t op = SC_OP_SEND; op <= SC_OP_ATOMIC_RESP; op++) {
             pair_open(ends, &(struct options){.timeout = 8});
             peer = end_address(&ends[1]);
@@ -433,18 +433,20 @@ int main(int argc, char **argv)
 {
     static char             dir[]   = "/tmp/test_softcard.XXXXXX";
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_processes),     cmocka_unit_test(test_processes_lossy),
-        cmocka_unit_test(test_events),        cmocka_unit_test(test_computing_target),
-        cmocka_unit_test(test_killed),        cmocka_unit_test(test_messages),
-        cmocka_unit_test(test_inline),        cmocka_unit_test(test_silent),
-        cmocka_unit_test(test_remote_memory), cmocka_unit_test(test_access),
-        cmocka_unit_test(test_too_long),      cmocka_unit_test(test_states),
-        cmocka_unit_test(test_flush),         cmocka_unit_test(test_not_ready),
-        cmocka_unit_test(test_window),        cmocka_unit_test(test_once),
-        cmocka_unit_test(test_exact_point),   cmocka_unit_test(test_shared_receives),
-        cmocka_unit_test(test_ports),         cmocka_unit_test(test_broken_verbs),
-        cmocka_unit_test(test_personalities), cmocka_unit_test(test_thousands),
-        cmocka_unit_test(test_told_state),
+        cmocka_unit_test(test_processes),      cmocka_unit_test(test_processes_lossy),
+        cmocka_unit_test(test_events),         cmocka_unit_test(test_computing_target),
+        cmocka_unit_test(test_killed),         cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_inline),         cmocka_unit_test(test_silent),
+        cmocka_unit_test(test_remote_memory),  cmocka_unit_test(test_access),
+        cmocka_unit_test(test_too_long),       cmocka_unit_test(test_states),
+        cmocka_unit_test(test_flush),          cmocka_unit_test(test_not_ready),
+        cmocka_unit_test(test_window),         cmocka_unit_test(test_once),
+        cmocka_unit_test(test_exact_point),    cmocka_unit_test(test_shared_receives),
+        cmocka_unit_test(test_ports),          cmocka_unit_test(test_broken_verbs),
+        cmocka_unit_test(test_personalities),  cmocka_unit_test(test_thousands),
+        cmocka_unit_test(test_told_state),     cmocka_unit_test(test_late),
+        cmocka_unit_test(test_late_overtaken), cmocka_unit_test(test_late_and_cut),
+        cmocka_unit_test(test_processes_late),
     };
 
     if (argc == 4) {

@@ -207,6 +207,25 @@ void test_processes_lossy(void **state)
     sc_fabric_remove(fabric);
 }
 
+/* One packet of each kind comes late, after what the timeout of 16 ms does. */
+void test_processes_late(void **state)
+{
+    struct sc_fabric *fabric = fabric_now();
+
+    (void)state;
+    fabric->kept = 1;
+    for (uint32_t op = SC_OP_SEND; op <= SC_OP_ATOMIC_RESP; op++) {
+        delay_rule(op, 0, 1u << op, 20 + 7 * op, 40);
+    }
+    in_two_processes("carry");
+    for (uint32_t op = SC_OP_SEND; op <= SC_OP_ATOMIC_RESP; op++) {
+        assert_true(op == SC_OP_CMP_SWAP || fabric->rule[op].done >= 1);
+    }
+    mend();
+    fabric->kept = 0;
+    sc_fabric_remove(fabric);
+}
+
 void test_events(void **state)
 {
     (void)state;
