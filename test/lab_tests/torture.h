@@ -253,6 +253,7 @@ struct held_counts {
     unsigned fds; /* but for: */
     unsigned connections;
     unsigned rss_kib;
+    unsigned heap_kib; /* of it, allocated by malloc() and not freed */
     int      ahs; /* address handles: created minus destroyed */
 };
 void held_count(struct held_counts *held);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #define _GNU_SOURCE
 #include <dirent.h>
+#include <malloc.h>
 #include <dlfcn.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -100,9 +101,18 @@ static unsigned rss_kib(void)
     return (unsigned)(resident * (unsigned long)sysconf(_SC_PAGESIZE) / 1024);
 }
 
+/* What was allocated and not freed: without what the allocator keeps. */
+static unsigned heap_kib(void)
+{
+    struct mallinfo2 info = mallinfo2();
+
+    return (unsigned)((info.uordblks + info.hblkhd) / 1024);
+}
+
 void held_count(struct held_counts *held)
 {
     count_fds(held);
     held->rss_kib = rss_kib();
+    held->heap_kib = heap_kib();
     held->ahs     = __atomic_load_n(&ahs, __ATOMIC_RELAXED);
 }
