@@ -112,7 +112,7 @@ static unsigned heap_kib(void)
 void held_count(struct held_counts *held)
 {
     count_fds(held);
-    held->rss_kib = rss_kib();
+    held->rss_kib  = rss_kib();
     held->heap_kib = heap_kib();
-    held->ahs     = __atomic_load_n(&ahs, __ATOMIC_RELAXED);
+    held->ahs      = __atomic_load_n(&ahs, __ATOMIC_RELAXED);
 }

@@ -3,6 +3,10 @@
 
 #include "ha_state.h"
 
+/* A value without a word does not compile. */
+#define EACH_HAS_A_WORD(names, last) \
+    _Static_assert(sizeof(names) / sizeof((names)[0]) == (last), "a word for each value, and no more")
+
 const char *ha_cause_name(unsigned cause)
 {
     static const char *const name[] = {
@@ -10,6 +14,7 @@ const char *ha_cause_name(unsigned cause)
         "connect", "program", "failback",   "close", "slow", "not ready",
     };
 
+    EACH_HAS_A_WORD(name, HA_CAUSE_LAST);
     return cause < HA_CAUSE_LAST ? name[cause] : "unknown";
 }
 
@@ -34,6 +39,7 @@ const char *ha_fail_name(unsigned fail)
         "the peer's connect options are refused",
     };
 
+    EACH_HAS_A_WORD(name, HA_FAIL_LAST);
     return fail < HA_FAIL_LAST ? name[fail] : "unknown";
 }
 
@@ -41,6 +47,7 @@ const char *ha_lane_status_name(unsigned st)
 {
     static const char *const name[] = {"CONN", "READY", "FENCED", "RESOLVED", "CLOSED"};
 
+    EACH_HAS_A_WORD(name, HA_LANE_CLOSED + 1);
     return st <= HA_LANE_CLOSED ? name[st] : "unknown";
 }
 
@@ -48,5 +55,6 @@ const char *ha_proof_name(unsigned kind)
 {
     static const char *const name[] = {"none", "empty", "psn", "count", "ledger"};
 
+    EACH_HAS_A_WORD(name, HA_PROOF_LAST);
     return kind < HA_PROOF_LAST ? name[kind] : "unknown";
 }
