@@ -254,7 +254,7 @@ struct held_counts {
     unsigned connections;
     unsigned rss_kib;
     unsigned heap_kib; /* of it, allocated by malloc() and not freed */
-    int      ahs; /* address handles: created minus destroyed */
+    int      ahs;      /* address handles: created minus destroyed */
 };
 void held_count(struct held_counts *held);
 
