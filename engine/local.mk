@@ -213,7 +213,7 @@ hte_fixture = %D%/test/fixture.c %D%/test/fixture.h %D%/test/target.c %D%/test/t
 %C%_test_test_deaths_LDADD    = libhte.la $(CMOCKA_LIBS) -lpthread
 
 %C%_test_test_near_SOURCES  = %D%/test/test_near.c $(hte_fixture)
-%C%_test_test_near_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+%C%_test_test_near_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(UCX_CFLAGS)
 %C%_test_test_near_LDADD    = libhte.la $(CMOCKA_LIBS) -lpthread
 
 # what the library does not show is compiled in

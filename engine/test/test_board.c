@@ -155,12 +155,22 @@ static void end(struct owner *owner)
 static struct hte_near *open_near(struct owner *owner)
 {
     char             why[128] = "";
-    struct hte_near *near     = hte_near_open(&owner->view, owner->host, why, sizeof(why));
+    bool             is_gone  = true;
+    struct hte_near *near     = hte_near_open(&owner->view, owner->host, &is_gone, why, sizeof(why));
 
     if (near == NULL) {
         fail_msg("%s", why);
     }
+    assert_false(is_gone);
     return near;
+}
+
+static void expect_refusal(const struct owner *owner, const char *host, bool expected, char *why, size_t size)
+{
+    bool is_gone = !expected;
+
+    assert_null(hte_near_open(&owner->view, host, &is_gone, why, size));
+    assert_int_equal(is_gone, expected);
 }
 
 static char local[LENGTH];
@@ -236,6 +246,7 @@ static void test_strangers(void **state)
     static const char orders[] = "sgx";
     struct hte_near  *near;
     struct owner      owner;
+    char              why[128];
     unsigned          i;
 
     (void)state;
@@ -256,6 +267,7 @@ static void test_strangers(void **state)
     end(&owner);
     expect_dead(&owner, near);
     hte_near_close(near);
+    expect_refusal(&owner, owner.host, true, why, sizeof(why));
 }
 
 /* Not believed: another secret, another host, a file that is no board, a slot that is none. */
@@ -269,15 +281,15 @@ static void test_lies(void **state)
     (void)state;
     start(&owner);
     owner.descriptor.host.secret ^= 2;
-    assert_null(hte_near_open(&owner.view, owner.host, why, sizeof(why)));
+    expect_refusal(&owner, owner.host, true, why, sizeof(why));
     owner.descriptor.host.secret ^= 2;
-    assert_null(hte_near_open(&owner.view, "elsewhere", why, sizeof(why)));
+    expect_refusal(&owner, "elsewhere", false, why, sizeof(why));
     assert_string_equal(why, "another host, or container");
     owner.descriptor.host.guard += LENGTH * 16;
-    assert_null(hte_near_open(&owner.view, owner.host, why, sizeof(why)));
+    expect_refusal(&owner, owner.host, true, why, sizeof(why));
     owner.descriptor.host.guard -= LENGTH * 16;
     owner.descriptor.host.board = 0;
-    assert_null(hte_near_open(&owner.view, owner.host, why, sizeof(why)));
+    expect_refusal(&owner, owner.host, false, why, sizeof(why));
     end(&owner);
     start(&owner);
     near              = open_near(&owner);

@@ -205,12 +205,18 @@ static ucs_status_t open_endpoint(struct hte_conn *conn, const struct hte_view *
 static ucs_status_t open_any(struct hte_conn *conn, const struct hte_view *view)
 {
     char why[128] = "";
+    bool is_gone;
 
-    conn->near = hte_near_open(view, conn->lane->rails->host, why, sizeof(why));
+    conn->near = hte_near_open(view, conn->lane->rails->host, &is_gone, why, sizeof(why));
     if (conn->near != NULL) {
         conn->by_letters = false;
         say_way(conn, HTE_WAY_SAME_HOST, "", "");
         return UCS_OK;
+    }
+    if (is_gone) {
+        /* Nor may UCX try: its tcp ends this process by an assertion when the connection that ucp_ep_create() makes
+         * over the loopback is reset before that returns, as that of a process which is just being killed is. */
+        return UCS_ERR_CONNECTION_RESET;
     }
     return open_endpoint(conn, view, conn->lane->rails->host[0] == '\0' ? "" : why);
 }

@@ -101,12 +101,13 @@ static struct hte_near *open_it(struct hte_near *near, char *why, size_t size)
     return near;
 }
 
-struct hte_near *hte_near_open(const struct hte_view *view, const char *host, char *why, size_t size)
+struct hte_near *hte_near_open(const struct hte_view *view, const char *host, bool *is_gone, char *why, size_t size)
 {
     const struct hte_desc_host *of = &view->descriptor->host;
     struct hte_near            *near;
 
-    errno = 0;
+    *is_gone = false;
+    errno    = 0;
     if (host[0] == '\0' || of->identity == NULL) {
         return fail(NULL, why, size, host[0] == '\0' ? "not wanted here, or not possible" : "not wanted there");
     }
@@ -119,7 +120,9 @@ struct hte_near *hte_near_open(const struct hte_view *view, const char *host, ch
     }
     near->host = *of;
     hte_ring_init(&near->maps);
-    return open_it(near, why, size);
+    near     = open_it(near, why, size);
+    *is_gone = near == NULL && look(of) == HTE_ERR_DEAD_PEER;
+    return near;
 }
 
 void hte_near_close(struct hte_near *near)

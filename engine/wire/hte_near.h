@@ -41,8 +41,9 @@ struct hte_near_spans {
     bool                 is_write;
 };
 
-/* NULL: it cannot be reached so, and why. `host`: hte_host_identity() of this process. */
-struct hte_near *hte_near_open(const struct hte_view *view, const char *host, char *why, size_t size);
+/* NULL: it cannot be reached so, and why. `host`: hte_host_identity() of this process. `is_gone`: and nor otherwise,
+ * that process of this host has ended. */
+struct hte_near *hte_near_open(const struct hte_view *view, const char *host, bool *is_gone, char *why, size_t size);
 void             hte_near_close(struct hte_near *near);
 
 /* Sets results, and moves what can be; HTE_OK, or what the connection breaks with: then spans may be left. */
