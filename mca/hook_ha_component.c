@@ -7,12 +7,11 @@
  */
 #include "hook_ha.h"
 
-#include "ompi/communicator/communicator.h"
+#include <mpi.h>
+
 #include "ompi/constants.h"
 #include "ompi/mca/hook/base/base.h"
 #include "ompi/mca/hook/hook.h"
-#include "ompi/mca/pml/base/base.h"
-#include "ompi/runtime/mpiruntime.h"
 #include "opal/util/output.h"
 
 #include <inttypes.h>
@@ -20,6 +19,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* Open MPI's own, in 4.1, 5.0 and 6.0 alike. Declared here, because its headers of these include PMIx's and others that
+ * Debian's libopenmpi-dev 5.0 does not bring. The second is a struct that begins so; nothing behind is looked at. */
+int                         ompi_mpi_abort(MPI_Comm comm, int code);
+extern mca_base_component_t mca_pml_base_selected_component;
 
 struct mca_hook_ha_params mca_hook_ha_params = {
     .enable  = true,
@@ -182,7 +186,7 @@ static void end_if_required(void)
         } else {
             (void)sleep(2); /* the first one says it for all, and ends us with it */
         }
-        (void)ompi_mpi_abort(&ompi_mpi_comm_world.comm, 1);
+        (void)ompi_mpi_abort(MPI_COMM_WORLD, 1);
     }
 }
 
@@ -190,7 +194,7 @@ static void end_if_required(void)
  * nobody should believe that the job is protected. */
 static void hook_ha_init_bottom(int argc, char **argv, int requested, int *provided)
 {
-    const char         *pml = mca_pml_base_selected_component.pmlm_version.mca_component_name;
+    const char         *pml = mca_pml_base_selected_component.mca_component_name;
     struct uct_ha_stats s;
 
     (void)argc, (void)argv, (void)requested, (void)provided;

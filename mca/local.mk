@@ -14,17 +14,25 @@ EXTRA_DIST += \
 # (Outside the condition: automake wants it so.)
 %C%_mca_hook_ha_la_SHORTNAME = ha
 
+# Headers that Open MPI's own include and that are not packaged, searched last.
+ha_ompi_missing = \
+	%D%/missing/opal/mca/threads/pthreads/threads_pthreads_mutex.h \
+	%D%/missing/opal/mca/threads/pthreads/threads_pthreads_threads.h \
+	%D%/missing/opal/mca/threads/pthreads/threads_pthreads_tsd.h
+EXTRA_DIST += $(ha_ompi_missing)
+
 if HAVE_OMPI
 ompi_component_LTLIBRARIES = %D%/mca_hook_ha.la
 
 %C%_mca_hook_ha_la_SOURCES = \
+	$(ha_ompi_missing) \
 	%D%/hook_ha.h \
 	%D%/hook_ha_component.c \
 	%D%/hook_ha_choice.c \
 	%D%/hook_ha_library.c \
 	%D%/hook_ha_pvar.c
 # Not AM_CPPFLAGS: config.h and uct_ha/ hold names that Open MPI has too.
-%C%_mca_hook_ha_la_CPPFLAGS = -I$(top_srcdir) $(OMPI_CPPFLAGS) $(UCX_CFLAGS) \
+%C%_mca_hook_ha_la_CPPFLAGS = -I$(top_srcdir) $(OMPI_CPPFLAGS) -idirafter $(top_srcdir)/mca/missing $(UCX_CFLAGS) \
 	-DHA_LIBDIR='"$(libdir)"'
 # Not AM_LDFLAGS: its -z defs forbids what we rely on. Linked as Open MPI's own components
 # are, to libmpi, which brings the rest of Open MPI: a program that loaded it with

@@ -63,7 +63,7 @@ static unsigned heard(const char *word, const char *other, char *latest)
         if (strstr(lines[i], word) != NULL && strstr(lines[i], other) != NULL) {
             count++;
             if (latest != NULL) {
-                (void)snprintf(latest, sizeof(lines[0]), "%s", lines[i]);
+                memcpy(latest, lines[i], sizeof(lines[0]));
             }
         }
     }

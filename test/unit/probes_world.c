@@ -73,7 +73,7 @@ int ha_pair_tx_slot(const struct ha_pair *pair)
     return pair->lane[1].act > pair->lane[0].act;
 }
 
-void uct_ha_failover_event_locked(struct uct_ha_conn *conn, const struct ha_event *event, unsigned ctx)
+void uct_ha_failover_event_locked(struct uct_ha_conn *conn, const struct ha_event *event, enum ha_context ctx)
 {
     struct entry *entry = entry_of(conn->peer);
 
@@ -87,7 +87,7 @@ void uct_ha_failover_event_locked(struct uct_ha_conn *conn, const struct ha_even
     }
 }
 
-void uct_ha_fact_peer_lost_locked(struct uct_ha_peer *peer, enum ha_fail why)
+void uct_ha_fact_peer_lost_locked(struct uct_ha_peer *peer, unsigned why)
 {
     assert_int_equal(why, HA_FAIL_PEER_DEAD);
     entry_of(peer)->lost = w.now;

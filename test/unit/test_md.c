@@ -252,7 +252,7 @@ static void test_attributes(void **state)
     add_rail("a:1");
     assert_int_equal(open_md("a:1", &md), UCS_OK);
     memset(&attr, 0xff, sizeof(attr));
-    assert_int_equal(md->ops->query(md, &attr), UCS_OK);
+    assert_int_equal(uct_ha_md_query(md, &attr), UCS_OK);
     assert_int_equal(attr.cap.flags, UCT_MD_FLAG_REG | UCT_MD_FLAG_NEED_MEMH | UCT_MD_FLAG_NEED_RKEY);
     assert_int_equal(attr.rkey_packed_size, 8);
     assert_int_equal(attr.cap.max_alloc, 0);

@@ -42,16 +42,16 @@ static void test_standby_registers_when_a_key_is_packed(void **state)
     add_rail("a:1");
     add_rail("b:1");
     assert_int_equal(open_md("a:1", &md), UCS_OK);
-    assert_int_equal(md->ops->mem_reg(md, buffer, sizeof(buffer), UCT_MD_MEM_ACCESS_ALL, &memh), UCS_OK);
+    assert_int_equal(uct_ha_mem_reg(md, buffer, sizeof(buffer), UCT_MD_MEM_ACCESS_ALL, &memh), UCS_OK);
     assert_int_equal(rails[0].registered, 1);
     assert_int_equal(rails[1].registered, 0);
 
-    assert_int_equal(md->ops->mkey_pack(md, memh, NULL, packed), UCS_OK);
+    assert_int_equal(uct_ha_mkey_pack(md, memh, packed), UCS_OK);
     assert_int_equal(rails[1].registered, 1);
     assert_int_equal(rails[1].last_access, HA_ACCESS_REMOTE_PUT | HA_ACCESS_REMOTE_GET | HA_ACCESS_REMOTE_ATOMIC);
     assert_int_equal(stats_of("b:1").mrs, 1);
     assert_int_equal(stats_of("b:1").mr_bytes, sizeof(buffer));
-    assert_int_equal(md->ops->mkey_pack(md, memh, NULL, packed), UCS_OK);
+    assert_int_equal(uct_ha_mkey_pack(md, memh, packed), UCS_OK);
     assert_int_equal(rails[1].total, 1);
     assert_memory_equal(packed, on_the_wire, sizeof(packed));
     assert_int_equal(uct_ha_rkey_unpack(packed, &rkey, &handle), UCS_OK);
@@ -75,8 +75,8 @@ static void test_local_memory_stays_off_the_standby(void **state)
     add_rail("a:1");
     add_rail("b:1");
     assert_int_equal(open_md("a:1", &md), UCS_OK);
-    assert_int_equal(md->ops->mem_reg(md, buffer, sizeof(buffer), UCT_MD_MEM_ACCESS_LOCAL_WRITE, &memh), UCS_OK);
-    assert_int_equal(md->ops->mkey_pack(md, memh, NULL, packed), UCS_OK);
+    assert_int_equal(uct_ha_mem_reg(md, buffer, sizeof(buffer), UCT_MD_MEM_ACCESS_LOCAL_WRITE, &memh), UCS_OK);
+    assert_int_equal(uct_ha_mkey_pack(md, memh, packed), UCS_OK);
     assert_int_equal(rails[0].registered, 1);
     assert_int_equal(rails[1].registered, 0);
     assert_int_equal(rails[0].last_access, 0);
@@ -101,8 +101,8 @@ static void test_domains_without_cache_share_nothing(void **state)
     add_rail("b:1");
     assert_int_equal(open_md("a:1", &md[0]), UCS_OK);
     assert_int_equal(open_md("a:1", &md[1]), UCS_OK);
-    assert_int_equal(md[0]->ops->mem_reg(md[0], buffer, sizeof(buffer), UCT_MD_MEM_ACCESS_RMA, &memh[0]), UCS_OK);
-    assert_int_equal(md[1]->ops->mem_reg(md[1], buffer, sizeof(buffer), UCT_MD_MEM_ACCESS_RMA, &memh[1]), UCS_OK);
+    assert_int_equal(uct_ha_mem_reg(md[0], buffer, sizeof(buffer), UCT_MD_MEM_ACCESS_RMA, &memh[0]), UCS_OK);
+    assert_int_equal(uct_ha_mem_reg(md[1], buffer, sizeof(buffer), UCT_MD_MEM_ACCESS_RMA, &memh[1]), UCS_OK);
     assert_ptr_not_equal(memh[0], memh[1]);
     assert_int_equal(rails[0].registered, 2);
     dereg(md[0], memh[0]);
@@ -120,10 +120,10 @@ static void test_access_follows_the_flags(void **state)
     (void)state;
     add_rail("a:1");
     assert_int_equal(open_md("a:1", &md), UCS_OK);
-    assert_int_equal(md->ops->mem_reg(md, buffer, sizeof(buffer), UCT_MD_MEM_ACCESS_LOCAL_WRITE, &memh), UCS_OK);
+    assert_int_equal(uct_ha_mem_reg(md, buffer, sizeof(buffer), UCT_MD_MEM_ACCESS_LOCAL_WRITE, &memh), UCS_OK);
     assert_int_equal(rails[0].last_access, 0);
     dereg(md, memh);
-    assert_int_equal(md->ops->mem_reg(md, buffer, sizeof(buffer), UCT_MD_MEM_ACCESS_RMA, &memh), UCS_OK);
+    assert_int_equal(uct_ha_mem_reg(md, buffer, sizeof(buffer), UCT_MD_MEM_ACCESS_RMA, &memh), UCS_OK);
     assert_int_equal(rails[0].last_access, HA_ACCESS_REMOTE_PUT | HA_ACCESS_REMOTE_GET);
     dereg(md, memh);
     close_md(md);
@@ -144,8 +144,8 @@ static void test_registration_that_fails(void **state)
     assert_int_equal(open_md("a:1", &md), UCS_OK);
 
     rails[1].reg_error = -ENOMEM; /* the standby is missed, not required */
-    assert_int_equal(md->ops->mem_reg(md, buffer, sizeof(buffer), UCT_MD_MEM_ACCESS_ALL, &memh), UCS_OK);
-    assert_int_equal(md->ops->mkey_pack(md, memh, NULL, packed), UCS_OK);
+    assert_int_equal(uct_ha_mem_reg(md, buffer, sizeof(buffer), UCT_MD_MEM_ACCESS_ALL, &memh), UCS_OK);
+    assert_int_equal(uct_ha_mkey_pack(md, memh, packed), UCS_OK);
     assert_int_equal(uct_ha_rkey_unpack(packed, &rkey, &handle), UCS_OK);
     assert_true(uct_ha_rkey(rkey, 0) != 0);
     assert_int_equal(uct_ha_rkey(rkey, 1), 0);
@@ -153,11 +153,11 @@ static void test_registration_that_fails(void **state)
 
     rails[0].reg_error = -ENOMEM;
     assert_int_equal(
-        md->ops->mem_reg(md, buffer, sizeof(buffer), UCT_MD_MEM_ACCESS_ALL | UCT_MD_MEM_FLAG_HIDE_ERRORS, &memh),
+        uct_ha_mem_reg(md, buffer, sizeof(buffer), UCT_MD_MEM_ACCESS_ALL | UCT_MD_MEM_FLAG_HIDE_ERRORS, &memh),
         UCS_ERR_NO_MEMORY);
     rails[0].reg_error = -EFAULT;
     assert_int_equal(
-        md->ops->mem_reg(md, buffer, sizeof(buffer), UCT_MD_MEM_ACCESS_ALL | UCT_MD_MEM_FLAG_HIDE_ERRORS, &memh),
+        uct_ha_mem_reg(md, buffer, sizeof(buffer), UCT_MD_MEM_ACCESS_ALL | UCT_MD_MEM_FLAG_HIDE_ERRORS, &memh),
         UCS_ERR_IO_ERROR);
     close_md(md);
 }
@@ -173,7 +173,7 @@ static void test_bad_deregistration(void **state)
     add_rail("a:1");
     assert_int_equal(open_md("a:1", &md), UCS_OK);
     assert_int_equal(md->ops->mem_dereg(md, &params), UCS_ERR_INVALID_PARAM);
-    assert_int_equal(md->ops->mem_reg(md, buffer, sizeof(buffer), 0, &memh), UCS_OK);
+    assert_int_equal(uct_ha_mem_reg(md, buffer, sizeof(buffer), 0, &memh), UCS_OK);
     params.field_mask = UCT_MD_MEM_DEREG_FIELD_MEMH | UCT_MD_MEM_DEREG_FIELD_FLAGS;
     params.memh       = memh;
     params.flags      = UCT_MD_MEM_DEREG_FLAG_INVALIDATE;
@@ -186,7 +186,7 @@ static uct_mem_h reg(uct_md_h md, void *address, size_t length, unsigned flags)
 {
     uct_mem_h memh = NULL;
 
-    assert_int_equal(md->ops->mem_reg(md, address, length, flags, &memh), UCS_OK);
+    assert_int_equal(uct_ha_mem_reg(md, address, length, flags, &memh), UCS_OK);
     assert_true((char *)uct_ha_mem(memh)->address <= (char *)address);
     assert_true((char *)uct_ha_mem(memh)->address + uct_ha_mem(memh)->length >= (char *)address + length);
     return memh;
@@ -221,7 +221,7 @@ static void test_cache_registers_once(void **state)
     add_rail("a:1");
     add_rail("b:1");
     assert_int_equal(open_md("a:1", &md), UCS_OK);
-    assert_int_equal(md->ops->query(md, &attr), UCS_OK);
+    assert_int_equal(uct_ha_md_query(md, &attr), UCS_OK);
     assert_true(attr.reg_cost.c < 1e-6);
 
     buffer = map(1 << 16);
@@ -259,7 +259,7 @@ static void test_two_domains_register_once_per_rail(void **state)
         assert_int_equal(rails[i].total, 1);
     }
     for (i = 0; i < 2; ++i) {
-        assert_int_equal(md[i]->ops->mkey_pack(md[i], memh[i], NULL, packed), UCS_OK);
+        assert_int_equal(uct_ha_mkey_pack(md[i], memh[i], packed), UCS_OK);
         assert_int_equal(packed[3], 0xd0 + i); /* own rail first */
         assert_int_equal(packed[7], 0xd1 - i);
     }
@@ -295,7 +295,7 @@ static void *open_and_register(void *arg)
     for (i = 0; i < ROUNDS; ++i) {
         assert_int_equal(open_md(opener->name, &md), UCS_OK);
         memh = reg(md, opener->buffer, 1 << 16, UCT_MD_MEM_ACCESS_ALL);
-        assert_int_equal(md->ops->mkey_pack(md, memh, NULL, packed), UCS_OK);
+        assert_int_equal(uct_ha_mkey_pack(md, memh, packed), UCS_OK);
         assert_int_equal(packed[0], 0xa0);
         assert_int_equal(packed[4], 0xa0);
         dereg(md, memh);
