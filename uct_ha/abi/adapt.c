@@ -26,6 +26,9 @@ static ucs_status_t md_query(uct_md_h md, uct_md_attr_v2_t *attr)
     attr->max_reg          = old.cap.max_reg;
     attr->reg_mem_types    = old.cap.reg_mem_types;
     attr->access_mem_types = old.cap.access_mem_types;
+    /* UCP registers what it sends by a rendezvous through its own cache, and ends the process by an assertion when a
+     * domain does not say that it may be cached. */
+    attr->cache_mem_types  = old.cap.reg_mem_types;
     attr->reg_cost         = old.reg_cost;
     attr->rkey_packed_size = old.rkey_packed_size;
     attr->local_cpus       = old.local_cpus;
