@@ -89,6 +89,19 @@ static uct_component_h find_component(void)
     return found;
 }
 
+/* Newer UCX wants the prefix of the table, older ones know a setting only without. */
+static ucs_status_t set(void *config, const char *name, const char *value)
+{
+    char         full[64];
+    ucs_status_t status = uct_config_modify(config, name, value);
+
+    for (unsigned i = 0; i < 2 && status != UCS_OK; i++) {
+        snprintf(full, sizeof(full), "%s%s", i == 0 ? "HA_" : "HA_RC_", name);
+        status = uct_config_modify(config, full, value);
+    }
+    return status;
+}
+
 /* Settings that the table does not know belong to the other table. */
 static void configure(void *config, const char *settings)
 {
@@ -99,7 +112,7 @@ static void configure(void *config, const char *settings)
         value = strchr(token, '=');
         assert_non_null(value);
         *value++ = '\0';
-        (void)uct_config_modify(config, token, value);
+        (void)set(config, token, value);
     }
 }
 
@@ -116,7 +129,7 @@ static void open_md(struct side *side, int s, const char *settings)
 
     assert_int_equal(uct_md_config_read(component, NULL, NULL, &config), UCS_OK);
     snprintf(rails, sizeof(rails), "%s+%s,%s+%s", world.names[A0], world.names[A1], world.names[B0], world.names[B1]);
-    assert_int_equal(uct_config_modify(config, "RAILS", rails), UCS_OK);
+    assert_int_equal(set(config, "RAILS", rails), UCS_OK);
     configure(config, SETTINGS);
     configure(config, settings);
     assert_int_equal(uct_md_open(component, world.names[s == 0 ? A0 : B0], config, &side->md), UCS_OK);
