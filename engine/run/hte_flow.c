@@ -68,8 +68,7 @@ struct hte_slice *hte_flow_take_slice(struct hte_flows *flows, struct hte_flow *
 
 void hte_flow_put_slice(struct hte_flows *flows, struct hte_slice *slice)
 {
-    flows->out -= slice->op.units;
-    slice->flow->out -= slice->op.units;
+    hte_flow_uncount(flows, slice);
     flows->is_sated = false;
     if (slice != &slice->flow->reserve) {
         hte_ring_append(&flows->free, &slice->op.link);

@@ -70,6 +70,12 @@ static inline void hte_flow_count(struct hte_flows *flows, const struct hte_slic
     slice->flow->out += slice->op.units;
 }
 
+static inline void hte_flow_uncount(struct hte_flows *flows, const struct hte_slice *slice)
+{
+    flows->out -= slice->op.units;
+    slice->flow->out -= slice->op.units;
+}
+
 /* UCX gets a slice, and has let go of it. */
 static inline void hte_flow_give(struct hte_flows *flows, const struct hte_slice *slice)
 {

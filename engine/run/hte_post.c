@@ -2,6 +2,7 @@
 #include "hte_post.h"
 
 #include "base/hte_now.h"
+#include "hte_packs.h"
 #include "wire/hte_conn.h"
 #include "wire/hte_dispatch.h"
 #include "wire/hte_inbox.h"
@@ -18,7 +19,7 @@ void hte_post_piece_over(struct hte_poster *poster, struct hte_piece *piece)
     hte_task_piece_final(piece->task, &piece->state);
 }
 
-static int code_of(int error)
+int hte_post_code_of(int error)
 {
     switch (error) {
     case HTE_ERR_CANCELED:
@@ -41,8 +42,12 @@ static bool has_window(struct hte_poster *poster, const struct hte_slice *slice)
 static void completed(struct hte_poster *poster, struct hte_slice *slice)
 {
     struct hte_piece *piece = slice->piece;
-    struct hte_task  *task  = piece->task;
+    struct hte_task  *task  = slice->task;
 
+    if (hte_pack_has(slice)) {
+        hte_pack_completed(poster, slice);
+        return;
+    }
     atomic_fetch_add_explicit(&task->transferred, slice->op.length, memory_order_relaxed);
     atomic_fetch_add_explicit(&task->batch->transferred, slice->op.length, memory_order_relaxed);
     hte_flow_put_slice(&poster->flows, slice);
@@ -51,7 +56,7 @@ static void completed(struct hte_poster *poster, struct hte_slice *slice)
     }
 }
 
-static void keep_ready(struct hte_poster *poster, struct hte_slice *slice)
+void hte_post_keep_ready(struct hte_poster *poster, struct hte_slice *slice)
 {
     hte_ring_append(&poster->ready, &slice->op.link);
     ++poster->n_ready;
@@ -59,19 +64,26 @@ static void keep_ready(struct hte_poster *poster, struct hte_slice *slice)
 
 static void retry(struct hte_poster *poster, struct hte_slice *slice)
 {
+    atomic_fetch_add_explicit(&poster->slices_retried, slice->op.units, memory_order_relaxed);
+    if (hte_pack_has(slice) && hte_pack_retry(poster, slice)) {
+        return;
+    }
     slice->ready_at    = poster->lane.now;
     slice->failed_at   = poster->lane.now;
     slice->waits_since = poster->lane.now;
-    keep_ready(poster, slice);
-    atomic_fetch_add_explicit(&poster->slices_retried, slice->op.units, memory_order_relaxed);
+    hte_post_keep_ready(poster, slice);
 }
 
 static void lost(struct hte_poster *poster, struct hte_slice *slice, int error)
 {
     struct hte_piece *piece = slice->piece;
 
+    if (hte_pack_has(slice)) {
+        hte_pack_lost(poster, slice, error);
+        return;
+    }
     hte_flow_put_slice(&poster->flows, slice);
-    if (hte_piece_slice_lost(&piece->state, code_of(error), error)) {
+    if (hte_piece_slice_lost(&piece->state, hte_post_code_of(error), error)) {
         hte_post_piece_over(poster, piece);
     } else if (!hte_piece_can_cut(&piece->state)) {
         hte_flows_remove(&poster->flows, piece); /* its last slice ends it */
@@ -100,7 +112,7 @@ static void on_over(struct hte_lane *lane, struct hte_op *op, enum hte_slice_act
         completed(poster, slice);
         break;
     case HTE_SLICE_RETRY:
-        hte_refresh_order(poster->run->refresh, slice->piece->task->segment);
+        hte_refresh_order(poster->run->refresh, slice->task->segment);
         retry(poster, slice);
         break;
     default:
@@ -130,7 +142,7 @@ static bool is_canceled(struct hte_lane *lane, const struct hte_op *op)
 {
     const struct hte_slice *slice = HTE_OBJECT_OF(op, const struct hte_slice, op);
 
-    return atomic_load_explicit(&slice->piece->task->is_canceled, memory_order_relaxed) &&
+    return atomic_load_explicit(&slice->task->is_canceled, memory_order_relaxed) &&
            !atomic_load_explicit(&poster_of(lane)->run->is_stopping, memory_order_relaxed);
 }
 
@@ -149,13 +161,13 @@ static void drop(struct hte_poster *poster, struct hte_slice *slice, int error)
 static void wait_for(struct hte_poster *poster, struct hte_slice *slice, uint64_t when)
 {
     slice->ready_at = when > poster->lane.now ? when : poster->lane.now + RETRY_SOON_NS;
-    keep_ready(poster, slice);
+    hte_post_keep_ready(poster, slice);
 }
 
 /* Nobody was there. What is tried for the first time may find another process: it waits for a fresh look. */
 static void look_again(struct hte_poster *poster, struct hte_slice *slice)
 {
-    struct hte_segment *segment = slice->piece->task->segment;
+    struct hte_segment *segment = slice->task->segment;
 
     if (!slice->has_looked && slice->op.state.fails == 0) {
         slice->has_looked = true;
@@ -178,7 +190,7 @@ static bool takes_too_long(const struct hte_poster *poster, const struct hte_sli
 
 void hte_post_slice(struct hte_poster *poster, struct hte_slice *slice)
 {
-    struct hte_task *task = slice->piece->task;
+    struct hte_task *task = slice->task;
     unsigned         rail = hte_route_rail(&poster->router, &poster->lane, slice);
     struct hte_conn *conn = hte_conn_get(&poster->lane, task->segment, task->view, rail,
                                          hte_route_remote(&poster->lane, slice, rail));
@@ -203,7 +215,7 @@ void hte_post_slice(struct hte_poster *poster, struct hte_slice *slice)
  * the last try may wait for what it says. */
 static bool is_worth_it(struct hte_poster *poster, struct hte_slice *slice, bool *is_early, int *error)
 {
-    struct hte_task *task = slice->piece->task;
+    struct hte_task *task = slice->task;
     struct hte_view *view = hte_segment_view(task->segment);
 
     *error = HTE_OK;
@@ -243,10 +255,10 @@ unsigned hte_post_ready(struct hte_poster *poster)
         slice = HTE_OBJECT_OF(poster->ready.next, struct hte_slice, op.link);
         hte_ring_remove(&slice->op.link);
         --poster->n_ready;
-        if (hte_post_is_unwanted(poster, slice->piece)) {
+        if (hte_post_is_unwanted(poster, slice->piece, slice->task)) {
             drop(poster, slice, HTE_ERR_CANCELED);
         } else if (poster->lane.now < slice->ready_at || !has_window(poster, slice)) {
-            keep_ready(poster, slice);
+            hte_post_keep_ready(poster, slice);
         } else {
             posted += post_again(poster, slice);
         }

@@ -36,13 +36,18 @@ unsigned hte_post_ready(struct hte_poster *poster);
 /* When the next of them can be posted; UINT64_MAX: when something else makes room. */
 uint64_t hte_post_due(struct hte_poster *poster);
 
-/* Canceled, or stopped: nothing more of it is posted. */
-static inline bool hte_post_is_unwanted(const struct hte_poster *poster, const struct hte_piece *piece)
+/* Canceled, or stopped: nothing more of it is posted. Its task, or one of the pack's that is not over. */
+static inline bool hte_post_is_unwanted(const struct hte_poster *poster, const struct hte_piece *piece,
+                                        const struct hte_task *task)
 {
-    return piece->state.step == HTE_PIECE_STOPPED ||
-           atomic_load_explicit(&piece->task->is_canceled, memory_order_relaxed) ||
+    return piece->state.step == HTE_PIECE_STOPPED || atomic_load_explicit(&task->is_canceled, memory_order_relaxed) ||
            atomic_load_explicit(&poster->run->is_stopping, memory_order_relaxed);
 }
+
+/* A slice that is with nobody waits for its turn. */
+void hte_post_keep_ready(struct hte_poster *poster, struct hte_slice *slice);
+/* The status of a request that ends with this error. */
+int hte_post_code_of(int error);
 
 /* The piece is FINAL. */
 void hte_post_piece_over(struct hte_poster *poster, struct hte_piece *piece);

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "hte_packs.h"
+
+#include "job/hte_batch.h"
+
+#define JOINED_TRIES 2 /* so often what breaks a connection may break it for its neighbours */
+
+/* What says something of one request's memory, and nothing of the target. */
+static bool is_refusal(int error)
+{
+    return error == HTE_ERR_RANGE || error == HTE_ERR_PERMISSION || error == HTE_ERR_MEMORY;
+}
+
+/* What the others would end with as well, after as long a time each. */
+static bool is_of_all(int error)
+{
+    return error == HTE_ERR_TIMEOUT || error == HTE_ERR_CANCELED || error == HTE_ERR_DEAD_PEER;
+}
+
+/* The first of those that are left, by itself. It goes through the list of READY ones: nothing is posted here, where
+ * UCX may be in the middle of something. */
+static void go_alone(struct hte_poster *poster, struct hte_slice *slice)
+{
+    const struct hte_task *task     = slice->task;
+    int16_t                bad_rail = slice->op.state.bad_rail;
+
+    hte_flow_uncount(&poster->flows, slice);
+    slice->joined    = 1;
+    slice->op.local  = task->local;
+    slice->op.remote = task->remote;
+    slice->op.length = task->length;
+    slice->op.units  = 1;
+    hte_flow_count(&poster->flows, slice);
+    hte_slice_init(&slice->op.state, task->is_write, (unsigned)poster->run->settings->retry_count);
+    slice->op.state.fails    = slice->joined_fails;
+    slice->op.state.bad_rail = bad_rail;
+    slice->op.is_expired     = false;
+    slice->waits_since       = poster->lane.now;
+    slice->failed_at         = poster->lane.now;
+    slice->ready_at          = poster->lane.now;
+    hte_post_keep_ready(poster, slice);
+}
+
+/* The requests of the operation are final. */
+static void over(struct hte_poster *poster, struct hte_slice *slice, uint32_t count, int code, int error)
+{
+    struct hte_task *task = slice->task;
+
+    slice->task += count;
+    slice->count -= count;
+    if (slice->count == 0) {
+        hte_flow_put_slice(&poster->flows, slice);
+    } else {
+        go_alone(poster, slice);
+    }
+    hte_tasks_final(task, count, code, error);
+}
+
+void hte_pack_completed(struct hte_poster *poster, struct hte_slice *slice)
+{
+    over(poster, slice, slice->joined, HTE_COMPLETED, HTE_OK);
+}
+
+void hte_pack_lost(struct hte_poster *poster, struct hte_slice *slice, int error)
+{
+    if (slice->joined > 1 && is_refusal(error)) {
+        slice->joined_fails = slice->op.state.fails;
+        go_alone(poster, slice);
+    } else if (slice->joined > 1 || is_of_all(error)) {
+        over(poster, slice, slice->count, hte_post_code_of(error), error);
+    } else {
+        over(poster, slice, 1, hte_post_code_of(error), error);
+    }
+}
+
+bool hte_pack_retry(struct hte_poster *poster, struct hte_slice *slice)
+{
+    const struct hte_slice_state *state = &slice->op.state;
+
+    if (slice->joined < 2 || (state->fails < JOINED_TRIES && state->fails < state->max_fails)) {
+        return false;
+    }
+    slice->joined_fails = state->fails;
+    go_alone(poster, slice);
+    return true;
+}
