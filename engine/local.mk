@@ -44,7 +44,6 @@ libhte_la_SOURCES = \
 	%D%/api/hte_segment_api.c \
 	%D%/api/hte_stats.c \
 	%D%/api/hte_submit.c \
-	%D%/api/hte_submit.h \
 	%D%/api/hte_take.c \
 	%D%/api/hte_take.h \
 	%D%/base/hte_error.c \
@@ -95,6 +94,7 @@ libhte_la_SOURCES = \
 	%D%/run/hte_pieces.h \
 	%D%/run/hte_post.c \
 	%D%/run/hte_post.h \
+	%D%/run/hte_poster.h \
 	%D%/run/hte_queue.c \
 	%D%/run/hte_queue.h \
 	%D%/run/hte_route.c \

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hte_batch_submit*: check everything, then give everything to the queue. */
-#include "hte_submit.h"
+#include "hte_take.h"
 
 #include <stdlib.h>
 
 #include "base/hte_error.h"
 #include "hte_engine.h"
-#include "hte_take.h"
 #include "job/hte_divide.h"
 
 /* ---- pieces ---- */

@@ -3,7 +3,6 @@
 
 #include "base/hte_error.h"
 #include "hte_engine.h"
-#include "hte_submit.h"
 
 #define NAME_OF(opcode) ((opcode) == HTE_WRITE ? "WRITE" : "READ")
 
@@ -280,7 +279,7 @@ static void release_sides(struct hte_engine *engine, struct hte_task *task, uint
     }
 }
 
-void hte_submit_release(struct hte_engine *engine, struct hte_task *task, uint32_t count, bool is_completed)
+void hte_take_release(struct hte_engine *engine, struct hte_task *task, uint32_t count, bool is_completed)
 {
     struct hte_notice *notice = task->notice;
 

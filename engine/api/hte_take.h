@@ -47,4 +47,8 @@ void hte_take_back(struct hte_submission *submission);
 /* The segment of the latest one is not needed any more. */
 void hte_take_forget(struct hte_submission *submission);
 
+/* For hte_batches_init(): gives back what was taken for requests that are alike, or one, and counts them for their
+ * notification. */
+void hte_take_release(struct hte_engine *engine, struct hte_task *task, uint32_t count, bool is_completed);
+
 #endif

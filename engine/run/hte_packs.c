@@ -38,7 +38,29 @@ static void go_alone(struct hte_poster *poster, struct hte_slice *slice)
     slice->waits_since       = poster->lane.now;
     slice->failed_at         = poster->lane.now;
     slice->ready_at          = poster->lane.now;
-    hte_post_keep_ready(poster, slice);
+    hte_poster_keep_ready(poster, slice);
+}
+
+void hte_packs_tell(struct hte_poster *poster)
+{
+    uint32_t count = poster->n_done;
+
+    poster->n_done = 0; /* a callback may be run */
+    if (count > 0) {
+        hte_tasks_final(poster->done, count, HTE_COMPLETED, HTE_OK);
+    }
+}
+
+static void note_done(struct hte_poster *poster, struct hte_task *task, uint32_t count)
+{
+    bool is_next = poster->n_done > 0 && task == poster->done + poster->n_done && task->batch == poster->done->batch &&
+                   task->likeness != HTE_UNLIKE;
+
+    if (!is_next) {
+        hte_packs_tell(poster);
+        poster->done = task;
+    }
+    poster->n_done += count;
 }
 
 /* The requests of the operation are final. */
@@ -53,7 +75,11 @@ static void over(struct hte_poster *poster, struct hte_slice *slice, uint32_t co
     } else {
         go_alone(poster, slice);
     }
-    hte_tasks_final(task, count, code, error);
+    if (code == HTE_COMPLETED) {
+        note_done(poster, task, count);
+    } else {
+        hte_tasks_final(task, count, code, error);
+    }
 }
 
 void hte_pack_completed(struct hte_poster *poster, struct hte_slice *slice)
@@ -67,9 +93,9 @@ void hte_pack_lost(struct hte_poster *poster, struct hte_slice *slice, int error
         slice->joined_fails = slice->op.state.fails;
         go_alone(poster, slice);
     } else if (slice->joined > 1 || is_of_all(error)) {
-        over(poster, slice, slice->count, hte_post_code_of(error), error);
+        over(poster, slice, slice->count, hte_code_of(error), error);
     } else {
-        over(poster, slice, 1, hte_post_code_of(error), error);
+        over(poster, slice, 1, hte_code_of(error), error);
     }
 }
 

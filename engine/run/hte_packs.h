@@ -15,7 +15,7 @@
  * So a request that is refused costs its neighbours time, and nothing else.
  */
 
-#include "hte_post.h"
+#include "hte_poster.h"
 
 static inline bool hte_pack_has(const struct hte_slice *slice)
 {
@@ -24,6 +24,9 @@ static inline bool hte_pack_has(const struct hte_slice *slice)
 
 /* The slice's operation is over, and with nobody. */
 void hte_pack_completed(struct hte_poster *poster, struct hte_slice *slice);
+/* Requests that completed one after the other get their status together; those that have none yet do now. To be called
+ * in each turn of the thread, when it has posted and progressed. */
+void hte_packs_tell(struct hte_poster *poster);
 void hte_pack_lost(struct hte_poster *poster, struct hte_slice *slice, int error);
 /* To be tried again. Whether that is not as it was: then the slice is READY. */
 bool hte_pack_retry(struct hte_poster *poster, struct hte_slice *slice);

@@ -79,6 +79,7 @@ static void cut(struct hte_poster *poster, struct hte_piece *piece)
     struct hte_flow           *flow     = hte_flow_of(&poster->flows, task->segment);
     uint64_t                   size     = size_for(poster, flow);
     struct hte_slice          *slice    = hte_flow_take_slice(&poster->flows, flow);
+    struct hte_conn           *conn     = NULL;
 
     hte_task_begin(task);
     find_borders(poster->run->regions, piece);
@@ -95,7 +96,7 @@ static void cut(struct hte_poster *poster, struct hte_piece *piece)
     if (!hte_piece_can_cut(&piece->state)) {
         hte_flows_remove(&poster->flows, piece); /* its last slice ends it */
     }
-    hte_post_slice(poster, slice);
+    hte_post_slice(poster, slice, &conn);
 }
 
 /* How many of a pack continue each other, from the next one on, and their bytes. */
@@ -114,11 +115,12 @@ static uint32_t join(const struct hte_piece *pack, uint64_t size, uint64_t *leng
     return count;
 }
 
-/* One operation of a pack. */
-static void cut_pack(struct hte_poster *poster, struct hte_piece *pack)
+/* One operation of a pack. Whether there is one more. */
+static bool cut_of_pack(struct hte_poster *poster, struct hte_flow *flow, struct hte_piece *pack,
+                        struct hte_conn **conn)
 {
-    struct hte_task  *task  = pack->task;
-    struct hte_flow  *flow  = hte_flow_of(&poster->flows, task->segment);
+    struct hte_task  *task = pack->task;
+    bool              is_last;
     uint64_t          size  = size_for(poster, flow);
     struct hte_slice *slice = hte_flow_take_slice(&poster->flows, flow);
     uint32_t          count = join(pack, size, &slice->op.length);
@@ -134,12 +136,27 @@ static void cut_pack(struct hte_poster *poster, struct hte_piece *pack)
     slice->joined_fails = 0;
     hte_tasks_begin(task, count);
     pack->state.left -= slice->op.length;
-    if (count == pack->count) {
+    is_last = count == pack->count;
+    if (is_last) {
         hte_flows_remove(&poster->flows, pack); /* it may be gone when its last slice is posted */
     }
     pack->task += count;
     pack->count -= count;
-    hte_post_slice(poster, slice);
+    hte_post_slice(poster, slice, conn);
+    return !is_last;
+}
+
+/* Returns how many operations. */
+static unsigned cut_pack(struct hte_poster *poster, struct hte_piece *pack)
+{
+    struct hte_flow *flow  = hte_flow_of(&poster->flows, pack->task->segment);
+    struct hte_conn *conn  = NULL;
+    unsigned         count = 1;
+
+    while (cut_of_pack(poster, flow, pack, &conn) && hte_flow_room(&poster->flows, flow) > 0) {
+        ++count;
+    }
+    return count;
 }
 
 /* Copied from the start, slices would overwrite what is still to be read. */
@@ -192,8 +209,10 @@ unsigned hte_pieces_post(struct hte_poster *poster)
             continue;
         }
         if (piece->count > 0) {
-            cut_pack(poster, piece);
-        } else if (piece->task->segment == NULL) {
+            count += cut_pack(poster, piece);
+            continue;
+        }
+        if (piece->task->segment == NULL) {
             hte_task_begin(piece->task);
             copy(poster, piece);
         } else {

@@ -19,21 +19,6 @@ void hte_post_piece_over(struct hte_poster *poster, struct hte_piece *piece)
     hte_task_piece_final(piece->task, &piece->state);
 }
 
-int hte_post_code_of(int error)
-{
-    switch (error) {
-    case HTE_ERR_CANCELED:
-        return HTE_CANCELED;
-    case HTE_ERR_TIMEOUT:
-        return HTE_TIMEOUT;
-    case HTE_ERR_RANGE:
-    case HTE_ERR_PERMISSION:
-        return HTE_INVALID;
-    default:
-        return HTE_FAILED;
-    }
-}
-
 static bool has_window(struct hte_poster *poster, const struct hte_slice *slice)
 {
     return hte_flow_window(&poster->flows, slice->flow) > 0;
@@ -56,12 +41,6 @@ static void completed(struct hte_poster *poster, struct hte_slice *slice)
     }
 }
 
-void hte_post_keep_ready(struct hte_poster *poster, struct hte_slice *slice)
-{
-    hte_ring_append(&poster->ready, &slice->op.link);
-    ++poster->n_ready;
-}
-
 static void retry(struct hte_poster *poster, struct hte_slice *slice)
 {
     atomic_fetch_add_explicit(&poster->slices_retried, slice->op.units, memory_order_relaxed);
@@ -71,7 +50,7 @@ static void retry(struct hte_poster *poster, struct hte_slice *slice)
     slice->ready_at    = poster->lane.now;
     slice->failed_at   = poster->lane.now;
     slice->waits_since = poster->lane.now;
-    hte_post_keep_ready(poster, slice);
+    hte_poster_keep_ready(poster, slice);
 }
 
 static void lost(struct hte_poster *poster, struct hte_slice *slice, int error)
@@ -83,7 +62,7 @@ static void lost(struct hte_poster *poster, struct hte_slice *slice, int error)
         return;
     }
     hte_flow_put_slice(&poster->flows, slice);
-    if (hte_piece_slice_lost(&piece->state, hte_post_code_of(error), error)) {
+    if (hte_piece_slice_lost(&piece->state, hte_code_of(error), error)) {
         hte_post_piece_over(poster, piece);
     } else if (!hte_piece_can_cut(&piece->state)) {
         hte_flows_remove(&poster->flows, piece); /* its last slice ends it */
@@ -161,7 +140,7 @@ static void drop(struct hte_poster *poster, struct hte_slice *slice, int error)
 static void wait_for(struct hte_poster *poster, struct hte_slice *slice, uint64_t when)
 {
     slice->ready_at = when > poster->lane.now ? when : poster->lane.now + RETRY_SOON_NS;
-    hte_post_keep_ready(poster, slice);
+    hte_poster_keep_ready(poster, slice);
 }
 
 /* Nobody was there. What is tried for the first time may find another process: it waits for a fresh look. */
@@ -188,13 +167,27 @@ static bool takes_too_long(const struct hte_poster *poster, const struct hte_sli
            poster->lane.now - slice->waits_since >= timeout;
 }
 
-void hte_post_slice(struct hte_poster *poster, struct hte_slice *slice)
+/* With several devices each slice has to be thought about. */
+static bool is_as_usual(const struct hte_poster *poster, struct hte_conn *conn, const struct hte_view *view)
+{
+    return conn != NULL && poster->lane.n_rails == 1 && conn->step == HTE_CONN_UP &&
+           (!conn->by_letters || hte_conn_is_usable(conn, view));
+}
+
+void hte_post_slice(struct hte_poster *poster, struct hte_slice *slice, struct hte_conn **usual)
 {
     struct hte_task *task = slice->task;
-    unsigned         rail = hte_route_rail(&poster->router, &poster->lane, slice);
-    struct hte_conn *conn = hte_conn_get(&poster->lane, task->segment, task->view, rail,
-                                         hte_route_remote(&poster->lane, slice, rail));
+    struct hte_conn *conn = *usual;
+    unsigned         rail;
 
+    if (is_as_usual(poster, conn, task->view)) {
+        hte_flow_give(&poster->flows, slice);
+        hte_dispatch(&slice->op, conn, task->view);
+        return;
+    }
+    rail   = hte_route_rail(&poster->router, &poster->lane, slice);
+    conn   = hte_conn_get(&poster->lane, task->segment, task->view, rail, hte_route_remote(&poster->lane, slice, rail));
+    *usual = conn;
     if (conn == NULL) {
         drop(poster, slice, HTE_ERR_MEMORY);
     } else if (hte_conn_is_deserted(conn)) {
@@ -232,8 +225,9 @@ static bool is_worth_it(struct hte_poster *poster, struct hte_slice *slice, bool
 
 static bool post_again(struct hte_poster *poster, struct hte_slice *slice)
 {
-    bool is_early;
-    int  error;
+    struct hte_conn *conn = NULL;
+    bool             is_early;
+    int              error;
 
     if (!is_worth_it(poster, slice, &is_early, &error)) {
         drop(poster, slice, error);
@@ -241,7 +235,7 @@ static bool post_again(struct hte_poster *poster, struct hte_slice *slice)
         wait_for(poster, slice, poster->lane.now + RETRY_SOON_NS);
         return false;
     } else {
-        hte_post_slice(poster, slice);
+        hte_post_slice(poster, slice, &conn);
     }
     return true;
 }
@@ -258,7 +252,7 @@ unsigned hte_post_ready(struct hte_poster *poster)
         if (hte_post_is_unwanted(poster, slice->piece, slice->task)) {
             drop(poster, slice, HTE_ERR_CANCELED);
         } else if (poster->lane.now < slice->ready_at || !has_window(poster, slice)) {
-            hte_post_keep_ready(poster, slice);
+            hte_poster_keep_ready(poster, slice);
         } else {
             posted += post_again(poster, slice);
         }

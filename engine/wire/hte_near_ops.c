@@ -49,13 +49,8 @@ static int move_large(struct hte_near *near, const struct hte_op *op, int *resul
 
 static void settle(struct hte_op *op, int result)
 {
-    bool is_write = op->state.is_write;
-
     if (result == HTE_OK) {
-        hte_op_event(op, HTE_SLICE_LOCAL, HTE_OK);
-        if (is_write) {
-            hte_op_event(op, HTE_SLICE_FLUSHED, HTE_OK);
-        }
+        hte_op_event(op, HTE_SLICE_MOVED, HTE_OK);
     } else if (result != HTE_NEAR_NOT_MOVED) {
         hte_op_event(op, HTE_SLICE_EXPIRE, result); /* no other try would do better */
     }
