@@ -151,9 +151,10 @@ static int take_sides(struct hte_submission *submission, const struct hte_reques
     return HTE_OK;
 }
 
+/* And not empty. An address below `begin` is as far behind it as no size goes. */
 static bool is_inside(uint64_t addr, uint64_t length, uint64_t begin, uint64_t size)
 {
-    return addr >= begin && length <= size && addr - begin <= size - length;
+    return length - 1 < size && addr - begin <= size - length;
 }
 
 /* The request is as the one before it: all of that was checked. */
@@ -162,7 +163,6 @@ static bool is_alike(const struct hte_submission *submission, const struct hte_r
     const struct hte_alike *like = &submission->like;
 
     return like->region != NULL && request->opcode == like->opcode && request->target == like->target &&
-           request->length > 0 &&
            is_inside((uint64_t)request->local, request->length, like->region->addr, like->region->length) &&
            is_inside(request->target_offset, request->length, like->remote, like->size);
 }
@@ -196,7 +196,6 @@ static void take_alike(struct hte_submission *submission, const struct hte_reque
                          ? HTE_CONTINUES
                          : HTE_ALIKE;
     ++submission->like.untaken;
-    set_task(submission, request, task);
 }
 
 /* The next one may be alike. */
@@ -243,8 +242,8 @@ static int take(struct hte_submission *submission)
             return error;
         }
         note_likeness(submission, request, task);
-        set_task(submission, request, task);
     }
+    set_task(submission, request, task);
     submission->extra += hte_divide_is_one(&submission->division, task)
                              ? 0
                              : hte_divide_count(&submission->division, task) - 1;

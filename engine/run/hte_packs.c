@@ -30,6 +30,7 @@ static void go_alone(struct hte_poster *poster, struct hte_slice *slice)
     slice->op.remote = task->remote;
     slice->op.length = task->length;
     slice->op.units  = 1;
+    slice->op.parts  = 1;
     hte_flow_count(&poster->flows, slice);
     hte_slice_init(&slice->op.state, task->is_write, (unsigned)poster->run->settings->retry_count);
     slice->op.state.fails    = slice->joined_fails;
@@ -39,6 +40,20 @@ static void go_alone(struct hte_poster *poster, struct hte_slice *slice)
     slice->failed_at         = poster->lane.now;
     slice->ready_at          = poster->lane.now;
     hte_poster_keep_ready(poster, slice);
+}
+
+void hte_pack_parts(const struct hte_slice *slice, struct hte_part *parts)
+{
+    const struct hte_task *task = slice->task;
+    struct hte_part       *part = parts - 1;
+    uint32_t               i;
+
+    for (i = 0; i < slice->joined; ++i, ++task) {
+        if (i == 0 || task->likeness != HTE_CONTINUES) {
+            *++part = (struct hte_part){.local = task->local, .remote = task->remote};
+        }
+        part->length += task->length;
+    }
 }
 
 void hte_packs_tell(struct hte_poster *poster)
@@ -103,7 +118,7 @@ bool hte_pack_retry(struct hte_poster *poster, struct hte_slice *slice)
 {
     const struct hte_slice_state *state = &slice->op.state;
 
-    if (slice->joined < 2 || (state->fails < JOINED_TRIES && state->fails < state->max_fails)) {
+    if (slice->joined < 2 || (slice->op.parts < 2 && state->fails < JOINED_TRIES && state->fails < state->max_fails)) {
         return false;
     }
     slice->joined_fails = state->fails;

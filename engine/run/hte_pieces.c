@@ -6,6 +6,7 @@
 #include "core/hte_cut.h"
 #include "hte_feed.h"
 #include "job/hte_batch.h"
+#include "wire/hte_conn.h"
 
 /* Where the next slice begins: the local region with its rails, and the remote buffer. The task has both pinned. */
 static void find_borders(struct hte_regions *regions, struct hte_piece *piece)
@@ -68,6 +69,7 @@ static void init(struct hte_poster *poster, struct hte_slice *slice, struct hte_
     slice->op.conn       = NULL;
     slice->op.keys       = NULL;
     slice->op.units = (uint32_t)hte_cut_units(slice->op.length, size, settings->slice_size, settings->fragment_size);
+    slice->op.units = slice->op.units > slice->op.parts ? slice->op.units : slice->op.parts;
     hte_flow_count(&poster->flows, slice);
     hte_slice_init(&slice->op.state, piece->task->is_write, (unsigned)settings->retry_count);
 }
@@ -88,6 +90,7 @@ static void cut(struct hte_poster *poster, struct hte_piece *piece)
     slice->op.length = hte_cut(piece->state.left, size, settings->fragment_size,
                                piece->local_end - (uint64_t)slice->op.local, remote_left(piece, slice->op.remote));
     slice->op.buffer = piece->buffer;
+    slice->op.parts  = 1;
     slice->preferred = piece->preferred;
     slice->available = piece->available;
     init(poster, slice, piece, size);
@@ -99,18 +102,32 @@ static void cut(struct hte_poster *poster, struct hte_piece *piece)
     hte_post_slice(poster, slice, &conn);
 }
 
-/* How many of a pack continue each other, from the next one on, and their bytes. */
-static uint32_t join(const struct hte_piece *pack, uint64_t size, uint64_t *length)
+/* So many ranges one operation may have: UCX moves one, this process by itself several. */
+static uint32_t parts_for(const struct hte_poster *poster, const struct hte_flow *flow, const struct hte_conn *conn)
+{
+    uint64_t room = hte_flow_room(&poster->flows, flow);
+
+    if (conn == NULL || conn->near == NULL || conn->step != HTE_CONN_UP) {
+        return 1;
+    }
+    return room < HTE_PARTS_MAX ? (uint32_t)room : HTE_PARTS_MAX;
+}
+
+/* How many of a pack go together, from the next one on; their bytes, and how many ranges these are. */
+static uint32_t join(const struct hte_piece *pack, uint64_t size, uint32_t parts_max, struct hte_op *op)
 {
     const struct hte_task *task = pack->task;
-    uint32_t               count;
+    uint32_t               count, more;
 
-    *length = task->length;
-    for (count = 1; count < pack->count && task[count].likeness == HTE_CONTINUES; ++count) {
-        if (*length + task[count].length > size) {
+    op->parts  = 1;
+    op->length = task->length;
+    for (count = 1; count < pack->count && op->length + task[count].length <= size; ++count) {
+        more = task[count].likeness != HTE_CONTINUES;
+        if (op->parts + more > parts_max) {
             break;
         }
-        *length += task[count].length;
+        op->parts += more;
+        op->length += task[count].length;
     }
     return count;
 }
@@ -123,7 +140,7 @@ static bool cut_of_pack(struct hte_poster *poster, struct hte_flow *flow, struct
     bool              is_last;
     uint64_t          size  = size_for(poster, flow);
     struct hte_slice *slice = hte_flow_take_slice(&poster->flows, flow);
-    uint32_t          count = join(pack, size, &slice->op.length);
+    uint32_t          count = join(pack, size, parts_for(poster, flow, *conn), &slice->op);
 
     slice->op.local  = task->local;
     slice->op.remote = task->remote;
@@ -149,8 +166,10 @@ static bool cut_of_pack(struct hte_poster *poster, struct hte_flow *flow, struct
 /* Returns how many operations. */
 static unsigned cut_pack(struct hte_poster *poster, struct hte_piece *pack)
 {
-    struct hte_flow *flow  = hte_flow_of(&poster->flows, pack->task->segment);
-    struct hte_conn *conn  = NULL;
+    struct hte_task *task  = pack->task;
+    struct hte_flow *flow  = hte_flow_of(&poster->flows, task->segment);
+    struct hte_lane *lane  = &poster->lane;
+    struct hte_conn *conn  = lane->n_rails > 1 ? NULL : hte_conn_get(lane, task->segment, task->view, 0, 0);
     unsigned         count = 1;
 
     while (cut_of_pack(poster, flow, pack, &conn) && hte_flow_room(&poster->flows, flow) > 0) {

@@ -125,8 +125,17 @@ static bool is_canceled(struct hte_lane *lane, const struct hte_op *op)
            !atomic_load_explicit(&poster_of(lane)->run->is_stopping, memory_order_relaxed);
 }
 
-static const struct hte_lane_hooks hooks = {
-    .let_go = on_let_go, .over = on_over, .outlook = outlook, .doubt = on_doubt, .is_canceled = is_canceled};
+static void parts(const struct hte_op *op, struct hte_part *part)
+{
+    hte_pack_parts(HTE_OBJECT_OF(op, const struct hte_slice, op), part);
+}
+
+static const struct hte_lane_hooks hooks = {.let_go      = on_let_go,
+                                            .over        = on_over,
+                                            .outlook     = outlook,
+                                            .doubt       = on_doubt,
+                                            .is_canceled = is_canceled,
+                                            .parts       = parts};
 
 /* A slice that is with nobody ends. */
 static void drop(struct hte_poster *poster, struct hte_slice *slice, int error)
@@ -184,6 +193,9 @@ void hte_post_slice(struct hte_poster *poster, struct hte_slice *slice, struct h
         hte_flow_give(&poster->flows, slice);
         hte_dispatch(&slice->op, conn, task->view);
         return;
+    }
+    if (slice->op.parts > 1 && hte_pack_retry(poster, slice)) {
+        return; /* the connection is not what they were joined for */
     }
     rail   = hte_route_rail(&poster->router, &poster->lane, slice);
     conn   = hte_conn_get(&poster->lane, task->segment, task->view, rail, hte_route_remote(&poster->lane, slice, rail));
