@@ -262,6 +262,43 @@ static void test_lost(void **state)
     close_fixture(&f);
 }
 
+/* Each is checked as if it were the only one, and nothing is kept of those before it. */
+static void test_checked(void **state)
+{
+    static const struct target_buffer buffers[] = {{.length = M}, {.length = M, .permission = HTE_PERM_GLOBAL_RO}};
+    const struct {
+        size_t local, remote, length;
+        int    opcode, error;
+    } bad[] = {{M, SIZE, BLOCK, HTE_READ, HTE_ERR_RANGE},
+               {M, 2 * M - 1, BLOCK, HTE_READ, HTE_ERR_RANGE},
+               {SIZE, M, BLOCK, HTE_READ, HTE_ERR_NOT_REGISTERED},
+               {SIZE - 1, M, BLOCK, HTE_READ, HTE_ERR_NOT_REGISTERED},
+               {(size_t)-8, M, BLOCK, HTE_READ, HTE_ERR_NOT_REGISTERED},
+               {0, M, 0, HTE_READ, HTE_ERR_ZERO_LENGTH},
+               {0, M, (size_t)-8, HTE_READ, HTE_ERR_RANGE},
+               {0, M, BLOCK, HTE_WRITE, HTE_ERR_PERMISSION},
+               {0, M, BLOCK, 7, HTE_ERR_INVALID_ARGUMENT}};
+    struct hte_request requests[3];
+    struct fixture     f;
+    hte_batch_t        batch;
+    size_t             i;
+
+    (void)state;
+    open_with(&f, NULL, 0, buffers, 2);
+    OK(hte_batch_alloc(f.engine, COUNT, &batch));
+    requests[0] = request(&f, HTE_READ, 0, M, BLOCK);
+    requests[1] = request(&f, HTE_READ, BLOCK, M + BLOCK, BLOCK);
+    for (i = 0; i < sizeof(bad) / sizeof(bad[0]); ++i) {
+        requests[2] = request(&f, bad[i].opcode, bad[i].local, bad[i].remote, bad[i].length);
+        assert_int_equal(hte_batch_submit(f.engine, batch, requests, 3), bad[i].error);
+        assert_non_null(strstr(hte_error_detail(), "request 2"));
+    }
+    OK(hte_batch_free(f.engine, batch));
+    OK(hte_memory_unregister(f.engine, f.memory)); /* no pin is left */
+    target_stop(&f.target);
+    close_fixture(&f);
+}
+
 /* ---- all of them ---- */
 
 static void expect_each(const struct fixture *f, hte_batch_t batch, int code, int error)
@@ -396,17 +433,10 @@ static void test_mixture_by_letters(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_joined),
-        cmocka_unit_test(test_not_joined),
-        cmocka_unit_test(test_half_continued),
-        cmocka_unit_test(test_sends),
-        cmocka_unit_test(test_bad_there),
-        cmocka_unit_test(test_bad_here),
-        cmocka_unit_test(test_lost),
-        cmocka_unit_test(test_timeout_and_cancel),
-        cmocka_unit_test(test_dead),
-        cmocka_unit_test(test_mixture),
-        cmocka_unit_test(test_mixture_by_letters),
+        cmocka_unit_test(test_joined), cmocka_unit_test(test_not_joined), cmocka_unit_test(test_half_continued),
+        cmocka_unit_test(test_sends),  cmocka_unit_test(test_bad_there),  cmocka_unit_test(test_bad_here),
+        cmocka_unit_test(test_lost),   cmocka_unit_test(test_checked),    cmocka_unit_test(test_timeout_and_cancel),
+        cmocka_unit_test(test_dead),   cmocka_unit_test(test_mixture),    cmocka_unit_test(test_mixture_by_letters),
     };
 
     door_reset();
