@@ -151,9 +151,31 @@ static void test_half_continued(void **state)
     }
     expect_all_but(&f, submit(&f, requests), COUNT, 0, 0);
     assert_int_equal(counters_of(&f).posts, 1 + COUNT / 16 + COUNT);
+    for (i = 0; i < COUNT; ++i) {
+        requests[i] = request(&f, HTE_WRITE, (COUNT - i) * BLOCK, 2 * M + i * BLOCK, BLOCK);
+    }
+    expect_all_but(&f, submit(&f, requests), COUNT, 0, 0);
+    assert_int_equal(counters_of(&f).posts, 1 + COUNT / 16 + COUNT + COUNT / 16);
     for (i = 0; i < COUNT; i += 2) {
         assert_true(target_verify(&f.target, 0, M + i * BLOCK, BLOCK, 6));
     }
+    target_stop(&f.target);
+    close_fixture(&f);
+}
+
+/* What is longer than a slice is cut, whatever it continues. */
+static void test_large(void **state)
+{
+    static const struct hte_option options[] = {{"threads", "1"}, {"devices", ""}, {"run_size", "0"}};
+    struct hte_request             requests[2];
+    struct fixture                 f;
+
+    (void)state;
+    open_with(&f, options, 3, &buffer, 1);
+    requests[0] = request(&f, HTE_WRITE, 0, 0, BLOCK);
+    requests[1] = request(&f, HTE_WRITE, BLOCK, BLOCK, 600 * K);
+    transfer_ok(&f, requests, 2);
+    assert_int_equal(counters_of(&f).posts, 1 + 10);
     target_stop(&f.target);
     close_fixture(&f);
 }
@@ -258,6 +280,23 @@ static void test_lost(void **state)
         assert_true(target_verify(&f.target, 0, 0, COUNT * BLOCK, (uint32_t)fails));
     }
     assert_true(counters_of(&f).slices_retried > 0);
+    target_stop(&f.target);
+    close_fixture(&f);
+}
+
+/* One that never goes through takes nobody with it. */
+static void test_given_up(void **state)
+{
+    struct hte_request requests[COUNT];
+    struct fixture     f;
+
+    (void)state;
+    open_way(&f, LETTERS, "0");
+    make(&f, HTE_READ, BLOCK, requests);
+    expect_all_but(&f, submit(&f, requests), COUNT, 0, 0);
+    door.letters_to_fail = 10; /* twice together, and then the first one until its 9 retries are used up */
+    expect_all_but(&f, submit(&f, requests), 0, HTE_FAILED, HTE_ERR_ENDPOINT);
+    assert_int_equal(door.letters_to_fail, 0);
     target_stop(&f.target);
     close_fixture(&f);
 }
@@ -433,10 +472,20 @@ static void test_mixture_by_letters(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_joined), cmocka_unit_test(test_not_joined), cmocka_unit_test(test_half_continued),
-        cmocka_unit_test(test_sends),  cmocka_unit_test(test_bad_there),  cmocka_unit_test(test_bad_here),
-        cmocka_unit_test(test_lost),   cmocka_unit_test(test_checked),    cmocka_unit_test(test_timeout_and_cancel),
-        cmocka_unit_test(test_dead),   cmocka_unit_test(test_mixture),    cmocka_unit_test(test_mixture_by_letters),
+        cmocka_unit_test(test_joined),
+        cmocka_unit_test(test_not_joined),
+        cmocka_unit_test(test_half_continued),
+        cmocka_unit_test(test_sends),
+        cmocka_unit_test(test_bad_there),
+        cmocka_unit_test(test_bad_here),
+        cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_checked),
+        cmocka_unit_test(test_given_up),
+        cmocka_unit_test(test_large),
+        cmocka_unit_test(test_timeout_and_cancel),
+        cmocka_unit_test(test_dead),
+        cmocka_unit_test(test_mixture),
+        cmocka_unit_test(test_mixture_by_letters),
     };
 
     door_reset();
