@@ -29,7 +29,7 @@ noinst_PROGRAMS += %D%/ha_budget_of %D%/ha_connect
 %C%_ha_connect_LDADD    = $(UCX_LIBS)
 
 # for bench/cost
-EXTRA_DIST += %D%/cost %D%/cost.expected %D%/cost_show.py %D%/native %D%/scale_sim
+EXTRA_DIST += %D%/cost %D%/cost.expected %D%/cost_engine.py %D%/cost_show.py %D%/native %D%/scale_sim
 if HAVE_CALLGRIND
 noinst_PROGRAMS += %D%/cost_driver
 %C%_cost_driver_SOURCES  = \
@@ -42,6 +42,15 @@ noinst_PROGRAMS += %D%/cost_driver
 	%D%/cost_work.h
 %C%_cost_driver_CPPFLAGS = -D_GNU_SOURCE $(AM_CPPFLAGS) $(UCX_CFLAGS) $(VERBS_CFLAGS)
 %C%_cost_driver_LDADD    = $(UCX_LIBS) $(VERBS_LIBS) -ldl
+
+if HAVE_JANSSON
+noinst_PROGRAMS += %D%/cost_engine
+%C%_cost_engine_SOURCES  = %D%/cost_engine.c
+%C%_cost_engine_CPPFLAGS = -D_GNU_SOURCE $(AM_CPPFLAGS)
+%C%_cost_engine_LDADD    = libhte.la
+# without libtool's script around it, which valgrind would not see through
+%C%_cost_engine_LDFLAGS  = $(AM_LDFLAGS) -no-install
+endif
 endif
 
 if HAVE_OMPI

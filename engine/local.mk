@@ -44,7 +44,8 @@ libhte_la_SOURCES = \
 	%D%/api/hte_segment_api.c \
 	%D%/api/hte_stats.c \
 	%D%/api/hte_submit.c \
-	%D%/api/hte_submit.h \
+	%D%/api/hte_take.c \
+	%D%/api/hte_take.h \
 	%D%/base/hte_error.c \
 	%D%/base/hte_error.h \
 	%D%/base/hte_list.h \
@@ -87,10 +88,13 @@ libhte_la_SOURCES = \
 	%D%/run/hte_feed.h \
 	%D%/run/hte_flow.c \
 	%D%/run/hte_flow.h \
+	%D%/run/hte_packs.c \
+	%D%/run/hte_packs.h \
 	%D%/run/hte_pieces.c \
 	%D%/run/hte_pieces.h \
 	%D%/run/hte_post.c \
 	%D%/run/hte_post.h \
+	%D%/run/hte_poster.h \
 	%D%/run/hte_queue.c \
 	%D%/run/hte_queue.h \
 	%D%/run/hte_route.c \
@@ -178,7 +182,7 @@ check_LTLIBRARIES += %D%/test/liar.la
 if HAVE_CMOCKA
 hte_tests = %D%/test/test_core %D%/test/test_devices %D%/test/test_engine %D%/test/test_faults \
 	%D%/test/test_life %D%/test/test_orphans %D%/test/test_shares %D%/test/test_doors \
-	%D%/test/test_deaths %D%/test/test_board %D%/test/test_near
+	%D%/test/test_deaths %D%/test/test_board %D%/test/test_near %D%/test/test_packs
 check_PROGRAMS += $(hte_tests)
 TESTS          += $(hte_tests)
 
@@ -237,6 +241,10 @@ hte_fixture = %D%/test/fixture.c %D%/test/fixture.h %D%/test/target.c %D%/test/t
 %C%_test_test_doors_SOURCES  = %D%/test/test_doors.c %D%/test/doors.c %D%/test/doors.h $(hte_fixture)
 %C%_test_test_doors_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/engine $(CMOCKA_CFLAGS) $(UCX_CFLAGS)
 %C%_test_test_doors_LDADD    = libhte.la libhte_meta.la $(JANSSON_LIBS) $(CMOCKA_LIBS) $(UCX_LIBS) -lpthread
+
+%C%_test_test_packs_SOURCES  = %D%/test/test_packs.c %D%/test/doors.c %D%/test/doors.h $(hte_fixture)
+%C%_test_test_packs_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/engine $(CMOCKA_CFLAGS) $(UCX_CFLAGS)
+%C%_test_test_packs_LDADD    = libhte.la $(CMOCKA_LIBS) $(UCX_LIBS) -lpthread
 
 # run by hand, for minutes: see engine/test/million.c; `make check` has a short form in test_engine
 noinst_PROGRAMS += %D%/test/million

@@ -7,7 +7,7 @@
 
 #include "base/hte_error.h"
 #include "hte_publish.h"
-#include "hte_submit.h"
+#include "hte_take.h"
 #include "run/hte_worker.h"
 #include "wire/hte_mapping.h"
 
@@ -74,7 +74,7 @@ static int open_tables(struct hte_engine *engine)
                                   (unsigned)engine->settings.threads);
 
     if (error == HTE_OK) {
-        error = hte_batches_init(&engine->batches, (uint32_t)engine->settings.batches_max, engine, hte_submit_release);
+        error = hte_batches_init(&engine->batches, (uint32_t)engine->settings.batches_max, engine, hte_take_release);
     }
     return error;
 }

@@ -69,3 +69,18 @@ int hte_worse_code(int a, int b)
     };
     return rank[a] >= rank[b] ? a : b;
 }
+
+int hte_code_of(int error)
+{
+    switch (error) {
+    case HTE_ERR_CANCELED:
+        return HTE_CANCELED;
+    case HTE_ERR_TIMEOUT:
+        return HTE_TIMEOUT;
+    case HTE_ERR_RANGE:
+    case HTE_ERR_PERMISSION:
+        return HTE_INVALID;
+    default:
+        return HTE_FAILED;
+    }
+}

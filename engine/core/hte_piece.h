@@ -48,5 +48,7 @@ static inline bool hte_piece_can_cut(const struct hte_piece_state *piece)
 /* The one of two final codes that a whole reports when its parts ended differently: FAILED, TIMEOUT, INVALID, CANCELED,
  * COMPLETED, in this order. */
 int hte_worse_code(int a, int b);
+/* The final code of what ends with this error. */
+int hte_code_of(int error);
 
 #endif

@@ -55,6 +55,11 @@ enum hte_slice_action hte_slice_on(struct hte_slice_state *slice, enum hte_slice
             return enter(slice, HTE_SLICE_SEEN, HTE_SLICE_NOTHING);
         }
         break;
+    case HTE_SLICE_MOVED:
+        if (slice->step == HTE_SLICE_POSTED) {
+            return enter(slice, HTE_SLICE_OVER, HTE_SLICE_COMPLETE);
+        }
+        break;
     case HTE_SLICE_FAIL:
         if (is_out(slice)) {
             return fail(slice, rail);

@@ -16,6 +16,8 @@
  *               │                └────────┘            │
  *               └────────────── fail ◀─────────────────┘   (GIVE_UP when the tries are used up)
  *
+ * What this process moved by itself is moved: POSTED ─▶ COMPLETE, in one step.
+ *
  * READY   waits to be posted, for the first time or again; nothing of it is with UCX
  * POSTED  UCX has it and uses the local memory
  * SENT    a WRITE whose local memory is free again, not yet known to be in the target's memory
@@ -31,6 +33,7 @@ enum hte_slice_event {
     HTE_SLICE_POST,    /* handed to UCX */
     HTE_SLICE_LOCAL,   /* UCX's completion: READ is done, WRITE has left */
     HTE_SLICE_FLUSHED, /* everything posted up to it is in the target's memory */
+    HTE_SLICE_MOVED,   /* this process has moved it to the target's memory, or from there */
     HTE_SLICE_FAIL,    /* its connection broke, or UCX refused it; UCX has let go of it */
     HTE_SLICE_EXPIRE,  /* as FAIL, because it took too long: no retry */
     HTE_SLICE_DROP     /* canceled before it was posted (again) */

@@ -309,8 +309,12 @@ enum hte_status_code {
  * memory: a READ of them by anybody, or a look by the target's CPU after it was told, sees them. With every status from
  * INVALID on the local memory is no longer in use. With a status other than COMPLETED any part of the destination may
  * have been written; bytes that are still on their way arrive later at most until the same engine writes to that target
- * again (by messages). Requests are not ordered among each other, not even in one batch. With
- * target HTE_SEGMENT_LOCAL the two ranges of a request may overlap, as with memmove(3).
+ * again (by messages). Requests are not ordered among each other, not even in one batch.
+ * Small ones of one submission that follow each other there, to one target, in one direction, and of one registered
+ * memory on each side, may go as one operation. Each has its own status: what is refused, or cannot be carried out,
+ * ends alone, as the others are tried again without it; so their bytes may be moved twice, before they complete. A
+ * timeout (option slice_timeout_ms) is the operation's: it ends all of them.
+ * With target HTE_SEGMENT_LOCAL the two ranges of a request may overlap, as with memmove(3).
  */
 struct hte_status {
     int32_t  code;        /* enum hte_status_code; those from HTE_INVALID on are final */
@@ -466,7 +470,7 @@ struct hte_counters {
     uint64_t memory_regions;  /* registered now */
     uint64_t notices_sent;    /* notifications of hte_batch_submit_notify() that arrived, per target */
     uint64_t notices_dropped; /* given up, or left when the engine ended */
-    /* operations posted for slices_posted: with one device, one may be several slices */
+    /* operations posted for slices_posted: one may be several slices (with one device), and several small requests */
     uint64_t posts;
     uint64_t posts_messages;  /* of these, by messages of the engine's own: see option moves */
     uint64_t posts_same_host; /* of these, by this process itself: see option same_host */

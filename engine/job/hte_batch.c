@@ -134,11 +134,16 @@ static void destroy(struct hte_batch *batch)
     free(batch);
 }
 
-void hte_batch_put(struct hte_batch *batch)
+static void put_many(struct hte_batch *batch, uint32_t count)
 {
-    if (atomic_fetch_sub_explicit(&batch->refs, 1, memory_order_acq_rel) == 1) {
+    if (atomic_fetch_sub_explicit(&batch->refs, count, memory_order_acq_rel) == count) {
         destroy(batch);
     }
+}
+
+void hte_batch_put(struct hte_batch *batch)
+{
+    put_many(batch, 1);
 }
 
 struct hte_batch **hte_batches_all(struct hte_batches *batches, size_t *count)
@@ -170,16 +175,32 @@ void hte_batch_cancel_tasks(struct hte_batch *batch)
 
 /* ---- a request ---- */
 
+static void batch_begins(struct hte_batch *batch)
+{
+    if (!atomic_load_explicit(&batch->has_begun, memory_order_relaxed)) {
+        atomic_store(&batch->has_begun, true);
+    }
+}
+
 void hte_task_begin(struct hte_task *task)
 {
     int32_t waiting = HTE_WAITING;
 
     if (atomic_load_explicit(&task->code, memory_order_relaxed) == HTE_WAITING) {
         atomic_compare_exchange_strong(&task->code, &waiting, HTE_PENDING);
-        if (!atomic_load_explicit(&task->batch->has_begun, memory_order_relaxed)) {
-            atomic_store(&task->batch->has_begun, true);
-        }
+        batch_begins(task->batch);
     }
+}
+
+/* Nobody else works on them. */
+void hte_tasks_begin(struct hte_task *task, uint32_t count)
+{
+    uint32_t i;
+
+    for (i = 0; i < count; ++i) {
+        atomic_store_explicit(&task[i].code, HTE_PENDING, memory_order_relaxed);
+    }
+    batch_begins(task->batch);
 }
 
 static _Thread_local bool in_callback;
@@ -222,26 +243,53 @@ static void merge_worst(_Atomic int32_t *worst, int32_t code)
     }
 }
 
-static void task_final(struct hte_task *task, int code, int error)
+/* So many have their final status. */
+static void tell(struct hte_batch *batch, uint32_t count, int code, int error)
 {
-    struct hte_batch *batch = task->batch;
-    int32_t           none  = HTE_OK;
+    int32_t none = HTE_OK;
 
-    batch->batches->release(batch->batches->engine, task, code == HTE_COMPLETED);
-    atomic_store_explicit(&task->error, error, memory_order_relaxed);
-    atomic_store_explicit(&task->code, code, memory_order_release);
     merge_worst(&batch->worst, code);
     if (error != HTE_OK) {
         atomic_compare_exchange_strong(&batch->first_error, &none, error);
     }
-    atomic_fetch_add_explicit(&batch->batches->requests_ended, 1, memory_order_relaxed);
-    if (atomic_fetch_sub(&batch->unfinished, 1) == 1) {
+    atomic_fetch_add_explicit(&batch->batches->requests_ended, count, memory_order_relaxed);
+    if (atomic_fetch_sub(&batch->unfinished, count) == count) {
         call_back(batch);
     }
-    if (atomic_fetch_sub(&batch->untold, 1) == 1) {
+    if (atomic_fetch_sub(&batch->untold, count) == count) {
         wake_waiters(batch);
     }
-    hte_batch_put(batch);
+    put_many(batch, count);
+}
+
+static void task_final(struct hte_task *task, int code, int error)
+{
+    struct hte_batch *batch = task->batch;
+
+    batch->batches->release(batch->batches->engine, task, 1, code == HTE_COMPLETED);
+    atomic_store_explicit(&task->error, error, memory_order_relaxed);
+    atomic_store_explicit(&task->code, code, memory_order_release);
+    tell(batch, 1, code, error);
+}
+
+void hte_tasks_final(struct hte_task *task, uint32_t count, int code, int error)
+{
+    struct hte_batch *batch        = task->batch;
+    bool              is_completed = code == HTE_COMPLETED;
+    uint64_t          bytes        = 0;
+    uint32_t          i;
+
+    batch->batches->release(batch->batches->engine, task, count, is_completed);
+    for (i = 0; i < count; ++i) {
+        if (is_completed) {
+            atomic_store_explicit(&task[i].transferred, task[i].length, memory_order_relaxed);
+            bytes += task[i].length;
+        }
+        atomic_store_explicit(&task[i].error, error, memory_order_relaxed);
+        atomic_store_explicit(&task[i].code, code, memory_order_release);
+    }
+    atomic_fetch_add_explicit(&batch->transferred, bytes, memory_order_relaxed);
+    tell(batch, count, code, error);
 }
 
 /* code in the low byte, -error above it */

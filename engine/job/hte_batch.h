@@ -8,8 +8,11 @@
  *   caller: submit ──▶ queue of pieces ──▶ worker thread: take, cut into slices, post ... piece FINAL
  *                                            ──▶ last piece: request final ──▶ last request: wake, eventfd, callback
  *
- * A request is divided into pieces at submit; a piece belongs to the thread that took it. Memory: one block per batch
- * (its requests, each with its first piece) and one per submission that has requests to divide.
+ * A request is divided into pieces at submit; a piece belongs to the thread that took it. Small ones the other way
+ * round: neighbours in the batch that are alike (same target, direction, and registered memory on both sides) are one
+ * piece, a pack, in which those that continue each other become one operation (run/hte_pieces.h). Each has its own
+ * status all the same. Memory: one block per batch (its requests, each with its first piece) and one per submission
+ * that has requests to divide.
  */
 
 #include <pthread.h>
@@ -31,14 +34,23 @@ struct hte_view;
 struct hte_task;
 
 struct hte_piece {
-    struct hte_link_ring link; /* in the queue, or in its thread's list */
-    struct hte_task     *task;
+    struct hte_link_ring link;   /* in the queue, or in its thread's list */
+    struct hte_task     *task;   /* a pack: the first that is not cut */
+    uint32_t             count;  /* a pack: so many requests are not cut, the others follow `task`; 0: it is none */
+    uint32_t             weight; /* operations that it takes, about */
     uint64_t             offset; /* in the request, of the next slice */
     /* border of the local region that the next slice begins in; 0: to be looked up */
     uint64_t               local_end;
     uint32_t               preferred, available; /* rails near that region */
     uint32_t               buffer;               /* of the view, that the next slice begins in */
     struct hte_piece_state state;
+};
+
+/* What a request has in common with the one before it in the batch. */
+enum hte_likeness {
+    HTE_UNLIKE,
+    HTE_ALIKE,    /* target, direction, and registered memory on both sides, which has all of both */
+    HTE_CONTINUES /* and on both sides it begins where the other one ends */
 };
 
 struct hte_task {
@@ -49,6 +61,9 @@ struct hte_task {
     struct hte_region  *region;  /* that has all of the local memory, pinned; NULL: there are several, pinned too */
     char               *local;
     uint64_t            remote, length;
+    uint32_t            buffer;   /* of the view, that has all of the remote memory, when it is plain */
+    uint8_t             is_plain; /* all of its memory is of one region here, and of one buffer there */
+    uint8_t             likeness; /* enum hte_likeness */
     uint8_t             is_write;
     _Atomic bool        is_canceled;
     _Atomic int32_t     code; /* enum hte_status_code; final ones are stored last */
@@ -90,8 +105,8 @@ struct hte_batch {
     struct hte_task   tasks[]; /* capacity of them */
 };
 
-/* Gives back what a request that is final held besides the batch's memory. */
-typedef void (*hte_task_release)(struct hte_engine *engine, struct hte_task *task, bool is_completed);
+/* Gives back what `count` requests that are final held besides the batch's memory: one, or some that are alike. */
+typedef void (*hte_task_release)(struct hte_engine *engine, struct hte_task *task, uint32_t count, bool is_completed);
 
 struct hte_batches {
     pthread_mutex_t    lock;
@@ -122,6 +137,10 @@ bool hte_batch_in_callback(void);
 
 /* A piece of this task is being worked on. */
 void hte_task_begin(struct hte_task *task);
+/* The same of some of a pack. */
+void hte_tasks_begin(struct hte_task *task, uint32_t count);
+/* Some of a pack, which succeeded or failed as a whole. */
+void hte_tasks_final(struct hte_task *task, uint32_t count, int code, int error);
 /* A piece of this task has become final. Called by its thread; runs what follows from it. */
 void hte_task_piece_final(struct hte_task *task, const struct hte_piece_state *piece);
 

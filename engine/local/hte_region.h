@@ -58,6 +58,16 @@ struct hte_region *hte_regions_find(const struct hte_regions *regions, uint64_t 
 bool hte_regions_pin(struct hte_regions *regions, uint64_t addr, uint64_t length, struct hte_region **only);
 /* only: as pin gave it; else takes the lock for reading. */
 void hte_regions_unpin(struct hte_regions *regions, uint64_t addr, uint64_t length, struct hte_region *only);
+/* Pins, or unpins of a region that has all of so many ranges. To pin: with the lock held. */
+static inline void hte_region_pin_many(struct hte_region *region, uint32_t count)
+{
+    atomic_fetch_add(&region->pins, count);
+}
+
+static inline void hte_region_unpin_many(struct hte_region *region, uint32_t count)
+{
+    atomic_fetch_sub(&region->pins, count);
+}
 
 /* A region that is pinned does not go away: this needs no lock. */
 static inline bool hte_region_has(const struct hte_region *region, uint64_t addr, uint64_t length)

@@ -43,7 +43,7 @@ static const struct row rows[] = {
     NUMBER("threads", AT(threads), "2", 1, 64, "worker threads; each drives its own UCP worker per device"),
     NUMBER("slice_size", AT(slice_size), "64K", 4096, 1ull << 40, "bytes of a slice"),
     NUMBER("run_size", AT(run_size), "1M", 0, 1ull << 40,
-           "with one device, neighbouring slices of a request are one operation of up to this many bytes; 0 = never"),
+           "with one device, neighbouring slices are one operation of up to this many bytes; 0 = never"),
     NUMBER("fragment_size", AT(fragment_size), "16K", 0, 1ull << 40,
            "a rest of at most this many bytes joins the slice before it"),
     NUMBER("split_size", AT(split_size), "1M", 4096, 1ull << 40,

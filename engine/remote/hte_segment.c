@@ -60,7 +60,12 @@ struct hte_segment *hte_segments_get(struct hte_segments *segments, hte_segment_
 
 void hte_segment_put(struct hte_segment *segment)
 {
-    if (atomic_fetch_sub(&segment->refs, 1) == 1) {
+    hte_segment_put_many(segment, 1);
+}
+
+void hte_segment_put_many(struct hte_segment *segment, uint32_t count)
+{
+    if (atomic_fetch_sub(&segment->refs, count) == count) {
         hte_view_put(segment->view);
         pthread_mutex_destroy(&segment->lock);
         pthread_mutex_destroy(&segment->fetch_lock);

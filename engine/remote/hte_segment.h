@@ -58,6 +58,7 @@ void hte_segments_cleanup(struct hte_segments *segments);
 /* A reference for the caller, or NULL. */
 struct hte_segment *hte_segments_get(struct hte_segments *segments, hte_segment_t id);
 void                hte_segment_put(struct hte_segment *segment);
+void                hte_segment_put_many(struct hte_segment *segment, uint32_t count);
 
 /* Opened or counted; blocks for the fetch. */
 int hte_segments_open(struct hte_segments *segments, struct hte_meta *meta, const char *name, hte_segment_t *id);

@@ -125,7 +125,14 @@ int hte_view_create(struct hte_descriptor *descriptor, const char *name, uint64_
 
 void hte_view_put(struct hte_view *view)
 {
-    if (view != NULL && atomic_fetch_sub(&view->refs, 1) == 1) {
+    if (view != NULL) {
+        hte_view_put_many(view, 1);
+    }
+}
+
+void hte_view_put_many(struct hte_view *view, uint32_t count)
+{
+    if (atomic_fetch_sub(&view->refs, count) == count) {
         hte_descriptor_destroy(view->descriptor);
         free(view);
     }

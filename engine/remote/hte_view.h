@@ -26,6 +26,7 @@ struct hte_view {
 /* Takes the descriptor over, also when it fails. */
 int  hte_view_create(struct hte_descriptor *descriptor, const char *name, uint64_t serial, struct hte_view **view);
 void hte_view_put(struct hte_view *view);
+void hte_view_put_many(struct hte_view *view, uint32_t count);
 
 /* A copy of what a peer says is an address or key, with zeros behind it; the caller's, free(3); NULL: no memory. UCX
  * is told where such a thing begins, not where it ends: where the peer cut it off, UCX finds zeros, and mostly an

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/hte_error.h"
-#include "core/hte_share.h"
 #include "job/hte_batch.h"
 
 int hte_flows_open(struct hte_flows *flows, const struct hte_settings *settings, unsigned index)
@@ -35,23 +34,6 @@ void hte_flows_close(struct hte_flows *flows)
 
 /* ---- shares ---- */
 
-uint64_t hte_flow_window(const struct hte_flows *flows, const struct hte_flow *flow)
-{
-    return hte_share(flows->window, flows->with_ucx, flow->with_ucx);
-}
-
-uint64_t hte_flow_spare(const struct hte_flows *flows, const struct hte_flow *flow)
-{
-    return hte_share(HTE_WINDOWS * flows->window, flows->out, flow->out);
-}
-
-uint64_t hte_flow_room(const struct hte_flows *flows, const struct hte_flow *flow)
-{
-    uint64_t window = hte_flow_window(flows, flow), spare = hte_flow_spare(flows, flow);
-
-    return window < spare ? window : spare;
-}
-
 /* There is one where hte_flow_spare() says so: the pool has as many as all may share, and else it is the flow's
  * first. */
 struct hte_slice *hte_flow_take_slice(struct hte_flows *flows, struct hte_flow *flow)
@@ -68,8 +50,7 @@ struct hte_slice *hte_flow_take_slice(struct hte_flows *flows, struct hte_flow *
 
 void hte_flow_put_slice(struct hte_flows *flows, struct hte_slice *slice)
 {
-    flows->out -= slice->op.units;
-    slice->flow->out -= slice->op.units;
+    hte_flow_uncount(flows, slice);
     flows->is_sated = false;
     if (slice != &slice->flow->reserve) {
         hte_ring_append(&flows->free, &slice->op.link);

@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/hte_share.h"
 #include "hte_target.h"
 #include "local/hte_settings.h"
 
@@ -56,9 +57,22 @@ static inline struct hte_flow *hte_flow_of(struct hte_flows *flows, const struct
 }
 
 /* In slices: how many UCX may still be given; how many may still be cut; the lesser of the two. */
-uint64_t hte_flow_window(const struct hte_flows *flows, const struct hte_flow *flow);
-uint64_t hte_flow_spare(const struct hte_flows *flows, const struct hte_flow *flow);
-uint64_t hte_flow_room(const struct hte_flows *flows, const struct hte_flow *flow);
+static inline uint64_t hte_flow_window(const struct hte_flows *flows, const struct hte_flow *flow)
+{
+    return hte_share(flows->window, flows->with_ucx, flow->with_ucx);
+}
+
+static inline uint64_t hte_flow_spare(const struct hte_flows *flows, const struct hte_flow *flow)
+{
+    return hte_share(HTE_WINDOWS * flows->window, flows->out, flow->out);
+}
+
+static inline uint64_t hte_flow_room(const struct hte_flows *flows, const struct hte_flow *flow)
+{
+    uint64_t window = hte_flow_window(flows, flow), spare = hte_flow_spare(flows, flow);
+
+    return window < spare ? window : spare;
+}
 
 /* A slice to be cut, for hte_flow_count() when it is known how many units it has. */
 struct hte_slice *hte_flow_take_slice(struct hte_flows *flows, struct hte_flow *flow);
@@ -68,6 +82,12 @@ static inline void hte_flow_count(struct hte_flows *flows, const struct hte_slic
 {
     flows->out += slice->op.units;
     slice->flow->out += slice->op.units;
+}
+
+static inline void hte_flow_uncount(struct hte_flows *flows, const struct hte_slice *slice)
+{
+    flows->out -= slice->op.units;
+    slice->flow->out -= slice->op.units;
 }
 
 /* UCX gets a slice, and has let go of it. */

@@ -6,6 +6,7 @@
 #include "core/hte_cut.h"
 #include "hte_feed.h"
 #include "job/hte_batch.h"
+#include "wire/hte_conn.h"
 
 /* Where the next slice begins: the local region with its rails, and the remote buffer. The task has both pinned. */
 static void find_borders(struct hte_regions *regions, struct hte_piece *piece)
@@ -43,18 +44,34 @@ static uint64_t remote_left(struct hte_piece *piece, uint64_t remote)
     return buffer->length - (remote - buffer->addr);
 }
 
-static void measure(struct hte_poster *poster, struct hte_flow *flow, struct hte_piece *piece, struct hte_slice *slice)
+/* Of the next operation, at most. */
+static uint64_t size_for(const struct hte_poster *poster, const struct hte_flow *flow)
 {
     const struct hte_settings *settings = poster->run->settings;
-    uint64_t                   size     = settings->slice_size;
 
-    if (poster->lane.n_rails == 1) {
-        size = hte_cut_run(size, settings->run_size, hte_flow_room(&poster->flows, flow));
-    }
-    slice->op.length = hte_cut(piece->state.left, size, settings->fragment_size,
-                               piece->local_end - (uint64_t)slice->op.local, remote_left(piece, slice->op.remote));
-    slice->op.units  = (uint32_t)hte_cut_units(slice->op.length, size, settings->slice_size, settings->fragment_size);
+    return poster->lane.n_rails > 1
+               ? settings->slice_size
+               : hte_cut_run(settings->slice_size, settings->run_size, hte_flow_room(&poster->flows, flow));
+}
+
+/* What a slice is when it has just been cut, of pieces of all kinds; from the local memory, remote memory and length of
+ * its operation. */
+static void init(struct hte_poster *poster, struct hte_slice *slice, struct hte_piece *piece, uint64_t size)
+{
+    const struct hte_settings *settings = poster->run->settings;
+
+    slice->piece         = piece;
+    slice->task          = piece->task;
+    slice->count         = 0;
+    slice->has_looked    = false;
+    slice->waits_since   = poster->lane.now;
+    slice->op.is_expired = false;
+    slice->op.conn       = NULL;
+    slice->op.keys       = NULL;
+    slice->op.units = (uint32_t)hte_cut_units(slice->op.length, size, settings->slice_size, settings->fragment_size);
+    slice->op.units = slice->op.units > slice->op.parts ? slice->op.units : slice->op.parts;
     hte_flow_count(&poster->flows, slice);
+    hte_slice_init(&slice->op.state, piece->task->is_write, (unsigned)settings->retry_count);
 }
 
 static void cut(struct hte_poster *poster, struct hte_piece *piece)
@@ -62,28 +79,103 @@ static void cut(struct hte_poster *poster, struct hte_piece *piece)
     const struct hte_settings *settings = poster->run->settings;
     struct hte_task           *task     = piece->task;
     struct hte_flow           *flow     = hte_flow_of(&poster->flows, task->segment);
+    uint64_t                   size     = size_for(poster, flow);
     struct hte_slice          *slice    = hte_flow_take_slice(&poster->flows, flow);
+    struct hte_conn           *conn     = NULL;
 
+    hte_task_begin(task);
     find_borders(poster->run->regions, piece);
-    slice->piece     = piece;
     slice->op.local  = task->local + piece->offset;
     slice->op.remote = task->remote + piece->offset;
-    measure(poster, flow, piece, slice);
-    slice->op.buffer     = piece->buffer;
-    slice->preferred     = piece->preferred;
-    slice->available     = piece->available;
-    slice->has_looked    = false;
-    slice->waits_since   = poster->lane.now;
-    slice->op.is_expired = false;
-    slice->op.conn       = NULL;
-    slice->op.keys       = NULL;
-    hte_slice_init(&slice->op.state, task->is_write, (unsigned)settings->retry_count);
+    slice->op.length = hte_cut(piece->state.left, size, settings->fragment_size,
+                               piece->local_end - (uint64_t)slice->op.local, remote_left(piece, slice->op.remote));
+    slice->op.buffer = piece->buffer;
+    slice->op.parts  = 1;
+    slice->preferred = piece->preferred;
+    slice->available = piece->available;
+    init(poster, slice, piece, size);
     hte_piece_cut(&piece->state, slice->op.length);
     piece->offset += slice->op.length;
     if (!hte_piece_can_cut(&piece->state)) {
         hte_flows_remove(&poster->flows, piece); /* its last slice ends it */
     }
-    hte_post_slice(poster, slice);
+    hte_post_slice(poster, slice, &conn);
+}
+
+/* So many ranges one operation may have: UCX moves one, this process by itself several. */
+static uint32_t parts_for(const struct hte_poster *poster, const struct hte_flow *flow, const struct hte_conn *conn)
+{
+    uint64_t room = hte_flow_room(&poster->flows, flow);
+
+    if (conn == NULL || conn->near == NULL || conn->step != HTE_CONN_UP) {
+        return 1;
+    }
+    return room < HTE_PARTS_MAX ? (uint32_t)room : HTE_PARTS_MAX;
+}
+
+/* How many of a pack go together, from the next one on; their bytes, and how many ranges these are. */
+static uint32_t join(const struct hte_piece *pack, uint64_t size, uint32_t parts_max, struct hte_op *op)
+{
+    const struct hte_task *task = pack->task;
+    uint32_t               count, more;
+
+    op->parts  = 1;
+    op->length = task->length;
+    for (count = 1; count < pack->count && op->length + task[count].length <= size; ++count) {
+        more = task[count].likeness != HTE_CONTINUES;
+        if (op->parts + more > parts_max) {
+            break;
+        }
+        op->parts += more;
+        op->length += task[count].length;
+    }
+    return count;
+}
+
+/* One operation of a pack. Whether there is one more. */
+static bool cut_of_pack(struct hte_poster *poster, struct hte_flow *flow, struct hte_piece *pack,
+                        struct hte_conn **conn)
+{
+    struct hte_task  *task = pack->task;
+    bool              is_last;
+    uint64_t          size  = size_for(poster, flow);
+    struct hte_slice *slice = hte_flow_take_slice(&poster->flows, flow);
+    uint32_t          count = join(pack, size, parts_for(poster, flow, *conn), &slice->op);
+
+    slice->op.local  = task->local;
+    slice->op.remote = task->remote;
+    slice->op.buffer = task->buffer;
+    slice->preferred = task->region->preferred;
+    slice->available = task->region->available;
+    init(poster, slice, pack, size);
+    slice->count        = count;
+    slice->joined       = count;
+    slice->joined_fails = 0;
+    hte_tasks_begin(task, count);
+    pack->state.left -= slice->op.length;
+    is_last = count == pack->count;
+    if (is_last) {
+        hte_flows_remove(&poster->flows, pack); /* it may be gone when its last slice is posted */
+    }
+    pack->task += count;
+    pack->count -= count;
+    hte_post_slice(poster, slice, conn);
+    return !is_last;
+}
+
+/* Returns how many operations. */
+static unsigned cut_pack(struct hte_poster *poster, struct hte_piece *pack)
+{
+    struct hte_task *task  = pack->task;
+    struct hte_flow *flow  = hte_flow_of(&poster->flows, task->segment);
+    struct hte_lane *lane  = &poster->lane;
+    struct hte_conn *conn  = lane->n_rails > 1 ? NULL : hte_conn_get(lane, task->segment, task->view, 0, 0);
+    unsigned         count = 1;
+
+    while (cut_of_pack(poster, flow, pack, &conn) && hte_flow_room(&poster->flows, flow) > 0) {
+        ++count;
+    }
+    return count;
 }
 
 /* Copied from the start, slices would overwrite what is still to be read. */
@@ -116,7 +208,9 @@ static void copy(struct hte_poster *poster, struct hte_piece *piece)
 static void stop(struct hte_poster *poster, struct hte_piece *piece)
 {
     hte_flows_remove(&poster->flows, piece);
-    if (hte_piece_stop(&piece->state, HTE_CANCELED, HTE_ERR_CANCELED)) {
+    if (piece->count > 0) {
+        hte_tasks_final(piece->task, piece->count, HTE_CANCELED, HTE_ERR_CANCELED);
+    } else if (hte_piece_stop(&piece->state, HTE_CANCELED, HTE_ERR_CANCELED)) {
         hte_post_piece_over(poster, piece);
     }
 }
@@ -129,12 +223,16 @@ unsigned hte_pieces_post(struct hte_poster *poster)
 
     hte_flows_resume(&poster->flows);
     while (count < run->settings->window && (piece = hte_feed_next(&poster->flows, &run->queue)) != NULL) {
-        if (hte_post_is_unwanted(poster, piece)) {
+        if (hte_post_is_unwanted(poster, piece, piece->task)) {
             stop(poster, piece);
             continue;
         }
-        hte_task_begin(piece->task);
+        if (piece->count > 0) {
+            count += cut_pack(poster, piece);
+            continue;
+        }
         if (piece->task->segment == NULL) {
+            hte_task_begin(piece->task);
             copy(poster, piece);
         } else {
             cut(poster, piece);
@@ -152,7 +250,7 @@ static void stop_unwanted(struct hte_poster *poster, struct hte_link_ring *piece
     for (link = pieces->next; link != pieces; link = next) {
         next  = link->next;
         piece = HTE_OBJECT_OF(link, struct hte_piece, link);
-        if (hte_post_is_unwanted(poster, piece)) {
+        if (hte_post_is_unwanted(poster, piece, piece->task)) {
             stop(poster, piece);
         }
     }

@@ -2,6 +2,7 @@
 #include "hte_post.h"
 
 #include "base/hte_now.h"
+#include "hte_packs.h"
 #include "wire/hte_conn.h"
 #include "wire/hte_dispatch.h"
 #include "wire/hte_inbox.h"
@@ -18,21 +19,6 @@ void hte_post_piece_over(struct hte_poster *poster, struct hte_piece *piece)
     hte_task_piece_final(piece->task, &piece->state);
 }
 
-static int code_of(int error)
-{
-    switch (error) {
-    case HTE_ERR_CANCELED:
-        return HTE_CANCELED;
-    case HTE_ERR_TIMEOUT:
-        return HTE_TIMEOUT;
-    case HTE_ERR_RANGE:
-    case HTE_ERR_PERMISSION:
-        return HTE_INVALID;
-    default:
-        return HTE_FAILED;
-    }
-}
-
 static bool has_window(struct hte_poster *poster, const struct hte_slice *slice)
 {
     return hte_flow_window(&poster->flows, slice->flow) > 0;
@@ -41,8 +27,12 @@ static bool has_window(struct hte_poster *poster, const struct hte_slice *slice)
 static void completed(struct hte_poster *poster, struct hte_slice *slice)
 {
     struct hte_piece *piece = slice->piece;
-    struct hte_task  *task  = piece->task;
+    struct hte_task  *task  = slice->task;
 
+    if (hte_pack_has(slice)) {
+        hte_pack_completed(poster, slice);
+        return;
+    }
     atomic_fetch_add_explicit(&task->transferred, slice->op.length, memory_order_relaxed);
     atomic_fetch_add_explicit(&task->batch->transferred, slice->op.length, memory_order_relaxed);
     hte_flow_put_slice(&poster->flows, slice);
@@ -51,27 +41,28 @@ static void completed(struct hte_poster *poster, struct hte_slice *slice)
     }
 }
 
-static void keep_ready(struct hte_poster *poster, struct hte_slice *slice)
-{
-    hte_ring_append(&poster->ready, &slice->op.link);
-    ++poster->n_ready;
-}
-
 static void retry(struct hte_poster *poster, struct hte_slice *slice)
 {
+    atomic_fetch_add_explicit(&poster->slices_retried, slice->op.units, memory_order_relaxed);
+    if (hte_pack_has(slice) && hte_pack_retry(poster, slice)) {
+        return;
+    }
     slice->ready_at    = poster->lane.now;
     slice->failed_at   = poster->lane.now;
     slice->waits_since = poster->lane.now;
-    keep_ready(poster, slice);
-    atomic_fetch_add_explicit(&poster->slices_retried, slice->op.units, memory_order_relaxed);
+    hte_poster_keep_ready(poster, slice);
 }
 
 static void lost(struct hte_poster *poster, struct hte_slice *slice, int error)
 {
     struct hte_piece *piece = slice->piece;
 
+    if (hte_pack_has(slice)) {
+        hte_pack_lost(poster, slice, error);
+        return;
+    }
     hte_flow_put_slice(&poster->flows, slice);
-    if (hte_piece_slice_lost(&piece->state, code_of(error), error)) {
+    if (hte_piece_slice_lost(&piece->state, hte_code_of(error), error)) {
         hte_post_piece_over(poster, piece);
     } else if (!hte_piece_can_cut(&piece->state)) {
         hte_flows_remove(&poster->flows, piece); /* its last slice ends it */
@@ -100,7 +91,7 @@ static void on_over(struct hte_lane *lane, struct hte_op *op, enum hte_slice_act
         completed(poster, slice);
         break;
     case HTE_SLICE_RETRY:
-        hte_refresh_order(poster->run->refresh, slice->piece->task->segment);
+        hte_refresh_order(poster->run->refresh, slice->task->segment);
         retry(poster, slice);
         break;
     default:
@@ -130,12 +121,21 @@ static bool is_canceled(struct hte_lane *lane, const struct hte_op *op)
 {
     const struct hte_slice *slice = HTE_OBJECT_OF(op, const struct hte_slice, op);
 
-    return atomic_load_explicit(&slice->piece->task->is_canceled, memory_order_relaxed) &&
+    return atomic_load_explicit(&slice->task->is_canceled, memory_order_relaxed) &&
            !atomic_load_explicit(&poster_of(lane)->run->is_stopping, memory_order_relaxed);
 }
 
-static const struct hte_lane_hooks hooks = {
-    .let_go = on_let_go, .over = on_over, .outlook = outlook, .doubt = on_doubt, .is_canceled = is_canceled};
+static void parts(const struct hte_op *op, struct hte_part *part)
+{
+    hte_pack_parts(HTE_OBJECT_OF(op, const struct hte_slice, op), part);
+}
+
+static const struct hte_lane_hooks hooks = {.let_go      = on_let_go,
+                                            .over        = on_over,
+                                            .outlook     = outlook,
+                                            .doubt       = on_doubt,
+                                            .is_canceled = is_canceled,
+                                            .parts       = parts};
 
 /* A slice that is with nobody ends. */
 static void drop(struct hte_poster *poster, struct hte_slice *slice, int error)
@@ -149,13 +149,13 @@ static void drop(struct hte_poster *poster, struct hte_slice *slice, int error)
 static void wait_for(struct hte_poster *poster, struct hte_slice *slice, uint64_t when)
 {
     slice->ready_at = when > poster->lane.now ? when : poster->lane.now + RETRY_SOON_NS;
-    keep_ready(poster, slice);
+    hte_poster_keep_ready(poster, slice);
 }
 
 /* Nobody was there. What is tried for the first time may find another process: it waits for a fresh look. */
 static void look_again(struct hte_poster *poster, struct hte_slice *slice)
 {
-    struct hte_segment *segment = slice->piece->task->segment;
+    struct hte_segment *segment = slice->task->segment;
 
     if (!slice->has_looked && slice->op.state.fails == 0) {
         slice->has_looked = true;
@@ -176,13 +176,30 @@ static bool takes_too_long(const struct hte_poster *poster, const struct hte_sli
            poster->lane.now - slice->waits_since >= timeout;
 }
 
-void hte_post_slice(struct hte_poster *poster, struct hte_slice *slice)
+/* With several devices each slice has to be thought about. */
+static bool is_as_usual(const struct hte_poster *poster, struct hte_conn *conn, const struct hte_view *view)
 {
-    struct hte_task *task = slice->piece->task;
-    unsigned         rail = hte_route_rail(&poster->router, &poster->lane, slice);
-    struct hte_conn *conn = hte_conn_get(&poster->lane, task->segment, task->view, rail,
-                                         hte_route_remote(&poster->lane, slice, rail));
+    return conn != NULL && poster->lane.n_rails == 1 && conn->step == HTE_CONN_UP &&
+           (!conn->by_letters || hte_conn_is_usable(conn, view));
+}
 
+void hte_post_slice(struct hte_poster *poster, struct hte_slice *slice, struct hte_conn **usual)
+{
+    struct hte_task *task = slice->task;
+    struct hte_conn *conn = *usual;
+    unsigned         rail;
+
+    if (is_as_usual(poster, conn, task->view)) {
+        hte_flow_give(&poster->flows, slice);
+        hte_dispatch(&slice->op, conn, task->view);
+        return;
+    }
+    if (slice->op.parts > 1 && hte_pack_retry(poster, slice)) {
+        return; /* the connection is not what they were joined for */
+    }
+    rail   = hte_route_rail(&poster->router, &poster->lane, slice);
+    conn   = hte_conn_get(&poster->lane, task->segment, task->view, rail, hte_route_remote(&poster->lane, slice, rail));
+    *usual = conn;
     if (conn == NULL) {
         drop(poster, slice, HTE_ERR_MEMORY);
     } else if (hte_conn_is_deserted(conn)) {
@@ -203,7 +220,7 @@ void hte_post_slice(struct hte_poster *poster, struct hte_slice *slice)
  * the last try may wait for what it says. */
 static bool is_worth_it(struct hte_poster *poster, struct hte_slice *slice, bool *is_early, int *error)
 {
-    struct hte_task *task = slice->piece->task;
+    struct hte_task *task = slice->task;
     struct hte_view *view = hte_segment_view(task->segment);
 
     *error = HTE_OK;
@@ -220,8 +237,9 @@ static bool is_worth_it(struct hte_poster *poster, struct hte_slice *slice, bool
 
 static bool post_again(struct hte_poster *poster, struct hte_slice *slice)
 {
-    bool is_early;
-    int  error;
+    struct hte_conn *conn = NULL;
+    bool             is_early;
+    int              error;
 
     if (!is_worth_it(poster, slice, &is_early, &error)) {
         drop(poster, slice, error);
@@ -229,7 +247,7 @@ static bool post_again(struct hte_poster *poster, struct hte_slice *slice)
         wait_for(poster, slice, poster->lane.now + RETRY_SOON_NS);
         return false;
     } else {
-        hte_post_slice(poster, slice);
+        hte_post_slice(poster, slice, &conn);
     }
     return true;
 }
@@ -243,10 +261,10 @@ unsigned hte_post_ready(struct hte_poster *poster)
         slice = HTE_OBJECT_OF(poster->ready.next, struct hte_slice, op.link);
         hte_ring_remove(&slice->op.link);
         --poster->n_ready;
-        if (hte_post_is_unwanted(poster, slice->piece)) {
+        if (hte_post_is_unwanted(poster, slice->piece, slice->task)) {
             drop(poster, slice, HTE_ERR_CANCELED);
         } else if (poster->lane.now < slice->ready_at || !has_window(poster, slice)) {
-            keep_ready(poster, slice);
+            hte_poster_keep_ready(poster, slice);
         } else {
             posted += post_again(poster, slice);
         }

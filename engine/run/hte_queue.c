@@ -44,21 +44,23 @@ bool hte_queue_push(struct hte_queue *queue, unsigned priority, struct hte_segme
     return was_empty;
 }
 
-/* Returns how many. Behind the others it goes with what is left of it. */
+/* Returns how many operations they take. Behind the others it goes with what is left of it. */
 static unsigned take_of(struct hte_queue *queue, unsigned priority, struct hte_line *line, unsigned max, uint64_t bytes,
                         struct hte_link_ring *taken)
 {
-    struct hte_link_ring *link;
-    unsigned              count  = 0;
-    uint64_t              length = 0;
+    struct hte_piece *piece;
+    unsigned          count = 0, pieces = 0;
+    uint64_t          length = 0;
 
     while (count < max && length < bytes && !hte_ring_is_empty(&line->pieces)) {
-        link = line->pieces.next;
-        length += HTE_OBJECT_OF(link, struct hte_piece, link)->state.left;
-        hte_ring_remove(link);
-        hte_ring_append(taken, link);
-        ++count;
+        piece = HTE_OBJECT_OF(line->pieces.next, struct hte_piece, link);
+        length += piece->state.left;
+        hte_ring_remove(&piece->link);
+        hte_ring_append(taken, &piece->link);
+        count += piece->weight;
+        ++pieces;
     }
+    atomic_fetch_sub(&queue->count, pieces);
     if (count > 0) {
         hte_ring_remove(&line->link);
     }
@@ -97,7 +99,6 @@ void hte_queue_take(struct hte_queue *queue, struct hte_flows *flows, unsigned m
         count = take_priority(queue, flows, i, max, taken);
     }
     atomic_store(&flows->seen, atomic_load(&queue->pushes));
-    atomic_fetch_sub(&queue->count, count);
     pthread_mutex_unlock(&queue->lock);
 }
 

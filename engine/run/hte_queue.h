@@ -24,9 +24,9 @@ void hte_queue_cleanup(struct hte_queue *queue);
 /* Moves all pieces of `pieces`, which are for one target, to the end of its line. Whether that was empty. */
 bool hte_queue_push(struct hte_queue *queue, unsigned priority, struct hte_segment *segment,
                     struct hte_link_ring *pieces, uint64_t count);
-/* Takes at most max pieces that the thread has room for, of the highest priority that has some; appends them to
- * `taken`, and notes the pushes in flows->seen. More than a thread can post soon would wait there while other threads
- * idle. */
+/* Takes pieces of max operations, about, that the thread has room for, of the highest priority that has some; appends
+ * them to `taken`, and notes the pushes in flows->seen. More than a thread can post soon would wait there while other
+ * threads idle. */
 void hte_queue_take(struct hte_queue *queue, struct hte_flows *flows, unsigned max, struct hte_link_ring *taken);
 /* Takes those that were canceled, however many. */
 void hte_queue_take_canceled(struct hte_queue *queue, struct hte_link_ring *taken);

@@ -36,7 +36,7 @@ unsigned hte_route_pick(struct hte_router *router, struct hte_lane *lane, const 
         .preferred = slice->preferred,
         .available = slice->available,
         .paused    = hte_rails_paused(lane->rails, lane->now) |
-                  hte_conns_unusable(lane, slice->piece->task->segment, slice->piece->task->view),
+                  hte_conns_unusable(lane, slice->task->segment, slice->task->view),
         .bad_rail  = slice->op.state.bad_rail,
         .turn      = router->turn++,
         .random    = next_random(router),
@@ -48,5 +48,5 @@ unsigned hte_route_pick(struct hte_router *router, struct hte_lane *lane, const 
 
 unsigned hte_route_remote(const struct hte_lane *lane, const struct hte_slice *slice, unsigned rail)
 {
-    return (rail + slice->op.state.fails / lane->n_rails) % slice->piece->task->view->rails;
+    return (rail + slice->op.state.fails / lane->n_rails) % slice->task->view->rails;
 }

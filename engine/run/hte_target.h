@@ -28,10 +28,15 @@ struct hte_line {
     struct hte_segment  *segment; /* that it is part of; NULL: HTE_SEGMENT_LOCAL */
 };
 
-/* A piece is cut into slices; each is one operation for UCX, at a time. */
+/* A piece is cut into slices; each is one operation for UCX, at a time. Of a pack it has whole requests, which end with
+ * it: see hte_packs.h. */
 struct hte_slice {
     struct hte_op     op;
     struct hte_piece *piece;
+    struct hte_task  *task;                 /* of the piece; of a pack: the first that is not over */
+    uint32_t          count;                /* of a pack: so many, from `task` on, are not over; 0: it is of none */
+    uint32_t          joined;               /* so many of these are in its operation: all, or each alone */
+    uint8_t           joined_fails;         /* of a pack: so often they had failed when they went alone */
     struct hte_flow  *flow;                 /* of the piece's target */
     uint32_t          preferred, available; /* rails near the local memory */
     bool              has_looked;           /* whether the target is there, before its first try */

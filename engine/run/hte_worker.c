@@ -13,6 +13,7 @@
 #include "base/hte_error.h"
 #include "base/hte_now.h"
 #include "hte_feed.h"
+#include "hte_packs.h"
 #include "hte_pieces.h"
 #include "wire/hte_conns.h"
 #include "wire/hte_flush.h"
@@ -223,6 +224,7 @@ static unsigned turn(struct hte_worker *worker)
     hte_conns_flush(lane);
     done += hte_near_run_all(lane);
     done += hte_lane_progress(lane);
+    hte_packs_tell(poster);
     if (!hte_ring_is_empty(&lane->broken)) {
         hte_conns_mend(lane);
     }
@@ -259,6 +261,7 @@ static void say_goodbye(struct hte_worker *worker)
         }
         hte_conns_mend(lane);
     }
+    hte_packs_tell(&worker->poster);
 }
 
 /* Polls for poll_us from the first turn that found nothing: a turn full of work may itself take longer than that. */
@@ -372,6 +375,7 @@ static void close_worker(struct hte_worker *worker)
     hte_conns_release(lane);
     hte_lane_close(lane);
     hte_conns_abandon(lane);
+    hte_packs_tell(&worker->poster); /* what UCX's end may have completed */
     hte_guests_destroy(lane);
     hte_pieces_cancel(&worker->poster);
     hte_conns_destroy(lane);

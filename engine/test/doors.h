@@ -17,6 +17,7 @@ struct door {
     _Atomic int     eps_created, eps_closed, keys_packed;
     _Atomic int     flushes_to_fail, letters_to_fail;
     _Atomic int     letters;          /* sent, or tried to be */
+    _Atomic int     letters_of[8];    /* of these, by kind */
     _Atomic int     is_fake;          /* puts and flushes succeed, and nothing happens */
     _Atomic int     bad_rail;         /* puts on it are refused; -1: none */
     _Atomic int     puts[DOOR_RAILS]; /* tried */

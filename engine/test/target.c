@@ -129,6 +129,9 @@ static void obey(struct hte_engine *engine, struct hte_memory *memories, const s
     case 'u':
         must(hte_memory_unregister(engine, memories[order->index].addr), "unregister");
         break;
+    case 'p':
+        mprotect(at, order->length, PROT_NONE);
+        break;
     case 'n':
         answer->value = drain(engine, answer->text, sizeof(answer->text));
         break;
@@ -371,6 +374,11 @@ void target_register_more(struct target *target)
 void target_unregister(struct target *target, unsigned index)
 {
     ask_range(target, 'u', index, 0, 0, 0);
+}
+
+void target_protect(struct target *target, unsigned index, size_t offset, size_t length)
+{
+    ask_range(target, 'p', index, offset, length, 0);
 }
 
 int target_notifications(struct target *target, char *text, size_t size)

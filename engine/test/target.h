@@ -43,6 +43,8 @@ int  target_verify(struct target *target, unsigned index, size_t offset, size_t 
 void target_fill(struct target *target, unsigned index, size_t offset, size_t length, uint32_t seed);
 void target_register_more(struct target *target); /* the last of its buffers, which it kept back */
 void target_unregister(struct target *target, unsigned index);
+/* As if it were not mapped any more; whole pages. */
+void target_protect(struct target *target, unsigned index, size_t offset, size_t length);
 /* Number of notifications it got since asked last; the last one's text. */
 int target_notifications(struct target *target, char *text, size_t size);
 

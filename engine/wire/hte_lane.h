@@ -36,6 +36,14 @@ enum hte_outlook {
     HTE_OUTLOOK_STUCK /* nothing, before WRITEs are confirmed */
 };
 
+/* One of the ranges of an operation that has several. */
+struct hte_part {
+    char    *local;
+    uint64_t remote, length;
+};
+
+#define HTE_PARTS_MAX 16
+
 /* The lane's questions and answers to the thread. */
 struct hte_lane_hooks {
     /* UCX has let go of its local memory: there is room for another. */
@@ -47,6 +55,8 @@ struct hte_lane_hooks {
     void (*doubt)(struct hte_lane *lane, struct hte_segment *segment);
     /* Its request was canceled. */
     bool (*is_canceled)(struct hte_lane *lane, const struct hte_op *op);
+    /* Its ranges: op->parts of them. */
+    void (*parts)(const struct hte_op *op, struct hte_part *parts);
 };
 
 struct hte_lane_rail {

@@ -28,9 +28,9 @@
 
 #include "base/hte_list.h"
 
-#define HTE_LETTERS_VERSION 1     /* in the descriptor; another one is not understood */
+#define HTE_LETTERS_VERSION 2     /* in the descriptor; another one is not understood */
 #define HTE_LETTER_ID       0x48  /* of UCP */
-#define HTE_LETTER_BYTES    32768 /* of data at most */
+#define HTE_LETTER_BYTES    65536 /* of data at most */
 
 enum hte_letter_kind { HTE_LETTER_DATA, HTE_LETTER_FLUSH, HTE_LETTER_ACK, HTE_LETTER_ASK, HTE_LETTER_BYTES_ARE };
 

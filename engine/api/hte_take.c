@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "hte_take.h"
+
+#include "base/hte_error.h"
+#include "hte_engine.h"
+
+#define NAME_OF(opcode) ((opcode) == HTE_WRITE ? "WRITE" : "READ")
+
+static int check_request(const struct hte_request *request, size_t index)
+{
+    if (request->opcode != HTE_READ && request->opcode != HTE_WRITE) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "request %zu: opcode %d is neither HTE_READ nor HTE_WRITE", index,
+                        request->opcode);
+    }
+    if (request->length == 0) {
+        return hte_fail(HTE_ERR_ZERO_LENGTH, "request %zu has length 0", index);
+    }
+    if (request->target_offset + request->length < request->target_offset) {
+        return hte_fail(HTE_ERR_RANGE, "request %zu: 0x%llx + %llu is beyond the address space", index,
+                        (unsigned long long)request->target_offset, (unsigned long long)request->length);
+    }
+    return HTE_OK;
+}
+
+void hte_take_forget(struct hte_submission *submission)
+{
+    if (submission->segment != NULL) {
+        hte_view_put(submission->view);
+        hte_segment_put(submission->segment);
+        submission->segment = NULL;
+    }
+}
+
+static int find_segment(struct hte_submission *submission, hte_segment_t id, size_t index)
+{
+    if (submission->segment != NULL && submission->segment->id == id) {
+        return HTE_OK;
+    }
+    hte_take_forget(submission);
+    submission->segment = hte_segments_get(&submission->engine->segments, id);
+    if (submission->segment == NULL) {
+        return hte_fail(HTE_ERR_BAD_HANDLE, "request %zu: segment %d is not open", index, id);
+    }
+    submission->view = hte_segment_view(submission->segment);
+    return HTE_OK;
+}
+
+static int range_error(const struct hte_request *request, size_t index, const char *segment, int error)
+{
+    return hte_fail(error, "request %zu: %s of 0x%llx + %llu in segment '%s': %s", index, NAME_OF(request->opcode),
+                    (unsigned long long)request->target_offset, (unsigned long long)request->length, segment,
+                    error == HTE_ERR_PERMISSION ? "the buffer there does not allow it"
+                                                : "not inside registered buffers");
+}
+
+/* One lock for many requests: none of them lets another one's region go. */
+static void lock_regions(struct hte_submission *submission)
+{
+    if (!submission->has_lock) {
+        pthread_rwlock_rdlock(&submission->engine->regions.lock);
+        submission->has_lock = true;
+    }
+}
+
+/* With the lock. */
+static void settle(struct hte_submission *submission)
+{
+    struct hte_alike *like = &submission->like;
+
+    if (like->untaken > 0) {
+        hte_region_pin_many(like->region, like->untaken);
+        atomic_fetch_add(&submission->segment->refs, like->untaken);
+        atomic_fetch_add(&submission->view->refs, like->untaken);
+        like->untaken = 0;
+    }
+    like->region = NULL;
+}
+
+static void unlock_regions(struct hte_submission *submission)
+{
+    settle(submission);
+    if (submission->has_lock) {
+        pthread_rwlock_unlock(&submission->engine->regions.lock);
+        submission->has_lock = false;
+        submission->region   = NULL; /* it may go away now */
+    }
+}
+
+/* The target may have registered it since its descriptor was fetched. */
+static int check_target(struct hte_submission *submission, const struct hte_request *request, size_t index)
+{
+    struct hte_engine  *engine   = submission->engine;
+    bool                is_write = request->opcode == HTE_WRITE;
+    struct hte_segment *segment  = submission->segment;
+    int                 error    = hte_view_check(submission->view, request->target_offset, request->length, is_write);
+
+    if (error == HTE_OK) {
+        return HTE_OK;
+    }
+    unlock_regions(submission); /* that takes its time */
+    error = hte_segment_refresh(&engine->segments, engine->meta, segment);
+    if (error == HTE_ERR_SOCKET || error == HTE_ERR_UNKNOWN_SEGMENT) {
+        return hte_fail(HTE_ERR_DEAD_PEER, "request %zu: segment '%s' does not answer", index, segment->name);
+    }
+    if (error != HTE_OK) {
+        return error;
+    }
+    hte_view_put(submission->view);
+    submission->view = hte_segment_view(segment);
+    error            = hte_view_check(submission->view, request->target_offset, request->length, is_write);
+    return error == HTE_OK ? HTE_OK : range_error(request, index, segment->name, error);
+}
+
+static int pin(struct hte_submission *submission, uint64_t addr, uint64_t length)
+{
+    lock_regions(submission);
+    return hte_regions_pin(&submission->engine->regions, addr, length, &submission->region) ? HTE_OK
+                                                                                            : HTE_ERR_NOT_REGISTERED;
+}
+
+/* Both sides of a request, pinned or referenced by the task. */
+static int take_sides(struct hte_submission *submission, const struct hte_request *request, size_t index,
+                      struct hte_task *task)
+{
+    struct hte_engine *engine   = submission->engine;
+    bool               is_local = request->target == HTE_SEGMENT_LOCAL;
+    int                error    = is_local ? HTE_OK : find_segment(submission, request->target, index);
+
+    if (error == HTE_OK && !is_local) {
+        error = check_target(submission, request, index);
+    }
+    if (error != HTE_OK) {
+        return error;
+    }
+    if (pin(submission, (uint64_t)request->local, request->length) != HTE_OK) {
+        return hte_fail(HTE_ERR_NOT_REGISTERED, "request %zu: local %p + %llu is not inside registered memory", index,
+                        request->local, (unsigned long long)request->length);
+    }
+    task->region = submission->region;
+    if (is_local && pin(submission, request->target_offset, request->length) != HTE_OK) {
+        unlock_regions(submission);
+        hte_regions_unpin(&engine->regions, (uint64_t)request->local, request->length, task->region);
+        return range_error(request, index, "LOCAL", HTE_ERR_RANGE);
+    }
+    if (!is_local) {
+        atomic_fetch_add(&submission->segment->refs, 1);
+        atomic_fetch_add(&submission->view->refs, 1);
+        task->segment = submission->segment;
+        task->view    = submission->view;
+    }
+    return HTE_OK;
+}
+
+/* And not empty. An address below `begin` is as far behind it as no size goes. */
+static bool is_inside(uint64_t addr, uint64_t length, uint64_t begin, uint64_t size)
+{
+    return length - 1 < size && addr - begin <= size - length;
+}
+
+/* The request is as the one before it: all of that was checked. */
+static bool is_alike(const struct hte_submission *submission, const struct hte_request *request)
+{
+    const struct hte_alike *like = &submission->like;
+
+    return like->region != NULL && request->opcode == like->opcode && request->target == like->target &&
+           is_inside((uint64_t)request->local, request->length, like->region->addr, like->region->length) &&
+           is_inside(request->target_offset, request->length, like->remote, like->size);
+}
+
+static void set_task(struct hte_submission *submission, const struct hte_request *request, struct hte_task *task)
+{
+    task->batch    = submission->batch;
+    task->notice   = submission->notice;
+    task->local    = request->local;
+    task->remote   = request->target_offset;
+    task->length   = request->length;
+    task->is_write = request->opcode == HTE_WRITE;
+    atomic_init(&task->is_canceled, false);
+    atomic_init(&task->code, HTE_WAITING);
+    atomic_init(&task->error, HTE_OK);
+    atomic_init(&task->worst, HTE_COMPLETED);
+    atomic_init(&task->transferred, 0);
+}
+
+static void take_alike(struct hte_submission *submission, const struct hte_request *request, struct hte_task *task)
+{
+    const struct hte_task *last = task - 1;
+
+    task->segment  = submission->segment;
+    task->view     = submission->view;
+    task->region   = submission->like.region;
+    task->buffer   = submission->like.buffer;
+    task->is_plain = true;
+    task->likeness = request->local == last->local + last->length &&
+                             request->target_offset == last->remote + last->length
+                         ? HTE_CONTINUES
+                         : HTE_ALIKE;
+    ++submission->like.untaken;
+}
+
+/* The next one may be alike. */
+static void note_likeness(struct hte_submission *submission, const struct hte_request *request, struct hte_task *task)
+{
+    const struct hte_desc_buffer *buffer;
+    long                          index;
+
+    task->is_plain = false;
+    task->likeness = HTE_UNLIKE;
+    if (task->segment == NULL || task->region == NULL) {
+        return;
+    }
+    index          = hte_view_find(task->view, request->target_offset);
+    buffer         = &task->view->descriptor->buffers[index];
+    task->buffer   = (uint32_t)index;
+    task->is_plain = is_inside(request->target_offset, request->length, buffer->addr, buffer->length);
+    if (task->is_plain) {
+        submission->like = (struct hte_alike){.opcode = request->opcode,
+                                              .target = request->target,
+                                              .region = task->region,
+                                              .remote = buffer->addr,
+                                              .size   = buffer->length,
+                                              .buffer = task->buffer};
+    }
+}
+
+static int take(struct hte_submission *submission)
+{
+    size_t                    index   = submission->done;
+    const struct hte_request *request = &submission->requests[index];
+    struct hte_task          *task    = &submission->batch->tasks[submission->first + index];
+    int                       error;
+
+    if (is_alike(submission, request)) {
+        take_alike(submission, request, task);
+    } else {
+        settle(submission);
+        task->segment = NULL;
+        task->view    = NULL;
+        error         = check_request(request, index);
+        error         = error == HTE_OK ? take_sides(submission, request, index, task) : error;
+        if (error != HTE_OK) {
+            return error;
+        }
+        note_likeness(submission, request, task);
+    }
+    set_task(submission, request, task);
+    submission->extra += hte_divide_is_one(&submission->division, task)
+                             ? 0
+                             : hte_divide_count(&submission->division, task) - 1;
+    ++submission->done;
+    return HTE_OK;
+}
+
+int hte_take_all(struct hte_submission *submission)
+{
+    int error = HTE_OK;
+
+    while (error == HTE_OK && submission->done < submission->count) {
+        error = take(submission);
+    }
+    unlock_regions(submission);
+    return error;
+}
+
+/* What take() took for requests that are alike, or one. */
+static void release_sides(struct hte_engine *engine, struct hte_task *task, uint32_t count)
+{
+    if (task->region != NULL) {
+        hte_region_unpin_many(task->region, count);
+    } else {
+        hte_regions_unpin(&engine->regions, (uint64_t)task->local, task->length, NULL);
+    }
+    if (task->segment != NULL) {
+        hte_segment_put_many(task->segment, count);
+        hte_view_put_many(task->view, count);
+    } else {
+        hte_regions_unpin(&engine->regions, task->remote, task->length, NULL);
+    }
+}
+
+void hte_take_release(struct hte_engine *engine, struct hte_task *task, uint32_t count, bool is_completed)
+{
+    struct hte_notice *notice = task->notice;
+
+    release_sides(engine, task, count);
+    for (; notice != NULL && count > 0; --count) {
+        hte_notice_task_final(&engine->notify, notice, is_completed);
+    }
+}
+
+void hte_take_back(struct hte_submission *submission)
+{
+    while (submission->done > 0) {
+        release_sides(submission->engine, &submission->batch->tasks[submission->first + --submission->done], 1);
+    }
+}
