@@ -311,6 +311,11 @@ MUTANTS = [
         ("        if (tcp->unproven == UNPROVEN_MAX) {", "        if (0) {")]),
     ("callers-must-prove-twice", "who has said what is for us is sent away as well", "test_silent_callers", [
         ("            in->proven = 1;\n            tcp->unproven--;", "            in->proven = 0;")]),
+    ("callers-not-freed", "what was kept of a caller is never given back", "test_thousand_strangers", [
+        ("    unwatch_close(in->fd);\n    free(in);\n", "    unwatch_close(in->fd);\n")]),
+    ("callers-not-closed", "a caller who hangs up keeps its descriptor", "test_thousand_strangers", [
+        ("    unwatch_close(in->fd);\n    free(in);\n",
+         "    (void)ucs_async_remove_handler(in->fd, 0);\n    free(in);\n")]),
     ("walks-all", "the timer asks every connection each time", "test_work_does_not_grow", [
         ("    while ((conn = uct_ha_due_next_touched(&ctl->pairs->dues)) != NULL) {",
          "    struct uct_ha_conn *each;\n    ucs_list_for_each (each, &ctl->pairs->conns, list) {\n        uct_ha_due_touch(&each->due);\n    }\n    while ((conn = uct_ha_due_next_touched(&ctl->pairs->dues)) != NULL) {")]),
