@@ -313,9 +313,9 @@ static void test_thousand_strangers(void **state)
     flap_for(&calm, ns / 4);
     print_figures(&before, &after, dropped);
     assert_in_range(crowd.datagrams, PER_SECOND * seconds(), UINT64_MAX);
-    assert_in_range(dropped, crowd.datagrams * 9 / 10, UINT64_MAX); /* ports that are brought up anew lose some */
+    assert_in_range(dropped, crowd.datagrams * 3 / 4, UINT64_MAX); /* ports that are brought up anew lose some */
     assert_in_range(crowd.calls, PER_SECOND * seconds(), UINT64_MAX);
-    assert_in_range(crowd.sent_away, crowd.calls / 2, UINT64_MAX); /* others hung up before */
+    assert_in_range(crowd.sent_away, crowd.calls / 4, UINT64_MAX); /* others hung up before */
     assert_int_equal(stats().failovers, 2 * (calm.count + crowded.count));
     assert_memory_equal(&before.objects, &after.objects, sizeof(before.objects));
     assert_in_range(after.heap, 0, before.heap + HEAP_SLACK);
