@@ -34,6 +34,7 @@
 
 static struct crowd {
     pthread_t              thread;
+    uint64_t               start;
     int                    stop;
     unsigned               random;
     struct forged          model; /* what side 1 could say to side 0 */
@@ -129,18 +130,21 @@ static void knock_by_call(void)
     crowd.calls++;
 }
 
+/* Who is late comes at once, the last ones when the time is over. */
 static void *run_crowd(void *arg)
 {
-    uint64_t start = now_ns(), due;
+    uint64_t due;
+    int      stop;
 
-    while (!__atomic_load_n(&crowd.stop, __ATOMIC_ACQUIRE)) {
-        due = (now_ns() - start) * PER_SECOND / 1000000000u;
-        while (crowd.calls < due) { /* who is late comes at once */
+    do {
+        usleep(500);
+        stop = __atomic_load_n(&crowd.stop, __ATOMIC_ACQUIRE);
+        due  = (now_ns() - crowd.start) * PER_SECOND / 1000000000u;
+        while (crowd.calls < due) {
             knock_by_datagram();
             knock_by_call();
         }
-        usleep(500);
-    }
+    } while (!stop);
     return arg;
 }
 
@@ -154,6 +158,7 @@ static void crowd_comes(void)
         crowd.door[s] = uct_ha_tcp_addr(forged_iface(s)->ctl.tcp);
     }
     forged_make(&crowd.model);
+    crowd.start = now_ns();
     assert_int_equal(pthread_create(&crowd.thread, NULL, run_crowd, NULL), 0);
 }
 
