@@ -232,6 +232,8 @@ test_glue_test_glue_SOURCES = $(glue_sources) \
 	%D%/glue/forged.c %D%/glue/forged.h \
 	%D%/glue/test_glue_forged.c \
 	%D%/glue/test_glue_sealed.c \
+	%D%/glue/test_glue_again.c \
+	%D%/glue/test_glue_strangers.c \
 	%D%/glue/test_glue_many.c \
 	%D%/glue/test_glue_opts.c \
 	%D%/glue/test_glue_paths.c \

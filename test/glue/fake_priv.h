@@ -193,6 +193,7 @@ struct fake {
     unsigned broken;
     void (*on_write)(void *arg, uint64_t addr, uint64_t length);
     void *on_write_arg;
+    void (*on_datagram)(const void *data, size_t length);
 };
 
 extern struct fake fake;

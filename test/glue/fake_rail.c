@@ -113,16 +113,17 @@ static void *network(void *arg)
 void fake_begin(uint64_t seed)
 {
     pthread_mutex_lock(&fake.lock);
-    fake.random    = seed;
-    fake.num_rails = 0;
-    fake.next_key  = 2 * fake_draw(0x100000);
-    fake.next_qpn  = 16 + fake_draw(1000);
-    fake.max_cqe   = 65536;
-    fake.live      = 0;
-    fake.ahs       = 0;
-    fake.stopping  = 0;
-    fake.idle      = 0;
-    fake.on_write  = NULL;
+    fake.random      = seed;
+    fake.num_rails   = 0;
+    fake.next_key    = 2 * fake_draw(0x100000);
+    fake.next_qpn    = 16 + fake_draw(1000);
+    fake.max_cqe     = 65536;
+    fake.live        = 0;
+    fake.ahs         = 0;
+    fake.stopping    = 0;
+    fake.idle        = 0;
+    fake.on_write    = NULL;
+    fake.on_datagram = NULL;
     memset(&fake.counts, 0, sizeof(fake.counts));
     memset(fake.switching, 0, sizeof(fake.switching));
     memset(fake.fail, 0, sizeof(fake.fail));

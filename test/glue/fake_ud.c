@@ -129,6 +129,13 @@ void fake_ud_bring(struct ha_ud *ud, const void *data, size_t length)
     pthread_mutex_unlock(&fake.lock);
 }
 
+void fake_on_datagram(void (*cb)(const void *data, size_t length))
+{
+    pthread_mutex_lock(&fake.lock);
+    fake.on_datagram = cb;
+    pthread_mutex_unlock(&fake.lock);
+}
+
 static void send_copy(struct ha_ud *ud, const struct ha_ud_ah *ah, uint32_t qpn, const void *data, size_t length)
 {
     struct fake_datagram *datagram = malloc(sizeof(*datagram) + length);
@@ -142,6 +149,9 @@ static void send_copy(struct ha_ud *ud, const struct ha_ud_ah *ah, uint32_t qpn,
     memcpy(datagram->data, data, length);
     datagram->next = fake.wire;
     fake.wire      = datagram;
+    if (fake.on_datagram != NULL) {
+        fake.on_datagram(data, length);
+    }
     fake_kick();
 }
 

@@ -204,4 +204,7 @@ uint64_t            fake_cq_polls(int rail); /* looks into its queues so far */
  * Only look; call nothing. */
 void fake_on_write(void (*cb)(void *arg, uint64_t addr, uint64_t length), void *arg);
 
+/* Called, under the network's lock, with each datagram that is sent, whether it arrives or not. NULL: no more. */
+void fake_on_datagram(void (*cb)(const void *data, size_t length));
+
 #endif

@@ -100,6 +100,18 @@ int forged_bring(const struct forged *forged)
     return ours;
 }
 
+int forged_bring_by(const struct forged *f, int carrier)
+{
+    struct uct_ha_stats before = stats();
+
+    if (carrier == HA_CARRIER_TCP) {
+        return forged_bring(f);
+    }
+    fake_ud_bring(forged_iface(0)->ctl.ud[carrier], f->bytes, f->length);
+    pump_until(stats().ctl_rx + stats().ctl_dropped > before.ctl_rx + before.ctl_dropped);
+    return stats().ctl_rx != before.ctl_rx;
+}
+
 void forged_expect(const struct forged *forged, enum reason reason, const char *what)
 {
     struct uct_ha_stats before = stats(), after;
@@ -121,4 +133,20 @@ void forged_expect(const struct forged *forged, enum reason reason, const char *
     assert_int_equal(forged_conn(0)->pair.epoch, epoch);
     assert_false(ha_pair_failed(&forged_conn(0)->pair));
     assert_false(forged_peer(0)->bye_rx);
+}
+
+void forged_lose_peer(uint64_t cookie)
+{
+    struct uct_ha_peer *peer = NULL;
+
+    side_close(1);
+    do {
+        pump();
+        pthread_mutex_lock(&forged_iface(0)->lanes.wake.lock);
+        peer = uct_ha_peer_find(&forged_iface(0)->pairs, cookie);
+        if (peer != NULL && ucs_list_is_empty(&peer->conns)) {
+            peer->last_rx = 1; /* long ago */
+        }
+        pthread_mutex_unlock(&forged_iface(0)->lanes.wake.lock);
+    } while (peer != NULL);
 }

@@ -43,6 +43,12 @@ void forged_seal_by(struct forged *forged, const struct ha_secret *secret);
 /* To side 0, by TCP. Returns whether it was taken for one for this instance. */
 int forged_bring(const struct forged *forged);
 
+/* By this carrier. Returns whether it was taken. By UD: nothing else may be on the way, both sides count as one. */
+int forged_bring_by(const struct forged *forged, int carrier);
+
+/* The interface of side 1, of this name, closes, and then side 0 has forgotten it. */
+void forged_lose_peer(uint64_t cookie);
+
 /* Bring it: it is counted so, and the connection does not mind. */
 void forged_expect(const struct forged *forged, enum reason reason, const char *what);
 

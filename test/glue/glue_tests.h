@@ -30,6 +30,8 @@ int glue_paths(void);
 int glue_peers(void);
 int glue_forged(void);
 int glue_sealed(void);
+int glue_again(void);
+int glue_strangers(void);
 int glue_soak(void);
 int glue_card(void);
 int glue_zones(void);

@@ -56,6 +56,8 @@ int main(int argc, char **argv)
     failed += glue_peers();
     failed += glue_forged();
     failed += glue_sealed();
+    failed += glue_again();
+    failed += glue_strangers();
     failed += glue_zones();
     failed += glue_devices();
     failed += glue_opts();

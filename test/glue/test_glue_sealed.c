@@ -134,19 +134,6 @@ static void test_own_without_address(void **state)
 
 /* ---- once is enough --------------------------------------------------------------- */
 
-/* By this carrier. Returns whether it was taken. By UD: nothing else may be on the way, both sides count as one. */
-static int bring_by(const struct forged *f, int carrier)
-{
-    struct uct_ha_stats before = stats();
-
-    if (carrier == HA_CARRIER_TCP) {
-        return forged_bring(f);
-    }
-    fake_ud_bring(forged_iface(0)->ctl.ud[carrier], f->bytes, f->length);
-    pump_until(stats().ctl_rx + stats().ctl_dropped > before.ctl_rx + before.ctl_dropped);
-    return stats().ctl_rx != before.ctl_rx;
-}
-
 /* Under the lock: who counted a packet may not have taken it in yet. */
 static uint64_t last_heard(const struct uct_ha_peer *peer)
 {
@@ -175,12 +162,12 @@ static void test_brought_again(void **state)
             set_type(&f, types[i]);
             f.header.carrier = (uint8_t)way;
             forged_seal(&f);
-            assert_int_equal(bring_by(&f, (way + 1) % HA_CARRIERS), 0);
-            assert_int_equal(bring_by(&f, way), 1);
+            assert_int_equal(forged_bring_by(&f, (way + 1) % HA_CARRIERS), 0);
+            assert_int_equal(forged_bring_by(&f, way), 1);
             forged_quiet(); /* what it was answered */
             heard = last_heard(peer);
             for (int again = 0; again < HA_CARRIERS; again++) {
-                assert_int_equal(bring_by(&f, again), 0);
+                assert_int_equal(forged_bring_by(&f, again), 0);
             }
             assert_int_equal(forged_bring(&f), 0); /* and proves nothing */
             assert_int_equal(last_heard(peer), heard);
@@ -201,11 +188,11 @@ static void test_overtaken(void **state)
         set_type(&f[i], HA_PACKET_PING);
         forged_seal(&f[i]);
     }
-    assert_int_equal(bring_by(&f[HA_WINDOW], HA_CARRIER_TCP), 1);
-    assert_int_equal(bring_by(&f[0], HA_CARRIER_TCP), 0);
+    assert_int_equal(forged_bring_by(&f[HA_WINDOW], HA_CARRIER_TCP), 1);
+    assert_int_equal(forged_bring_by(&f[0], HA_CARRIER_TCP), 0);
     for (int i = 1; i < HA_WINDOW; i++) {
-        assert_int_equal(bring_by(&f[i], HA_CARRIER_TCP), 1);
-        assert_int_equal(bring_by(&f[i], HA_CARRIER_TCP), 0);
+        assert_int_equal(forged_bring_by(&f[i], HA_CARRIER_TCP), 1);
+        assert_int_equal(forged_bring_by(&f[i], HA_CARRIER_TCP), 0);
     }
 }
 
@@ -226,10 +213,10 @@ static void test_overtaken_addresses(void **state)
     forged_make(&now);
     now.header.tcp_port = 22;
     forged_seal(&now);
-    assert_int_equal(bring_by(&now, HA_CARRIER_TCP), 1);
+    assert_int_equal(forged_bring_by(&now, HA_CARRIER_TCP), 1);
     for (int way = 0; way < HA_CARRIERS; way++) {
         forged_quiet();
-        assert_int_equal(bring_by(&old[way], way), 1); /* it is not an old one, only late */
+        assert_int_equal(forged_bring_by(&old[way], way), 1); /* it is not an old one, only late */
         assert_int_equal(forged_peer(0)->tcp_addr.port, 22);
         assert_int_equal(forged_peer(0)->rail[1].peer_up, 1);
     }
@@ -269,26 +256,9 @@ static void test_request_brought_again(void **state)
     for (int way = 0; way < HA_CARRIERS; way++) {
         f.header.carrier = (uint8_t)way;
         forged_seal(&f);
-        assert_int_equal(bring_by(&f, way), 0);
+        assert_int_equal(forged_bring_by(&f, way), 0);
     }
     assert_int_equal(conns(), 1);
-}
-
-/* The interface of side 1 is gone, and then side 0 has forgotten it. */
-static void lose_peer(uint64_t cookie)
-{
-    struct uct_ha_peer *peer = NULL;
-
-    side_close(1);
-    do {
-        pump();
-        pthread_mutex_lock(&forged_iface(0)->lanes.wake.lock);
-        peer = uct_ha_peer_find(&forged_iface(0)->pairs, cookie);
-        if (peer != NULL && ucs_list_is_empty(&peer->conns)) {
-            peer->last_rx = 1; /* long ago */
-        }
-        pthread_mutex_unlock(&forged_iface(0)->lanes.wake.lock);
-    } while (peer != NULL);
 }
 
 /* An instance is gone, and forgotten: its request for a connection makes none. Its next one would. */
@@ -315,18 +285,18 @@ static void test_request_of_the_dead(void **state)
     am_post(1, 0, 4);
     pump_until(am_all_here());
     flush_all();
-    lose_peer(f.header.src_cookie);
+    forged_lose_peer(f.header.src_cookie);
     side_open(1, "");
     pump_until(conns() == 0);
     for (int way = 0; way < HA_CARRIERS; way++) {
         f.header.carrier = (uint8_t)way;
         forged_seal_by(&f, &secret);
-        assert_int_equal(bring_by(&f, way), 0);
+        assert_int_equal(forged_bring_by(&f, way), 0);
     }
     assert_int_equal(conns(), 0);
     f.header.number += 1000;
     forged_seal_by(&f, &secret);
-    assert_int_equal(bring_by(&f, HA_CARRIER_TCP), 1);
+    assert_int_equal(forged_bring_by(&f, HA_CARRIER_TCP), 1);
     pump_until(conns() == 1);
     world.side[0].received[0] = 0;
     ep_open(0, 0); /* to the new one */
@@ -349,7 +319,7 @@ static void test_numbers_outlive_peers(void **state)
     told   = forged_peer(0)->told;
     cookie = forged_iface(1)->pairs.cookie;
     assert_true(told > 1);
-    lose_peer(cookie);
+    forged_lose_peer(cookie);
     pthread_mutex_lock(&forged_iface(0)->lanes.wake.lock);
     peer   = uct_ha_peer_create(&forged_iface(0)->pairs, cookie, HA_SLOTS, 8);
     again  = peer->told;

@@ -302,6 +302,23 @@ MUTANTS = [
         ("    peer->told    = pairs->told;\n", "")]),
     ("numbers-not-kept", "numbers of packets to a forgotten peer are forgotten", "test_numbers_outlive_peers", [
         ("    peer->pairs->told = ucs_max(peer->pairs->told, peer->told);\n", "")]),
+    ("good-bye-again", "a good-bye is news as often as it comes", "test_good_bye_again", [
+        ("    return peer != NULL ? uct_ha_peer_hear(peer, carrier, header->number)",
+         "    return peer != NULL ? uct_ha_peer_hear(peer, carrier, header->number) || header->type == HA_PACKET_BYE")]),
+    ("good-bye-of-nobody", "a good-bye is taken from whom nobody knows any more", "test_good_bye_again", [
+        ("    if (peer == NULL && header->type != HA_PACKET_STATE) {", "    if (0) {")]),
+    ("good-bye-to-another", "a good-bye to the instance before is one to this", "test_good_bye_of_the_living", [
+        ("    if (header->dst_cookie != ctl->pairs->cookie || !key_of(", "    if (!key_of("),
+        ("    if (!ha_seal_is_whole(&key, data, length)) {", "    if (0) {")]),
+    ("end-again", "the end of a connection is news as often as it comes", "test_end_again", [
+        ("    return peer != NULL ? uct_ha_peer_hear(peer, carrier, header->number)",
+         "    return peer != NULL ? uct_ha_peer_hear(peer, carrier, header->number) || header->count > 0")]),
+    ("end-of-the-one-before", "the end of a connection ends the one that has its place", "test_end_again", [
+        ("conn->peer == peer && conn->tag == record->tag ? conn : NULL;", "conn->peer == peer ? conn : NULL;"),
+        ("    if (ha_packet_record_check(&conn->pair, &record->state) != 0) {", "    if (0) {")]),
+    ("end-answered-for-ever", "two that have forgotten a connection tell each other without an end",
+     "test_end_is_answered_once", [
+        ("    if (record->state.flags == OVER && record->state.seen_flags == OVER) {", "    if (0) {")]),
     ("dropped-proves", "what is not believed proves a TCP connection", "test_brought_again", [
         ("    if (!is_genuine(ctl, peer, carrier, &header, data, length)) {\n        return 0;",
          "    if (!is_genuine(ctl, peer, carrier, &header, data, length)) {\n        return 1;")]),
@@ -311,6 +328,11 @@ MUTANTS = [
         ("        if (tcp->unproven == UNPROVEN_MAX) {", "        if (0) {")]),
     ("callers-must-prove-twice", "who has said what is for us is sent away as well", "test_silent_callers", [
         ("            in->proven = 1;\n            tcp->unproven--;", "            in->proven = 0;")]),
+    ("callers-not-freed", "what was kept of a caller is never given back", "test_thousand_strangers", [
+        ("    unwatch_close(in->fd);\n    free(in);\n", "    unwatch_close(in->fd);\n")]),
+    ("callers-not-closed", "a caller who hangs up keeps its descriptor", "test_thousand_strangers", [
+        ("    unwatch_close(in->fd);\n    free(in);\n",
+         "    (void)ucs_async_remove_handler(in->fd, 0);\n    free(in);\n")]),
     ("walks-all", "the timer asks every connection each time", "test_work_does_not_grow", [
         ("    while ((conn = uct_ha_due_next_touched(&ctl->pairs->dues)) != NULL) {",
          "    struct uct_ha_conn *each;\n    ucs_list_for_each (each, &ctl->pairs->conns, list) {\n        uct_ha_due_touch(&each->due);\n    }\n    while ((conn = uct_ha_due_next_touched(&ctl->pairs->dues)) != NULL) {")]),

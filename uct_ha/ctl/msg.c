@@ -25,6 +25,8 @@
 /* A suspected rail that answers again so soon was only busy. */
 #define FALSE_ALARM_NS 100000000ull
 
+#define OVER (HA_PAIR_CLOSING | HA_PAIR_FAILED)
+
 /* Every packet or record that is not acted on is counted, by why. */
 #define DROP(_why)                        \
     do {                                  \
@@ -99,7 +101,7 @@ static void queue_accept(struct uct_ha_ctl *ctl, const struct ha_packet_header *
         return;
     }
     if (record->dst_ep != HA_EP_ANY || ctl->lanes->leaving || __atomic_load_n(&ctl->discard, __ATOMIC_RELAXED) ||
-        (record->state.flags & (HA_PAIR_CLOSING | HA_PAIR_FAILED))) {
+        (record->state.flags & OVER)) {
         DROP(stale); /* of a pair that is gone, or that comes too late */
         return;
     }
@@ -120,19 +122,24 @@ static void queue_accept(struct uct_ha_ctl *ctl, const struct ha_packet_header *
 }
 
 /* There is no such connection here, and nothing else to say. Of its lanes nothing is
- * known: a blank state, which moves nothing at the peer. */
+ * known: a blank state, which moves nothing at the peer. Who is over himself and has heard
+ * as much is not answered: it goes by itself, or this was such an answer, and two that have
+ * forgotten would go on for ever. */
 static void answer_ended(struct uct_ha_peer *peer, const struct ha_packet_record *record)
 {
     struct ha_packet_record reply;
 
+    if (record->state.flags == OVER && record->state.seen_flags == OVER) {
+        return;
+    }
     memset(&reply, 0, sizeof(reply));
     reply.src_ep           = record->dst_ep == HA_EP_ANY ? 0 : record->dst_ep;
     reply.dst_ep           = record->src_ep;
     reply.sn               = record->sn;
     reply.tag              = record->tag;
     reply.slots            = record->slots;
-    reply.state.flags      = HA_PAIR_CLOSING | HA_PAIR_FAILED;
-    reply.state.seen_flags = HA_PAIR_CLOSING | HA_PAIR_FAILED;
+    reply.state.flags      = OVER;
+    reply.state.seen_flags = OVER;
     for (int s = 0; s < HA_SLOTS; s++) {
         reply.state.lane[s].st = reply.state.lane[s].seen_st = HA_LANE_CLOSED;
     }
@@ -143,7 +150,7 @@ static void answer_ended(struct uct_ha_peer *peer, const struct ha_packet_record
  * have let go. */
 static void answer_forgotten(struct uct_ha_peer *peer, const struct ha_packet_record *record)
 {
-    if ((record->state.flags & (HA_PAIR_CLOSING | HA_PAIR_FAILED)) && record->dst_ep != HA_EP_ANY) {
+    if ((record->state.flags & OVER) && record->dst_ep != HA_EP_ANY) {
         answer_ended(peer, record);
     }
 }
