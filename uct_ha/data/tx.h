@@ -68,19 +68,23 @@ static inline struct uct_ha_txop *uct_ha_tx_begin(struct uct_ha_flow *flow, enum
     return txop;
 }
 
-/* Bytes that go from the entry: mostly few. */
+/* Bytes that go from the entry: mostly few. Without a call, for which the caller would keep more than for the post. */
 static inline void uct_ha_tx_copy(void *to, const void *from, size_t length)
 {
-    uint64_t first, last;
+    const size_t word = sizeof(uint64_t);
+    size_t       last = length - word;
 
-    if (ucs_likely(length - sizeof(first) <= sizeof(last))) {
-        memcpy(&first, from, sizeof(first));
-        memcpy(&last, (const uint8_t *)from + length - sizeof(last), sizeof(last));
-        memcpy(to, &first, sizeof(first));
-        memcpy((uint8_t *)to + length - sizeof(last), &last, sizeof(last));
-    } else {
-        memcpy(to, from, length);
+    if (ucs_unlikely(length < word)) {
+        for (last = 0; last < length; last++) {
+            ((uint8_t *)to)[last] = ((const uint8_t *)from)[last];
+        }
+        return;
     }
+    memcpy(to, from, word);
+    for (size_t i = word; ucs_unlikely(i < last); i += word) {
+        memcpy((uint8_t *)to + i, (const uint8_t *)from + i, word);
+    }
+    memcpy((uint8_t *)to + last, (const uint8_t *)from + last, word);
 }
 
 /* It is filled in: it enters the log, and goes out now or when its turn comes. `flags`: HA_OP_FLAG_QUIET where nobody
@@ -99,7 +103,9 @@ static UCS_F_ALWAYS_INLINE void uct_ha_tx_describe(struct uct_ha_flow *flow, con
     send->next  = NULL;
     send->op    = op;
     send->flags = silent ? HA_SEND_SILENT : 0;
-    send->imm   = ha_send_op_has_imm(op) ? uct_ha_tx_imm(flow, txop) : 0;
+    if (ha_send_op_has_imm(op)) {
+        send->imm = ha_imm(uct_ha_tx_imm(flow, txop));
+    }
     if (op != HA_SEND_IMM) {
         send->remote_addr = txop->remote_addr;
         send->rkey        = uct_ha_rkey(txop->rkey, lane->slot);
