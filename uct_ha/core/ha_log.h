@@ -60,8 +60,13 @@ enum ha_op_result {
 
 struct ha_op {
     uint64_t length;
-    uint32_t gen; /* lane generation of the latest posting */
-    uint32_t psn_first;
+    union {
+        struct {
+            uint32_t gen; /* lane generation of the latest posting */
+            uint32_t psn_first;
+        };
+        uint64_t place; /* both */
+    };
     uint32_t npsn;
     uint8_t  kind;
     uint8_t  flags;
@@ -75,8 +80,13 @@ struct ha_op {
 /* Per slot, for its current lane generation. Numbers are packet numbers; on a
  * lane that the peer proves by ledger they count ledger marks instead. */
 struct ha_log_lane {
-    uint32_t gen;
-    uint32_t nxt;    /* next number to be sent; beside `gen`, as in struct ha_op */
+    union {
+        struct {
+            uint32_t gen;
+            uint32_t nxt; /* next number to be sent */
+        };
+        uint64_t place; /* both, where the next operation goes */
+    };
     uint32_t una;    /* oldest number without success */
     uint32_t takes;  /* receives that what was posted here takes, but for what was rejected or cancelled since */
     uint32_t first;  /* no entry before this one is POSTED on this generation */
@@ -285,16 +295,15 @@ static inline void ha_log_draft(struct ha_log *log, const struct ha_log_lane *la
 {
     struct ha_op *op = ha_log_op(log, log->tail);
 
-    op->length    = length;
-    op->gen       = lane->gen;
-    op->psn_first = lane->nxt;
-    op->npsn      = npsn;
-    op->kind      = (uint8_t)kind;
-    op->flags     = (uint8_t)flags;
-    op->state     = HA_OP_POSTED;
-    op->result    = HA_RESULT_NONE;
-    op->posts     = 1;
-    op->slot      = (uint8_t)slot;
+    op->length = length;
+    op->place  = lane->place;
+    op->npsn   = npsn;
+    op->kind   = (uint8_t)kind;
+    op->flags  = (uint8_t)flags;
+    op->state  = HA_OP_POSTED;
+    op->result = HA_RESULT_NONE;
+    op->posts  = 1;
+    op->slot   = (uint8_t)slot;
 }
 
 static inline void ha_log_enter(struct ha_log *log, struct ha_log_lane *lane, unsigned slot, enum ha_op_kind kind,

@@ -59,14 +59,15 @@ static UCS_F_ALWAYS_INLINE void uct_ha_go_post(struct uct_ha_flow *flow, const s
     const struct ha_log_lane *of_log = flow->go.of_log;
     struct ha_log            *log    = &flow->tx.log;
     int                       silent = (flags & HA_OP_FLAG_QUIET) && of_log->silent < flow->go.silent_max;
+    unsigned                  slot   = flow->go.slot;
     struct ha_send            send;
     int                       status;
 
-    uct_ha_tx_describe(flow, txop, lane, log->tail, op, silent, &send);
-    send.flags |= send_flags;
+    send_flags |= silent ? HA_SEND_SILENT : 0;
+    uct_ha_tx_describe(flow, txop, lane, slot, log->tail, op, send_flags, &send);
     send.sge     = sge;
     send.num_sge = num_sge;
-    ha_log_draft(log, of_log, flow->go.slot, kind, flags, length, npsn);
+    ha_log_draft(log, of_log, (int)slot, kind, flags, length, npsn);
     status = ha_rc_post_send(lane->rc, &send);
     if (ucs_unlikely(status != 0)) {
         uct_ha_tx_not_taken(flow, kind, flags, status);

@@ -67,7 +67,7 @@ static int post_on_lane(struct uct_ha_flow *flow, struct uct_ha_lane *lane, cons
     struct ha_sge  sge[UCT_HA_IOV_MAX];
     struct ha_send send;
 
-    uct_ha_tx_describe(flow, txop, lane, flow->tx.log.post, txop->op, silent, &send);
+    uct_ha_tx_describe(flow, txop, lane, lane->slot, flow->tx.log.post, txop->op, silent ? HA_SEND_SILENT : 0, &send);
     send.sge = sge;
     if (txop->pieces == 0) {
         sge[0].addr   = (uintptr_t)txop->bytes;
@@ -378,8 +378,9 @@ static void retire_to(struct uct_ha_flow *flow, uint32_t end)
 {
     struct ha_log            *log = &flow->tx.log;
     const struct uct_ha_txop *txop;
+    uint32_t                  held = (int32_t)(flow->tx.held - end) < 0 ? flow->tx.held : end;
 
-    while ((int32_t)(flow->tx.held - log->head) > 0 && (int32_t)(end - log->head) > 0) {
+    while ((int32_t)(held - log->head) > 0) {
         txop = uct_ha_txlog_op(&flow->tx, log->head);
         ha_log_retire_to(log, log->head + 1);
         complete(flow, txop, UCS_OK);

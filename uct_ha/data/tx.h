@@ -51,7 +51,8 @@ static inline ucs_status_t uct_ha_tx_check(struct uct_ha_flow *flow, int message
 static inline struct uct_ha_txop *uct_ha_tx_begin(struct uct_ha_flow *flow, enum ha_send_op op, unsigned pieces,
                                                   unsigned imm, size_t length)
 {
-    struct uct_ha_txop *txop = uct_ha_txlog_op(&flow->tx, flow->tx.log.tail);
+    uint32_t            index = flow->tx.log.tail;
+    struct uct_ha_txop *txop  = uct_ha_txlog_op(&flow->tx, index);
 
     txop->op     = (uint8_t)op;
     txop->pieces = (uint8_t)pieces;
@@ -63,7 +64,7 @@ static inline struct uct_ha_txop *uct_ha_tx_begin(struct uct_ha_flow *flow, enum
     if (pieces > 0) {
         txop->desc    = NULL;
         txop->unpack  = NULL;
-        flow->tx.held = flow->tx.log.tail + 1;
+        flow->tx.held = index + 1;
     }
     return txop;
 }
@@ -96,19 +97,19 @@ void uct_ha_tx_not_taken(struct uct_ha_flow *flow, enum ha_op_kind kind, unsigne
 
 /* What of a request is the same on the short way and on the long one: all but where the bytes are. */
 static UCS_F_ALWAYS_INLINE void uct_ha_tx_describe(struct uct_ha_flow *flow, const struct uct_ha_txop *txop,
-                                                   const struct uct_ha_lane *lane, uint32_t index, unsigned op,
-                                                   int silent, struct ha_send *send)
+                                                   const struct uct_ha_lane *lane, unsigned slot, uint32_t index,
+                                                   unsigned op, unsigned flags, struct ha_send *send)
 {
     send->wr_id = lane->send_tag | index;
     send->next  = NULL;
     send->op    = op;
-    send->flags = silent ? HA_SEND_SILENT : 0;
+    send->flags = flags;
     if (ha_send_op_has_imm(op)) {
         send->imm = ha_imm(uct_ha_tx_imm(flow, txop));
     }
     if (op != HA_SEND_IMM) {
         send->remote_addr = txop->remote_addr;
-        send->rkey        = uct_ha_rkey(txop->rkey, lane->slot);
+        send->rkey        = uct_ha_rkey(txop->rkey, slot);
     }
 }
 

@@ -55,7 +55,7 @@ ucs_status_t uct_ha_ep_put_short(uct_ep_h tl_ep, const void *buffer, unsigned le
 {
     struct uct_ha_flow *flow = uct_ha_ep_flow(tl_ep);
 
-    if (ucs_unlikely(!uct_ha_go_is_open(flow, 0) || length > flow->go.max_inline)) {
+    if (ucs_unlikely(!uct_ha_go_is_open(flow, 0) || length - 1 >= flow->go.max_inline)) {
         return ask_put_short(tl_ep, buffer, length, remote_addr, rkey);
     }
     put_short(flow, 1, buffer, length, remote_addr, rkey);
