@@ -59,7 +59,7 @@ static enum fake_answer execute_send(struct ha_rc *rc, struct ha_rc *peer, const
         return FAKE_ANSWER_REFUSED;
     }
     if (last && !(peer->state == FAKE_ERR && peer->rail->knob[FAKE_LATE_LOST])) {
-        fake_complete_recv(peer, HA_WC_OK, (uint32_t)wqe->length, wqe->send.imm);
+        fake_complete_recv(peer, HA_WC_OK, (uint32_t)wqe->length, ha_imm(wqe->send.imm));
     }
     return FAKE_ANSWER_NONE;
 }
@@ -86,7 +86,7 @@ static enum fake_answer execute_write(struct ha_rc *rc, struct ha_rc *peer, cons
         return FAKE_ANSWER_REFUSED;
     }
     if (notice) {
-        fake_complete_recv(peer, HA_WC_OK, (uint32_t)wqe->length, wqe->send.imm);
+        fake_complete_recv(peer, HA_WC_OK, (uint32_t)wqe->length, ha_imm(wqe->send.imm));
     }
     if (last && fake.on_write != NULL && wqe->length > 0) {
         fake.on_write(fake.on_write_arg, wqe->send.remote_addr, wqe->length);

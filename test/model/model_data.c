@@ -186,7 +186,7 @@ void model_data_retire(struct model_world *w, int x)
 static void succeed(struct model_world *w, int x, uint32_t index, int slot)
 {
     struct ha_log *log   = &w->side[x].log;
-    uint32_t       ended = ha_log_success(log, index, slot, w->side[x].qp[slot].gen);
+    uint32_t       ended = ha_log_success(log, index, slot, w->side[x].qp[slot].gen, (int)(index & 1));
 
     if (!ha_log_all_ended(log, index, ended)) {
         return;

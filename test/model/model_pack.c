@@ -175,6 +175,19 @@ WALK void walk_op(struct stream *s, struct ha_op *op, int x, unsigned i)
     op->npsn = model_npsn(op);
 }
 
+/* Wherever it begins, what has left the log does not matter, nor does the lane of none. */
+WALK void walk_run(struct stream *s, struct ha_log *log)
+{
+    if (s->writing && ha_log_is_clean(log)) {
+        log->run = log->head;
+    }
+    if (s->writing && log->run == log->tail) {
+        log->run_slot = 0;
+    }
+    NUMBER(s, log->run);
+    NUMBER(s, log->run_slot);
+}
+
 WALK void walk_log(struct stream *s, struct model_side *side, int x)
 {
     struct ha_log *log = &side->log;
@@ -188,6 +201,7 @@ WALK void walk_log(struct stream *s, struct model_side *side, int x)
     if (model_ops_of_kind(x, 'F')) {
         NUMBER(s, log->read);
     }
+    walk_run(s, log);
     for (int slot = 0; slot < HA_SLOTS; slot++) {
         struct ha_log_lane *lane = &log->lane[slot];
 
@@ -197,7 +211,7 @@ WALK void walk_log(struct stream *s, struct model_side *side, int x)
         }
         NUMBER(s, lane->una);
         NUMBER(s, lane->nxt);
-        NUMBER(s, lane->sends);
+        NUMBER(s, lane->takes);
         NUMBER(s, lane->first);
         NUMBER(s, lane->acked);
         if (model_has_quiet(x)) {

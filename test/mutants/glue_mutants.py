@@ -138,7 +138,7 @@ MUTANTS = [
     ("fill-sge-wrong-slot", "an operation goes out with the key of the other rail", "test_cut_here", [
         ("    sge->lkey = piece->mem->lkey[rail_no];", "    sge->lkey = piece->mem->lkey[rail_no & ~1u];")]),
     ("rkey-wrong-slot", "an operation goes out with the remote key of the other rail", "test_cut_here", [
-        ("uct_ha_rkey(txop->rkey, lane->slot);", "uct_ha_rkey(txop->rkey, 0);")]),
+        ("uct_ha_rkey(txop->rkey, slot);", "uct_ha_rkey(txop->rkey, 0);")]),
     ("imm-told-without-total", "messages do not tell how many were consumed", "test_messages_both_ways", [
         ("    return txop->imm | (uint32_t)flow->rx_consumed << UCT_HA_IMM_CREDIT_SHIFT;",
          "    return txop->imm;")]),
@@ -338,12 +338,12 @@ MUTANTS = [
          "    struct uct_ha_conn *each;\n    ucs_list_for_each (each, &ctl->pairs->conns, list) {\n        uct_ha_due_touch(&each->due);\n    }\n    while ((conn = uct_ha_due_next_touched(&ctl->pairs->dues)) != NULL) {")]),
     ("sleeps-for-ever", "who posts while it sleeps is not looked at", "test_idle_connections_sleep", [
         ("        if (ucs_unlikely(!__atomic_load_n(&flow->tx.awake, __ATOMIC_RELAXED))) {", "        if (0) {"),
-        ("    uct_ha_lane_sent(lane);\n    if (ucs_unlikely(!__atomic_load_n(&flow->tx.awake, __ATOMIC_RELAXED))) {",
-         "    uct_ha_lane_sent(lane);\n    if (0) {")]),
+        ("    flow->go.lane->sends++;\n    if (ucs_unlikely(!__atomic_load_n(&flow->tx.awake, __ATOMIC_RELAXED))) {",
+         "    flow->go.lane->sends++;\n    if (0) {")]),
     ("sleeps-through-the-short-way", "who posts by the short way while it sleeps is not looked at",
      "test_idle_connections_sleep", [
-        ("    uct_ha_lane_sent(lane);\n    if (ucs_unlikely(!__atomic_load_n(&flow->tx.awake, __ATOMIC_RELAXED))) {",
-         "    uct_ha_lane_sent(lane);\n    if (0) {")]),
+        ("    flow->go.lane->sends++;\n    if (ucs_unlikely(!__atomic_load_n(&flow->tx.awake, __ATOMIC_RELAXED))) {",
+         "    flow->go.lane->sends++;\n    if (0) {")]),
     ("never-sleeps", "the timer looks at idle connections", "test_idle_connections_sleep", [
         ("        leave(awake);\n    }\n}\n\nvoid uct_ha_awake_begin", "    }\n}\n\nvoid uct_ha_awake_begin")]),
     ("wakes-in-alarm", "the time that it has slept counts as lack of progress", "test_idle_connections_sleep", [

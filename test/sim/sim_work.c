@@ -144,7 +144,7 @@ int sim_work_tail(struct sim_pair *p, int x, int slot)
 static void succeed(struct sim_pair *p, int x, uint32_t index, int slot)
 {
     struct sim_side *side  = &p->side[x];
-    uint32_t         ended = ha_log_success(&side->log, index, slot, side->qp[slot].gen);
+    uint32_t         ended = ha_log_success(&side->log, index, slot, side->qp[slot].gen, (int)(index & 1));
 
     if (!ha_log_all_ended(&side->log, index, ended)) {
         return;

@@ -94,7 +94,7 @@ static void go_on(const struct world *w)
     }
     for (uint32_t i = w->log.head; i != w->log.tail; i++) {
         log = copy_of(&next, w);
-        if (ha_log_success(log, i, next.slot, log->lane[next.slot].gen) > 0) {
+        if (ha_log_success(log, i, next.slot, log->lane[next.slot].gen, 1) > 0) {
             go_on(&next);
             retire(log);
             go_on(&next);

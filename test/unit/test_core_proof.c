@@ -88,7 +88,7 @@ static void post_truth(const struct truth *t, enum ha_proof kind, uint32_t start
         ha_log_post(log, 0, ha_log_npsn(ha_log_op(log, i), kind == HA_PROOF_LEDGER ? 0 : MTU), 0);
     }
     if (t->acked > 0) {
-        ha_log_success(log, t->acked - 1, 0, GEN);
+        ha_log_success(log, t->acked - 1, 0, GEN, 1);
     }
 }
 
@@ -300,7 +300,7 @@ static void test_count_wraps(void **state)
 
     (void)state;
     post_truth(&t, HA_PROOF_COUNT, 0);
-    the_log.lane[0].sends = UINT32_MAX;
+    the_log.lane[0].takes = UINT32_MAX + 2u; /* of which two are under way */
     assert_int_equal(resolve(0, GEN, HA_PROOF_COUNT, 0, 2, &res), HA_EPROOF_WINDOW);
     assert_int_equal(resolve(0, GEN, HA_PROOF_COUNT, 0, UINT32_MAX - 1, &res), HA_EPROOF_ACKED);
     assert_int_equal(resolve(0, GEN, HA_PROOF_COUNT, 0, 0, &res), 0);

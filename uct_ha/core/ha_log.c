@@ -21,6 +21,36 @@ void ha_log_lane_start(struct ha_log *log, int slot, uint32_t gen, uint32_t psn)
     lane->una   = psn & HA_PSN_MASK;
     lane->nxt   = lane->una;
     lane->first = log->head;
+    log->run    = log->tail;
+}
+
+/* The receive that it was to take, it does not. */
+static void ha_log_take_back(struct ha_log *log, const struct ha_op *op)
+{
+    struct ha_log_lane *lane = &log->lane[op->slot];
+
+    if (ha_op_is_posted_on(op, op->slot, lane->gen)) {
+        lane->takes -= (uint32_t)ha_op_consumes_receive(op);
+    }
+}
+
+/* Receives that operations which are under way on this lane would take. */
+static uint32_t ha_log_takes_posted(const struct ha_log *log, int slot)
+{
+    uint32_t takes = 0;
+
+    for (uint32_t i = log->head; i != log->tail; i++) {
+        if (ha_op_is_posted_on(ha_log_op(log, i), slot, log->lane[slot].gen)) {
+            takes += (uint32_t)ha_op_consumes_receive(ha_log_op(log, i));
+        }
+    }
+    return takes;
+}
+
+/* Receives that operations known executed on it have taken. */
+static uint32_t ha_log_taken(const struct ha_log *log, int slot)
+{
+    return log->lane[slot].takes - ha_log_takes_posted(log, slot);
 }
 
 void ha_log_reject(struct ha_log *log, uint32_t index)
@@ -30,8 +60,10 @@ void ha_log_reject(struct ha_log *log, uint32_t index)
     if (index - log->head >= ha_log_used(log) || op->state == HA_OP_DONE) {
         return;
     }
+    ha_log_take_back(log, op);
     op->state  = HA_OP_DONE;
     op->result = HA_RESULT_REJECTED;
+    log->run   = log->tail;
     ha_log_skip_to_wait(log);
 }
 
@@ -49,8 +81,10 @@ struct ha_judge {
     int                       order_broken; /* a mark behind a message that was never received */
 };
 
-static void ha_judge_init(struct ha_judge *judge, const struct ha_log_lane *lane, const struct ha_evidence *peer)
+static void ha_judge_init(struct ha_judge *judge, const struct ha_log *log, int slot, const struct ha_evidence *peer)
 {
+    const struct ha_log_lane *lane = &log->lane[slot];
+
     memset(judge, 0, sizeof(*judge));
     judge->lane = lane;
     judge->kind = peer->kind;
@@ -58,7 +92,7 @@ static void ha_judge_init(struct ha_judge *judge, const struct ha_log_lane *lane
         judge->reached = ha_psn_distance(lane->una, peer->word);
     }
     if (ha_proof_has_count(peer->kind)) {
-        judge->left = peer->received - lane->sends;
+        judge->left = peer->received - ha_log_taken(log, slot);
     }
 }
 
@@ -138,25 +172,19 @@ static int ha_log_check_word(const struct ha_log_lane *lane, uint32_t word)
 
 static int ha_log_check_count(const struct ha_log *log, int slot, uint32_t received)
 {
-    const struct ha_log_lane *lane = &log->lane[slot];
-    uint32_t                  out  = 0;
+    uint32_t more = received - ha_log_taken(log, slot);
 
-    for (uint32_t i = log->head; i != log->tail; i++) {
-        if (ha_op_is_posted_on(ha_log_op(log, i), slot, lane->gen)) {
-            out += (uint32_t)ha_op_consumes_receive(ha_log_op(log, i));
-        }
-    }
-    if (received - lane->sends <= out) {
+    if (more <= ha_log_takes_posted(log, slot)) {
         return 0;
     }
-    return received - lane->sends > UINT32_MAX / 2 ? HA_EPROOF_ACKED : HA_EPROOF_WINDOW;
+    return more > UINT32_MAX / 2 ? HA_EPROOF_ACKED : HA_EPROOF_WINDOW;
 }
 
 static int ha_log_check_order(const struct ha_log *log, int slot, const struct ha_evidence *peer)
 {
     struct ha_judge judge;
 
-    ha_judge_init(&judge, &log->lane[slot], peer);
+    ha_judge_init(&judge, log, slot, peer);
     for (uint32_t i = log->head; i != log->tail; i++) {
         if (ha_op_is_posted_on(ha_log_op(log, i), slot, log->lane[slot].gen)) {
             (void)ha_judge_op(&judge, ha_log_op(log, i));
@@ -228,8 +256,8 @@ int ha_log_resolve(struct ha_log *log, int slot, uint32_t gen, const struct ha_e
     if (rc != 0) {
         return rc;
     }
-    ha_judge_init(&judge, lane, peer);
-    res->k = lane->sends;
+    ha_judge_init(&judge, log, slot, peer);
+    res->k = ha_log_taken(log, slot);
     for (uint32_t i = log->head; i != log->tail; i++) {
         struct ha_op *op = ha_log_op(log, i);
 
@@ -238,9 +266,10 @@ int ha_log_resolve(struct ha_log *log, int slot, uint32_t gen, const struct ha_e
         }
     }
     lane->una    = lane->nxt; /* nobody asks again before the next generation; but nothing is out any more */
-    lane->sends  = res->k;
+    lane->takes  = res->k;
     lane->silent = 0;
     log->post    = log->head;
+    log->run     = log->tail;
     /* The other one takes over: it was started long ago, and 2^32 operations later what it begins with would be ahead
      * of what it is given now. */
     log->lane[!slot].first = log->head;
@@ -254,11 +283,12 @@ void ha_log_cancel(struct ha_log *log)
         struct ha_op *op = ha_log_op(log, i);
 
         if (op->state != HA_OP_DONE) {
+            ha_log_take_back(log, op);
             op->state  = HA_OP_DONE;
             op->result = HA_RESULT_CANCELED;
         }
     }
-    log->post           = log->tail;
+    log->post = log->run = log->tail;
     log->lane[0].silent = log->lane[1].silent = 0;
 }
 

@@ -60,8 +60,13 @@ enum ha_op_result {
 
 struct ha_op {
     uint64_t length;
-    uint32_t gen; /* lane generation of the latest posting */
-    uint32_t psn_first;
+    union {
+        struct {
+            uint32_t gen; /* lane generation of the latest posting */
+            uint32_t psn_first;
+        };
+        uint64_t place; /* both */
+    };
     uint32_t npsn;
     uint8_t  kind;
     uint8_t  flags;
@@ -75,10 +80,15 @@ struct ha_op {
 /* Per slot, for its current lane generation. Numbers are packet numbers; on a
  * lane that the peer proves by ledger they count ledger marks instead. */
 struct ha_log_lane {
-    uint32_t gen;
+    union {
+        struct {
+            uint32_t gen;
+            uint32_t nxt; /* next number to be sent */
+        };
+        uint64_t place; /* both, where the next operation goes */
+    };
     uint32_t una;    /* oldest number without success */
-    uint32_t nxt;    /* next number to be sent */
-    uint32_t sends;  /* receives that operations known executed here have consumed */
+    uint32_t takes;  /* receives that what was posted here takes, but for what was rejected or cancelled since */
     uint32_t first;  /* no entry before this one is POSTED on this generation */
     uint32_t acked;  /* 1 when there was a success on this generation */
     uint32_t silent; /* posted since the latest one that tells */
@@ -92,6 +102,8 @@ struct ha_log {
     uint32_t           tail; /* next free */
     uint32_t           told; /* behind the latest entry that was posted to tell */
     uint32_t           read; /* behind the entry that was posted latest of those that fetch */
+    uint32_t           run;  /* the clean run begins here, see ha_log_is_clean() */
+    uint32_t           run_slot;
     struct ha_log_lane lane[2];
     struct ha_op      *ops; /* the caller's array of mask + 1 entries */
 };
@@ -132,6 +144,25 @@ static inline struct ha_op *ha_log_op(const struct ha_log *log, uint32_t index)
 static inline int ha_log_no_backlog(const struct ha_log *log)
 {
     return log->post == log->tail;
+}
+
+/*
+ * The clean run: all entries from log->run on went straight out (ha_log_enter()) on one lane, and nothing has
+ * happened to them since: they are POSTED there. Whatever posts, resolves, rejects or cancels otherwise has it begin
+ * anew behind that. While it spans the whole log, a success of one entry is that of all before it, without a look at
+ * them. `run` may have been left behind long ago: outside of (head, tail] it says that everything is clean.
+ */
+static inline int ha_log_is_clean(const struct ha_log *log)
+{
+    return log->run - log->head - 1u >= ha_log_used(log);
+}
+
+/* It begins at `index` or later. */
+static inline void ha_log_run_from(struct ha_log *log, uint32_t index)
+{
+    if (log->run - index > log->tail - index) {
+        log->run = index;
+    }
 }
 
 /* A new lane generation on `slot` starts sending at `psn`. Nothing of the
@@ -239,7 +270,9 @@ static inline void ha_log_post(struct ha_log *log, int slot, uint32_t npsn, int 
     op->npsn      = npsn;
     op->posts     = (uint8_t)(op->posts + (op->posts < UINT8_MAX));
     lane->nxt     = ha_psn_add(lane->nxt, npsn);
+    lane->takes += (uint32_t)ha_op_consumes_receive(op);
     log->post++;
+    ha_log_run_from(log, log->post);
     if (op->kind == HA_OP_READ || op->kind == HA_OP_FETCH) {
         log->read = log->post;
     }
@@ -254,25 +287,37 @@ static inline void ha_log_post(struct ha_log *log, int slot, uint32_t npsn, int 
     ha_log_skip_to_wait(log);
 }
 
-/* Both at once, for an operation that went out on `slot`, whose `lane` this is, as soon as it came; nothing waited. */
-static inline void ha_log_append_posted(struct ha_log *log, struct ha_log_lane *lane, int slot, enum ha_op_kind kind,
-                                        unsigned flags, uint64_t length, uint32_t npsn, int silent)
+/* Both at once, for an operation that goes out on `slot`, whose `lane` this is, as soon as it comes; nothing waits.
+ * Two halves, so that little has to be kept while the device takes it: before, what is written behind the log's end,
+ * which nobody looks at; after, it is in the log. One that the device refuses is appended as any other. */
+static inline void ha_log_draft(struct ha_log *log, const struct ha_log_lane *lane, int slot, enum ha_op_kind kind,
+                                unsigned flags, uint64_t length, uint32_t npsn)
 {
-    uint32_t      index = log->tail;
-    struct ha_op *op    = ha_log_op(log, index);
+    struct ha_op *op = ha_log_op(log, log->tail);
 
-    op->length    = length;
-    op->gen       = lane->gen;
-    op->psn_first = lane->nxt;
-    op->npsn      = npsn;
-    op->kind      = (uint8_t)kind;
-    op->flags     = (uint8_t)flags;
-    op->state     = HA_OP_POSTED;
-    op->result    = HA_RESULT_NONE;
-    op->posts     = 1;
-    op->slot      = (uint8_t)slot;
-    lane->nxt     = ha_psn_add(lane->nxt, npsn);
-    log->post     = index + 1;
+    op->length = length;
+    op->place  = lane->place;
+    op->npsn   = npsn;
+    op->kind   = (uint8_t)kind;
+    op->flags  = (uint8_t)flags;
+    op->state  = HA_OP_POSTED;
+    op->result = HA_RESULT_NONE;
+    op->posts  = 1;
+    op->slot   = (uint8_t)slot;
+}
+
+static inline void ha_log_enter(struct ha_log *log, struct ha_log_lane *lane, unsigned slot, enum ha_op_kind kind,
+                                unsigned flags, uint32_t npsn, int silent)
+{
+    uint32_t index = log->tail;
+
+    if (log->run_slot != slot) {
+        log->run_slot = slot;
+        log->run      = index;
+    }
+    lane->takes += kind == HA_OP_SEND || (flags & HA_OP_FLAG_RECEIVE);
+    lane->nxt = ha_psn_add(lane->nxt, npsn);
+    log->post = index + 1;
     __atomic_store_n(&log->tail, index + 1, __ATOMIC_RELAXED);
     if (kind == HA_OP_READ || kind == HA_OP_FETCH) {
         log->read = index + 1;
@@ -283,6 +328,13 @@ static inline void ha_log_append_posted(struct ha_log *log, struct ha_log_lane *
         lane->silent = 0;
         __atomic_store_n(&log->told, index + 1, __ATOMIC_RELAXED);
     }
+}
+
+static inline void ha_log_append_posted(struct ha_log *log, struct ha_log_lane *lane, int slot, enum ha_op_kind kind,
+                                        unsigned flags, uint64_t length, uint32_t npsn, int silent)
+{
+    ha_log_draft(log, lane, slot, kind, flags, length, npsn);
+    ha_log_enter(log, lane, (unsigned)slot, kind, flags, npsn, silent);
 }
 
 /* Operations under way of which nothing will tell but what is posted behind them. */
@@ -303,14 +355,35 @@ static inline int ha_op_is_posted_on(const struct ha_op *op, int slot, uint32_t 
     return op->state == HA_OP_POSTED && op->slot == slot && op->gen == gen;
 }
 
+static inline void ha_op_succeeded(struct ha_op *op)
+{
+    op->state  = HA_OP_DONE;
+    op->result = HA_RESULT_OK;
+}
+
+/* Every entry POSTED on (slot, gen) from `i` to `end`, this one not, is DONE/OK; how many there were. */
+static inline uint32_t ha_log_succeed(struct ha_log *log, uint32_t i, uint32_t end, int slot, uint32_t gen)
+{
+    uint32_t ended = 0;
+
+    for (; i != end; i++) {
+        if (ha_op_is_posted_on(ha_log_op(log, i), slot, gen)) {
+            ha_op_succeeded(ha_log_op(log, i));
+            ended++;
+        }
+    }
+    return ended;
+}
+
 /* A success completion for entry `index` on (slot, gen): it and, because a
- * lane completes in order, every earlier entry POSTED there are DONE/OK.
- * Returns how many these are; a stale generation is ignored. */
-static inline uint32_t ha_log_success(struct ha_log *log, uint32_t index, int slot, uint32_t gen)
+ * lane completes in order, every earlier entry POSTED there have ended, well.
+ * Returns how many these are; a stale generation is ignored. `seen` 0: when all have ended, ha_log_all_ended(), then
+ * ha_log_retire_to() follows at once, before anybody looks at them; so they need not be made DONE. */
+static inline uint32_t ha_log_success(struct ha_log *log, uint32_t index, int slot, uint32_t gen, int seen)
 {
     struct ha_log_lane *lane = &log->lane[slot];
     struct ha_op       *op   = ha_log_op(log, index);
-    uint32_t            i = lane->first, ended = 0, sends = 0;
+    uint32_t            i    = lane->first;
 
     if (lane->gen != gen || index - log->head >= ha_log_used(log) || !ha_op_is_posted_on(op, slot, gen)) {
         return 0;
@@ -318,27 +391,17 @@ static inline uint32_t ha_log_success(struct ha_log *log, uint32_t index, int sl
     lane->una   = ha_psn_add(op->psn_first, op->npsn);
     lane->acked = 1;
     lane->first = index + 1;
-    if (index == log->head) {
-        op->state  = HA_OP_DONE;
-        op->result = HA_RESULT_OK;
-        lane->sends += (uint32_t)ha_op_consumes_receive(op);
-        return 1;
+    if (ha_log_is_clean(log)) {
+        for (i = seen ? log->head : index + 1; i != index + 1; i++) {
+            ha_op_succeeded(ha_log_op(log, i));
+        }
+        return index + 1 - log->head;
     }
+    ha_log_run_from(log, index + 1);
     if (i - log->head >= ha_log_used(log)) {
         i = log->head; /* what it pointed to has left the ring */
     }
-    for (; i != index + 1; i++) {
-        op = ha_log_op(log, i);
-        if (!ha_op_is_posted_on(op, slot, gen)) {
-            continue;
-        }
-        op->state  = HA_OP_DONE;
-        op->result = HA_RESULT_OK;
-        sends += (uint32_t)ha_op_consumes_receive(op);
-        ended++;
-    }
-    lane->sends += sends;
-    return ended;
+    return ha_log_succeed(log, i, index + 1, slot, gen);
 }
 
 /* The oldest entry if it is DONE: retires it, sets *index and *result and

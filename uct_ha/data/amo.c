@@ -41,7 +41,7 @@ static void send_message(struct uct_ha_flow *flow, int go, uint8_t imm, const vo
 
     flow->tx.sent++;
     memcpy(txop->bytes, data, length);
-    uct_ha_go_short(flow, go, txop, HA_SEND_IMM, HA_OP_SEND, 1);
+    uct_ha_go_short(flow, go, txop, HA_SEND_IMM, HA_OP_SEND, (uint32_t)length, 1);
 }
 
 ucs_status_t uct_ha_amo_send(struct uct_ha_flow *flow, struct uct_ha_amo_request *request, uct_rkey_t rkey,

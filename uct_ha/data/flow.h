@@ -47,9 +47,13 @@ struct uct_ha_flush {
 struct uct_ha_go {
     uint32_t            limit[2]; /* index before which the log may take operations, messages */
     struct uct_ha_lane *lane;
-    struct ha_log_lane *of_log; /* the log's part about it */
-    uint32_t            light;  /* bytes that an operation may have */
-    uint16_t            shift;  /* of the path MTU */
+    struct ha_log_lane *of_log;     /* the log's part about it */
+    struct uct_ha_room *room;       /* the lane's */
+    uint32_t            light;      /* bytes that an operation may have */
+    uint32_t            zcopy_max;  /* ... and one of the user's memory that is not long */
+    uint32_t            silent_max; /* so many may be silent in a row */
+    uint8_t             max_inline; /* bytes that go from the entry */
+    uint8_t             shift;      /* of the path MTU */
     uint8_t             rail_no;
     uint8_t             slot;
 };

@@ -50,9 +50,14 @@ int uct_ha_go_open(struct uct_ha_flow *flow, int message)
     flow->go.lane    = lane;
     flow->go.slot    = lane->slot;
     flow->go.of_log  = &flow->tx.log.lane[lane->slot];
+    flow->go.room    = lane->room;
     flow->go.rail_no = (uint8_t)flow->road.lanes->rail_no[lane->slot];
-    flow->go.shift   = (uint16_t)__builtin_ctz(lane->log_mtu);
+    flow->go.shift   = (uint8_t)__builtin_ctz(lane->log_mtu);
     flow->go.light   = light(flow, lane);
+
+    flow->go.zcopy_max  = ucs_min(ucs_min(flow->go.light, UCT_HA_LONG_OP), flow->road.lanes->max_zcopy);
+    flow->go.silent_max = lane->tell_every > 0 ? lane->tell_every - 1 : 0;
+    flow->go.max_inline = (uint8_t)flow->road.lanes->max_inline;
     if (!flow->silent_listed) {
         uct_ha_flow_list_silent(flow);
     }

@@ -28,7 +28,7 @@ static inline int uct_ha_go_is_open(const struct uct_ha_flow *flow, int message)
     const struct ha_log *log = &flow->tx.log;
 
     return ucs_likely((int32_t)(log->tail - flow->go.limit[message]) < 0 && log->post == log->tail &&
-                      flow->fence_seen == flow->flows->fence_seq && uct_ha_room_for_send(flow->go.lane->room));
+                      flow->fence_seen == flow->flows->fence_seq && uct_ha_room_for_send(flow->go.room));
 }
 
 /* May an operation enter the log? 1: by the short way; 0: by the long one; else *status says why not. */
@@ -50,37 +50,41 @@ static inline uint32_t uct_ha_go_packets(const struct uct_ha_flow *flow, uint32_
     return length >> shift == 0 ? 1 : (uint32_t)(length + (1u << shift) - 1) >> shift;
 }
 
-/* As uct_ha_tx_send(), with what of the request is not in the entry. */
+/* As uct_ha_tx_send(), with what of the request is not in the entry. Little is kept while the device takes it. */
 static UCS_F_ALWAYS_INLINE void uct_ha_go_post(struct uct_ha_flow *flow, const struct uct_ha_txop *txop, unsigned op,
-                                               enum ha_op_kind kind, unsigned flags, uint32_t npsn, struct ha_sge *sge,
-                                               int num_sge, unsigned send_flags)
+                                               enum ha_op_kind kind, unsigned flags, uint32_t length, uint32_t npsn,
+                                               struct ha_sge *sge, int num_sge, unsigned send_flags)
 {
-    struct uct_ha_lane *lane   = flow->go.lane;
-    struct ha_log      *log    = &flow->tx.log;
-    int                 silent = (flags & HA_OP_FLAG_QUIET) && flow->go.of_log->silent + 1 < lane->tell_every;
-    struct ha_send      send;
-    int                 status;
+    const struct uct_ha_lane *lane   = flow->go.lane;
+    const struct ha_log_lane *of_log = flow->go.of_log;
+    struct ha_log            *log    = &flow->tx.log;
+    int                       silent = (flags & HA_OP_FLAG_QUIET) && of_log->silent < flow->go.silent_max;
+    unsigned                  slot   = flow->go.slot;
+    struct ha_send            send;
+    int                       status;
 
-    uct_ha_tx_describe(flow, txop, lane, log->tail, op, silent, &send);
-    send.flags |= send_flags;
+    send_flags |= silent ? HA_SEND_SILENT : 0;
+    uct_ha_tx_describe(flow, txop, lane, slot, log->tail, op, send_flags, &send);
     send.sge     = sge;
     send.num_sge = num_sge;
-    status       = ha_rc_post_send(lane->rc, &send);
+    ha_log_draft(log, of_log, (int)slot, kind, flags, length, npsn);
+    status = ha_rc_post_send(lane->rc, &send);
     if (ucs_unlikely(status != 0)) {
         uct_ha_tx_not_taken(flow, kind, flags, status);
         return;
     }
-    ha_log_append_posted(log, flow->go.of_log, flow->go.slot, kind, flags, txop->length, npsn, silent);
+    ha_log_enter(log, flow->go.of_log, flow->go.slot, kind, flags, npsn, silent);
     flow->flows->outstanding++;
-    uct_ha_lane_sent(lane);
+    flow->go.room->sends++;
+    flow->go.lane->sends++;
     if (ucs_unlikely(!__atomic_load_n(&flow->tx.awake, __ATOMIC_RELAXED))) {
         uct_ha_attention_posted(flow->road.conn);
     }
 }
 
-/* Bytes that are in the entry; they fit into one packet. `some`: there are any. */
+/* `length` bytes that are in the entry; they fit into one packet. `some`: there are any. */
 static UCS_F_ALWAYS_INLINE void uct_ha_go_short(struct uct_ha_flow *flow, int go, struct uct_ha_txop *txop, unsigned op,
-                                                enum ha_op_kind kind, int some)
+                                                enum ha_op_kind kind, uint32_t length, int some)
 {
     struct ha_sge sge;
 
@@ -89,8 +93,8 @@ static UCS_F_ALWAYS_INLINE void uct_ha_go_short(struct uct_ha_flow *flow, int go
         return;
     }
     sge.addr   = (uintptr_t)txop->bytes;
-    sge.length = txop->length;
-    uct_ha_go_post(flow, txop, op, kind, HA_OP_FLAG_QUIET, 1, &sge, some, HA_SEND_INLINE);
+    sge.length = length;
+    uct_ha_go_post(flow, txop, op, kind, HA_OP_FLAG_QUIET, length, 1, &sge, some, HA_SEND_INLINE);
 }
 
 /* Are all pieces known to the rail? Then `sge` says how. */
@@ -107,18 +111,28 @@ static UCS_F_ALWAYS_INLINE int uct_ha_go_sge(const struct uct_ha_flow *flow, con
     return 1;
 }
 
-/* Pieces of registered memory. */
-static UCS_F_ALWAYS_INLINE void uct_ha_go_pieces(struct uct_ha_flow *flow, int go, struct uct_ha_txop *txop,
-                                                 unsigned op, enum ha_op_kind kind, unsigned flags, unsigned pieces)
+/* Pieces of registered memory, of a light operation for which the short way is open. */
+static UCS_F_ALWAYS_INLINE void uct_ha_go_light(struct uct_ha_flow *flow, struct uct_ha_txop *txop, unsigned op,
+                                                enum ha_op_kind kind, unsigned flags, unsigned pieces, uint32_t length)
 {
     struct ha_sge sge[UCT_HA_IOV_MAX];
-    uint32_t      length = txop->length;
 
-    if (ucs_unlikely(!go || length > flow->go.light || !uct_ha_go_sge(flow, txop, pieces, sge))) {
+    if (ucs_unlikely(!uct_ha_go_sge(flow, txop, pieces, sge))) {
         uct_ha_tx_send(flow, kind, flags);
         return;
     }
-    uct_ha_go_post(flow, txop, op, kind, flags, uct_ha_go_packets(flow, length), sge, (int)pieces, 0);
+    uct_ha_go_post(flow, txop, op, kind, flags, length, uct_ha_go_packets(flow, length), sge, (int)pieces, 0);
+}
+
+static UCS_F_ALWAYS_INLINE void uct_ha_go_pieces(struct uct_ha_flow *flow, int go, struct uct_ha_txop *txop,
+                                                 unsigned op, enum ha_op_kind kind, unsigned flags, unsigned pieces,
+                                                 uint32_t length)
+{
+    if (ucs_unlikely(!go || length > flow->go.light)) {
+        uct_ha_tx_send(flow, kind, flags);
+        return;
+    }
+    uct_ha_go_light(flow, txop, op, kind, flags, pieces, length);
 }
 
 #endif

@@ -49,7 +49,7 @@ static int post_marked(struct uct_ha_flow *flow, struct uct_ha_lane *lane, struc
     int                 status;
 
     send->flags |= marked ? HA_SEND_SILENT : 0;
-    status = ha_rc_post_send(lane->rc, send);
+    status = ha_rc_error(ha_rc_post_send(lane->rc, send));
     if (status != 0 || !marked) {
         return status;
     }
@@ -67,7 +67,7 @@ static int post_on_lane(struct uct_ha_flow *flow, struct uct_ha_lane *lane, cons
     struct ha_sge  sge[UCT_HA_IOV_MAX];
     struct ha_send send;
 
-    uct_ha_tx_describe(flow, txop, lane, flow->tx.log.post, txop->op, silent, &send);
+    uct_ha_tx_describe(flow, txop, lane, lane->slot, flow->tx.log.post, txop->op, silent ? HA_SEND_SILENT : 0, &send);
     send.sge = sge;
     if (txop->pieces == 0) {
         sge[0].addr   = (uintptr_t)txop->bytes;
@@ -88,7 +88,7 @@ static int post_on_lane(struct uct_ha_flow *flow, struct uct_ha_lane *lane, cons
     if (ucs_unlikely(lane->log_mtu == 0)) {
         return post_marked(flow, lane, &send);
     }
-    return ha_rc_post_send(lane->rc, &send);
+    return ha_rc_error(ha_rc_post_send(lane->rc, &send));
 }
 
 void uct_ha_tx_rejected(struct uct_ha_flow *flow)
@@ -226,7 +226,7 @@ void uct_ha_tx_not_taken(struct uct_ha_flow *flow, enum ha_op_kind kind, unsigne
 
     append(flow, kind, flags);
     uct_ha_tx_backlog(flow);
-    not_taken(flow, lane, status);
+    not_taken(flow, lane, ha_rc_error(status));
 }
 
 void uct_ha_tx_post_waiting(struct uct_ha_flow *flow)
@@ -378,8 +378,9 @@ static void retire_to(struct uct_ha_flow *flow, uint32_t end)
 {
     struct ha_log            *log = &flow->tx.log;
     const struct uct_ha_txop *txop;
+    uint32_t                  held = (int32_t)(flow->tx.held - end) < 0 ? flow->tx.held : end;
 
-    while ((int32_t)(flow->tx.held - log->head) > 0 && (int32_t)(end - log->head) > 0) {
+    while ((int32_t)(held - log->head) > 0) {
         txop = uct_ha_txlog_op(&flow->tx, log->head);
         ha_log_retire_to(log, log->head + 1);
         complete(flow, txop, UCS_OK);
@@ -448,13 +449,15 @@ void uct_ha_tx_completion(struct uct_ha_lane *lane, const struct ha_wc *wc, unsi
 {
     struct uct_ha_flow *flow  = uct_ha_flow_of(lane->road);
     uint32_t            index = (uint32_t)wc->wr_id, ended;
+    int                 seen;
 
     if (ucs_unlikely(wc->status != HA_WC_OK)) {
         uct_ha_lane_polled(lane, 1);
         send_failed(lane, wc);
         return;
     }
-    ended = ha_log_success(&flow->tx.log, index, lane->slot, lane->gen);
+    seen  = (int32_t)(flow->tx.held - flow->tx.log.head) > 0; /* users are called, before all are retired */
+    ended = ha_log_success(&flow->tx.log, index, lane->slot, lane->gen, seen);
     uct_ha_lane_polled(lane, covered(lane, wc, ended, before));
     if (ucs_likely(ha_log_all_ended(&flow->tx.log, index, ended))) {
         retire_to(flow, index + 1);

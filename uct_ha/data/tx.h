@@ -51,7 +51,8 @@ static inline ucs_status_t uct_ha_tx_check(struct uct_ha_flow *flow, int message
 static inline struct uct_ha_txop *uct_ha_tx_begin(struct uct_ha_flow *flow, enum ha_send_op op, unsigned pieces,
                                                   unsigned imm, size_t length)
 {
-    struct uct_ha_txop *txop = uct_ha_txlog_op(&flow->tx, flow->tx.log.tail);
+    uint32_t            index = flow->tx.log.tail;
+    struct uct_ha_txop *txop  = uct_ha_txlog_op(&flow->tx, index);
 
     txop->op     = (uint8_t)op;
     txop->pieces = (uint8_t)pieces;
@@ -63,24 +64,28 @@ static inline struct uct_ha_txop *uct_ha_tx_begin(struct uct_ha_flow *flow, enum
     if (pieces > 0) {
         txop->desc    = NULL;
         txop->unpack  = NULL;
-        flow->tx.held = flow->tx.log.tail + 1;
+        flow->tx.held = index + 1;
     }
     return txop;
 }
 
-/* Bytes that go from the entry: mostly few. */
+/* Bytes that go from the entry: mostly few. Without a call, for which the caller would keep more than for the post. */
 static inline void uct_ha_tx_copy(void *to, const void *from, size_t length)
 {
-    uint64_t first, last;
+    const size_t word = sizeof(uint64_t);
+    size_t       last = length - word;
 
-    if (ucs_likely(length - sizeof(first) <= sizeof(last))) {
-        memcpy(&first, from, sizeof(first));
-        memcpy(&last, (const uint8_t *)from + length - sizeof(last), sizeof(last));
-        memcpy(to, &first, sizeof(first));
-        memcpy((uint8_t *)to + length - sizeof(last), &last, sizeof(last));
-    } else {
-        memcpy(to, from, length);
+    if (ucs_unlikely(length < word)) {
+        for (last = 0; last < length; last++) {
+            ((uint8_t *)to)[last] = ((const uint8_t *)from)[last];
+        }
+        return;
     }
+    memcpy(to, from, word);
+    for (size_t i = word; ucs_unlikely(i < last); i += word) {
+        memcpy((uint8_t *)to + i, (const uint8_t *)from + i, word);
+    }
+    memcpy((uint8_t *)to + last, (const uint8_t *)from + last, word);
 }
 
 /* It is filled in: it enters the log, and goes out now or when its turn comes. `flags`: HA_OP_FLAG_QUIET where nobody
@@ -92,17 +97,19 @@ void uct_ha_tx_not_taken(struct uct_ha_flow *flow, enum ha_op_kind kind, unsigne
 
 /* What of a request is the same on the short way and on the long one: all but where the bytes are. */
 static UCS_F_ALWAYS_INLINE void uct_ha_tx_describe(struct uct_ha_flow *flow, const struct uct_ha_txop *txop,
-                                                   const struct uct_ha_lane *lane, uint32_t index, unsigned op,
-                                                   int silent, struct ha_send *send)
+                                                   const struct uct_ha_lane *lane, unsigned slot, uint32_t index,
+                                                   unsigned op, unsigned flags, struct ha_send *send)
 {
     send->wr_id = lane->send_tag | index;
     send->next  = NULL;
     send->op    = op;
-    send->flags = silent ? HA_SEND_SILENT : 0;
-    send->imm   = ha_send_op_has_imm(op) ? uct_ha_tx_imm(flow, txop) : 0;
+    send->flags = flags;
+    if (ha_send_op_has_imm(op)) {
+        send->imm = ha_imm(uct_ha_tx_imm(flow, txop));
+    }
     if (op != HA_SEND_IMM) {
         send->remote_addr = txop->remote_addr;
-        send->rkey        = uct_ha_rkey(txop->rkey, lane->slot);
+        send->rkey        = uct_ha_rkey(txop->rkey, slot);
     }
 }
 

@@ -95,5 +95,5 @@ int uct_ha_ledger_mark(struct uct_ha_lane *lane, uint64_t wr_id, uint32_t number
                            .remote_addr = lane->mark_addr,
                            .rkey        = lane->mark_key};
 
-    return ha_rc_post_send(lane->rc, &send);
+    return ha_rc_error(ha_rc_post_send(lane->rc, &send));
 }

@@ -160,7 +160,7 @@ static int post(struct selftest *t, enum ha_send_op op, uint32_t length, uint8_t
                            .op          = op};
 
     t->psn = ha_psn_add(t->psn, ha_psn_count(length, MTU));
-    return ha_rc_post_send(t->from, &send);
+    return ha_rc_error(ha_rc_post_send(t->from, &send));
 }
 
 static void poll_once(struct selftest *t)

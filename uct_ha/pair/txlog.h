@@ -88,8 +88,8 @@ struct uct_ha_txop {
  * holds it until its end. */
 static inline void uct_ha_txop_use(struct uct_ha_txop *txop, struct uct_ha_desc *desc, size_t length)
 {
+    txop->pieces = 1; /* first: the compiler takes a byte for anything's */
     txop->desc   = desc;
-    txop->pieces = 1;
     uct_ha_piece_set(&txop->piece[0], desc->data, length, desc->mem);
 }
 

@@ -7,12 +7,24 @@
 
 #include <string.h>
 
-ucs_status_t uct_ha_ep_am_short(uct_ep_h tl_ep, uint8_t id, uint64_t header, const void *payload, unsigned length)
+static UCS_F_ALWAYS_INLINE void am_short(struct uct_ha_flow *flow, int go, uint8_t id, uint64_t header,
+                                         const void *payload, unsigned length)
+{
+    uint32_t            all  = length + (uint32_t)sizeof(header);
+    struct uct_ha_txop *txop = uct_ha_tx_begin(flow, HA_SEND_IMM, 0, id, all);
+
+    memcpy(txop->bytes, &header, sizeof(header));
+    uct_ha_tx_copy(txop->bytes + sizeof(header), payload, length);
+    flow->tx.sent++;
+    uct_ha_go_short(flow, go, txop, HA_SEND_IMM, HA_OP_SEND, all, 1);
+}
+
+static UCS_F_NOINLINE ucs_status_t ask_am_short(uct_ep_h tl_ep, uint8_t id, uint64_t header, const void *payload,
+                                                unsigned length)
 {
     struct uct_ha_flow *flow = uct_ha_ep_flow(tl_ep);
     ucs_status_t        status;
     int                 go = uct_ha_go(flow, 1, &status);
-    struct uct_ha_txop *txop;
 
     if (ucs_unlikely(status != UCS_OK)) {
         return status;
@@ -20,11 +32,18 @@ ucs_status_t uct_ha_ep_am_short(uct_ep_h tl_ep, uint8_t id, uint64_t header, con
     if (ucs_unlikely(length + sizeof(header) > flow->road.lanes->max_inline)) {
         return UCS_ERR_INVALID_PARAM;
     }
-    txop = uct_ha_tx_begin(flow, HA_SEND_IMM, 0, id, length + sizeof(header));
-    memcpy(txop->bytes, &header, sizeof(header));
-    uct_ha_tx_copy(txop->bytes + sizeof(header), payload, length);
-    flow->tx.sent++;
-    uct_ha_go_short(flow, go, txop, HA_SEND_IMM, HA_OP_SEND, 1);
+    am_short(flow, go, id, header, payload, length);
+    return UCS_OK;
+}
+
+ucs_status_t uct_ha_ep_am_short(uct_ep_h tl_ep, uint8_t id, uint64_t header, const void *payload, unsigned length)
+{
+    struct uct_ha_flow *flow = uct_ha_ep_flow(tl_ep);
+
+    if (ucs_unlikely(!uct_ha_go_is_open(flow, 1) || length + sizeof(header) > flow->go.max_inline)) {
+        return ask_am_short(tl_ep, id, header, payload, length);
+    }
+    am_short(flow, 1, id, header, payload, length);
     return UCS_OK;
 }
 
@@ -49,33 +68,45 @@ ucs_status_t uct_ha_ep_am_short_iov(uct_ep_h tl_ep, uint8_t id, const uct_iov_t 
         offset += iov[i].length * iov[i].count;
     }
     flow->tx.sent++;
-    uct_ha_go_short(flow, go, txop, HA_SEND_IMM, HA_OP_SEND, length > 0);
+    uct_ha_go_short(flow, go, txop, HA_SEND_IMM, HA_OP_SEND, (uint32_t)length, length > 0);
     return UCS_OK;
 }
 
-ssize_t uct_ha_ep_am_bcopy(uct_ep_h tl_ep, uint8_t id, uct_pack_callback_t pack, void *arg, unsigned flags)
+static UCS_F_ALWAYS_INLINE ssize_t am_bcopy(struct uct_ha_flow *flow, int go, uint8_t id, uct_pack_callback_t pack,
+                                            void *arg, struct uct_ha_desc *desc)
+{
+    size_t              length = pack(desc->data, arg);
+    struct uct_ha_txop *txop   = uct_ha_tx_begin(flow, HA_SEND_IMM, 1, id, length);
+
+    uct_ha_txop_use(txop, desc, length);
+    flow->tx.sent++;
+    uct_ha_go_pieces(flow, go, txop, HA_SEND_IMM, HA_OP_SEND, HA_OP_FLAG_QUIET, 1, (uint32_t)length);
+    return (ssize_t)length;
+}
+
+static UCS_F_NOINLINE ssize_t ask_am_bcopy(uct_ep_h tl_ep, uint8_t id, uct_pack_callback_t pack, void *arg)
 {
     struct uct_ha_flow *flow = uct_ha_ep_flow(tl_ep);
     ucs_status_t        status;
     int                 go = uct_ha_go(flow, 1, &status);
     struct uct_ha_desc *desc;
-    struct uct_ha_txop *txop;
-    size_t              length;
 
-    (void)flags;
     if (ucs_unlikely(status != UCS_OK)) {
         return status;
     }
     desc = uct_ha_desc_alloc(uct_ha_flow_pool(flow));
-    if (ucs_unlikely(desc == NULL)) {
-        return UCS_ERR_NO_MEMORY;
+    return ucs_unlikely(desc == NULL) ? UCS_ERR_NO_MEMORY : am_bcopy(flow, go, id, pack, arg, desc);
+}
+
+ssize_t uct_ha_ep_am_bcopy(uct_ep_h tl_ep, uint8_t id, uct_pack_callback_t pack, void *arg, unsigned flags)
+{
+    struct uct_ha_flow *flow = uct_ha_ep_flow(tl_ep);
+
+    (void)flags;
+    if (ucs_unlikely(!uct_ha_go_is_open(flow, 1) || uct_ha_flow_pool(flow)->free == NULL)) {
+        return ask_am_bcopy(tl_ep, id, pack, arg);
     }
-    length = pack(desc->data, arg);
-    txop   = uct_ha_tx_begin(flow, HA_SEND_IMM, 1, id, length);
-    uct_ha_txop_use(txop, desc, length);
-    flow->tx.sent++;
-    uct_ha_go_pieces(flow, go, txop, HA_SEND_IMM, HA_OP_SEND, HA_OP_FLAG_QUIET, 1);
-    return (ssize_t)length;
+    return am_bcopy(flow, 1, id, pack, arg, uct_ha_desc_alloc(uct_ha_flow_pool(flow)));
 }
 
 ucs_status_t uct_ha_ep_am_zcopy(uct_ep_h tl_ep, uint8_t id, const void *header, unsigned header_length,
@@ -106,6 +137,6 @@ ucs_status_t uct_ha_ep_am_zcopy(uct_ep_h tl_ep, uint8_t id, const void *header, 
     uct_ha_txop_use(txop, desc, header_length);
     txop->pieces = (uint8_t)uct_ha_iov_fill(txop, 1, iov, iovcnt, length - header_length);
     flow->tx.sent++;
-    uct_ha_go_pieces(flow, go, txop, HA_SEND_IMM, HA_OP_SEND, 0, txop->pieces);
+    uct_ha_go_pieces(flow, go, txop, HA_SEND_IMM, HA_OP_SEND, 0, txop->pieces, (uint32_t)length);
     return UCS_INPROGRESS;
 }

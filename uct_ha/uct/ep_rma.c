@@ -18,19 +18,27 @@ static inline struct uct_ha_txop *begin(struct uct_ha_flow *flow, enum ha_send_o
 }
 
 /* A peer that proves by count has to notice each PUT: these go the long way. */
-static inline struct uct_ha_txop *begin_put(struct uct_ha_flow *flow, unsigned pieces, size_t length,
+static inline struct uct_ha_txop *begin_put(struct uct_ha_flow *flow, int go, unsigned pieces, size_t length,
                                             uint64_t remote_addr, uct_rkey_t rkey)
 {
-    return begin(flow, (enum ha_send_op)flow->put_op, pieces, length, remote_addr, rkey);
+    return begin(flow, go ? HA_WRITE : (enum ha_send_op)flow->put_op, pieces, length, remote_addr, rkey);
 }
 
-ucs_status_t uct_ha_ep_put_short(uct_ep_h tl_ep, const void *buffer, unsigned length, uint64_t remote_addr,
-                                 uct_rkey_t rkey)
+static UCS_F_ALWAYS_INLINE void put_short(struct uct_ha_flow *flow, int go, const void *buffer, unsigned length,
+                                          uint64_t remote_addr, uct_rkey_t rkey)
+{
+    struct uct_ha_txop *txop = begin_put(flow, go, 0, length, remote_addr, rkey);
+
+    uct_ha_tx_copy(txop->bytes, buffer, length);
+    uct_ha_go_short(flow, go, txop, HA_WRITE, HA_OP_WRITE, length, length > 0);
+}
+
+static UCS_F_NOINLINE ucs_status_t ask_put_short(uct_ep_h tl_ep, const void *buffer, unsigned length,
+                                                 uint64_t remote_addr, uct_rkey_t rkey)
 {
     struct uct_ha_flow *flow = uct_ha_ep_flow(tl_ep);
     ucs_status_t        status;
     int                 go = uct_ha_go(flow, flow->put_counts, &status);
-    struct uct_ha_txop *txop;
 
     if (ucs_unlikely(status != UCS_OK)) {
         return status;
@@ -38,39 +46,81 @@ ucs_status_t uct_ha_ep_put_short(uct_ep_h tl_ep, const void *buffer, unsigned le
     if (ucs_unlikely(length > flow->road.lanes->max_inline)) {
         return UCS_ERR_INVALID_PARAM;
     }
-    txop = begin_put(flow, 0, length, remote_addr, rkey);
-    uct_ha_tx_copy(txop->bytes, buffer, length);
-    uct_ha_go_short(flow, go, txop, HA_WRITE, HA_OP_WRITE, length > 0);
+    put_short(flow, go, buffer, length, remote_addr, rkey);
     return UCS_OK;
 }
 
-ssize_t uct_ha_ep_put_bcopy(uct_ep_h tl_ep, uct_pack_callback_t pack, void *arg, uint64_t remote_addr, uct_rkey_t rkey)
+ucs_status_t uct_ha_ep_put_short(uct_ep_h tl_ep, const void *buffer, unsigned length, uint64_t remote_addr,
+                                 uct_rkey_t rkey)
+{
+    struct uct_ha_flow *flow = uct_ha_ep_flow(tl_ep);
+
+    if (ucs_unlikely(!uct_ha_go_is_open(flow, 0) || length - 1 >= flow->go.max_inline)) {
+        return ask_put_short(tl_ep, buffer, length, remote_addr, rkey);
+    }
+    put_short(flow, 1, buffer, length, remote_addr, rkey);
+    return UCS_OK;
+}
+
+static UCS_F_ALWAYS_INLINE ssize_t put_bcopy(struct uct_ha_flow *flow, int go, uct_pack_callback_t pack, void *arg,
+                                             uint64_t remote_addr, uct_rkey_t rkey, struct uct_ha_desc *desc)
+{
+    size_t              length = pack(desc->data, arg);
+    struct uct_ha_txop *txop   = begin_put(flow, go, 1, length, remote_addr, rkey);
+
+    uct_ha_txop_use(txop, desc, length);
+    uct_ha_go_pieces(flow, go, txop, HA_WRITE, HA_OP_WRITE, HA_OP_FLAG_QUIET, 1, (uint32_t)length);
+    return (ssize_t)length;
+}
+
+static UCS_F_NOINLINE ssize_t ask_put_bcopy(uct_ep_h tl_ep, uct_pack_callback_t pack, void *arg, uint64_t remote_addr,
+                                            uct_rkey_t rkey)
 {
     struct uct_ha_flow *flow = uct_ha_ep_flow(tl_ep);
     ucs_status_t        status;
     int                 go = uct_ha_go(flow, flow->put_counts, &status);
     struct uct_ha_desc *desc;
-    struct uct_ha_txop *txop;
-    size_t              length;
 
     if (ucs_unlikely(status != UCS_OK)) {
         return status;
     }
     desc = uct_ha_desc_alloc(uct_ha_flow_pool(flow));
-    if (ucs_unlikely(desc == NULL)) {
-        return UCS_ERR_NO_MEMORY;
-    }
-    length = pack(desc->data, arg);
-    txop   = begin_put(flow, 1, length, remote_addr, rkey);
-    uct_ha_txop_use(txop, desc, length);
-    uct_ha_go_pieces(flow, go, txop, HA_WRITE, HA_OP_WRITE, HA_OP_FLAG_QUIET, 1);
-    return (ssize_t)length;
+    return ucs_unlikely(desc == NULL) ? UCS_ERR_NO_MEMORY : put_bcopy(flow, go, pack, arg, remote_addr, rkey, desc);
 }
 
-/* Both directions of zero copy: the user's memory is used until `comp`. */
-static UCS_F_ALWAYS_INLINE ucs_status_t zcopy(struct uct_ha_flow *flow, enum ha_op_kind kind, const uct_iov_t *iov,
-                                              size_t iovcnt, uint64_t remote_addr, uct_rkey_t rkey,
-                                              uct_completion_t *comp)
+ssize_t uct_ha_ep_put_bcopy(uct_ep_h tl_ep, uct_pack_callback_t pack, void *arg, uint64_t remote_addr, uct_rkey_t rkey)
+{
+    struct uct_ha_flow *flow = uct_ha_ep_flow(tl_ep);
+
+    if (ucs_unlikely(!uct_ha_go_is_open(flow, 0) || uct_ha_flow_pool(flow)->free == NULL)) {
+        return ask_put_bcopy(tl_ep, pack, arg, remote_addr, rkey);
+    }
+    return put_bcopy(flow, 1, pack, arg, remote_addr, rkey, uct_ha_desc_alloc(uct_ha_flow_pool(flow)));
+}
+
+/* Both directions of zero copy: the user's memory is used until `comp`. Where it may go the short way: almost always
+ * one piece, and not a long one. */
+static UCS_F_ALWAYS_INLINE void zcopy_one(struct uct_ha_flow *flow, enum ha_op_kind kind, const uct_iov_t *iov,
+                                          uint64_t remote_addr, uct_rkey_t rkey, uct_completion_t *comp)
+{
+    uint32_t            length = (uint32_t)iov->length;
+    enum ha_send_op     op     = kind == HA_OP_WRITE ? HA_WRITE : HA_READ;
+    struct uct_ha_txop *txop   = begin(flow, op, 1, length, remote_addr, rkey);
+
+    txop->comp = comp;
+    uct_ha_piece_set(&txop->piece[0], iov->buffer, length, uct_ha_mem(iov->memh));
+    uct_ha_go_light(flow, txop, op, kind, 0, 1, length);
+}
+
+static inline int is_one(const struct uct_ha_flow *flow, const uct_iov_t *iov, size_t iovcnt)
+{
+    return ucs_likely(iovcnt == 1 && iov->count == 1 && iov->memh != UCT_MEM_HANDLE_NULL &&
+                      iov->length - 1 < flow->go.zcopy_max && uct_ha_go_is_open(flow, 0));
+}
+
+static UCS_F_NOINLINE ucs_status_t ask_zcopy(struct uct_ha_flow *flow, enum ha_op_kind kind, const uct_iov_t *iov,
+                                             size_t iovcnt, uint64_t remote_addr, uct_rkey_t rkey,
+                                             uct_completion_t *comp)
 {
     size_t              length = uct_ha_iov_length(iov, iovcnt);
     int                 put    = kind == HA_OP_WRITE;
@@ -97,9 +147,9 @@ static UCS_F_ALWAYS_INLINE ucs_status_t zcopy(struct uct_ha_flow *flow, enum ha_
     txop->pieces = (uint8_t)uct_ha_iov_fill(txop, 0, iov, iovcnt, length);
     op = put ? HA_WRITE : HA_READ; /* known here, which saves work there; a peer that counts gets the long way */
     if (ucs_likely(txop->pieces == 1)) {
-        uct_ha_go_pieces(flow, go, txop, op, kind, 0, 1);
+        uct_ha_go_pieces(flow, go, txop, op, kind, 0, 1, (uint32_t)length);
     } else {
-        uct_ha_go_pieces(flow, go, txop, op, kind, 0, txop->pieces);
+        uct_ha_go_pieces(flow, go, txop, op, kind, 0, txop->pieces, (uint32_t)length);
     }
     return UCS_INPROGRESS;
 }
@@ -107,13 +157,25 @@ static UCS_F_ALWAYS_INLINE ucs_status_t zcopy(struct uct_ha_flow *flow, enum ha_
 ucs_status_t uct_ha_ep_put_zcopy(uct_ep_h tl_ep, const uct_iov_t *iov, size_t iovcnt, uint64_t remote_addr,
                                  uct_rkey_t rkey, uct_completion_t *comp)
 {
-    return zcopy(uct_ha_ep_flow(tl_ep), HA_OP_WRITE, iov, iovcnt, remote_addr, rkey, comp);
+    struct uct_ha_flow *flow = uct_ha_ep_flow(tl_ep);
+
+    if (ucs_unlikely(!is_one(flow, iov, iovcnt))) {
+        return ask_zcopy(flow, HA_OP_WRITE, iov, iovcnt, remote_addr, rkey, comp);
+    }
+    zcopy_one(flow, HA_OP_WRITE, iov, remote_addr, rkey, comp);
+    return UCS_INPROGRESS;
 }
 
 ucs_status_t uct_ha_ep_get_zcopy(uct_ep_h tl_ep, const uct_iov_t *iov, size_t iovcnt, uint64_t remote_addr,
                                  uct_rkey_t rkey, uct_completion_t *comp)
 {
-    return zcopy(uct_ha_ep_flow(tl_ep), HA_OP_READ, iov, iovcnt, remote_addr, rkey, comp);
+    struct uct_ha_flow *flow = uct_ha_ep_flow(tl_ep);
+
+    if (ucs_unlikely(!is_one(flow, iov, iovcnt))) {
+        return ask_zcopy(flow, HA_OP_READ, iov, iovcnt, remote_addr, rkey, comp);
+    }
+    zcopy_one(flow, HA_OP_READ, iov, remote_addr, rkey, comp);
+    return UCS_INPROGRESS;
 }
 
 ucs_status_t uct_ha_ep_get_bcopy(uct_ep_h tl_ep, uct_unpack_callback_t unpack, void *arg, size_t length,
@@ -140,6 +202,6 @@ ucs_status_t uct_ha_ep_get_bcopy(uct_ep_h tl_ep, uct_unpack_callback_t unpack, v
     txop->unpack     = unpack;
     txop->unpack_arg = arg;
     uct_ha_txop_use(txop, desc, length);
-    uct_ha_go_pieces(flow, go, txop, HA_READ, HA_OP_READ, 0, 1);
+    uct_ha_go_pieces(flow, go, txop, HA_READ, HA_OP_READ, 0, 1, (uint32_t)length);
     return UCS_INPROGRESS;
 }

@@ -14,6 +14,7 @@
  * Errors are negative errno values.
  */
 
+#include <arpa/inet.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -90,7 +91,7 @@ struct ha_send { /* layout of the device's own request, which it is made into in
     int            num_sge;
     uint32_t       op; /* enum ha_send_op */
     uint32_t       flags;
-    uint32_t       imm; /* host order */
+    uint32_t       imm; /* ha_imm() of it */
     uint64_t       remote_addr;
     union {
         uint32_t rkey;
@@ -155,9 +156,22 @@ int ha_rc_expected_psn(struct ha_rc *rc, uint32_t *psn);
  * may still move, whatever it is now. */
 int ha_rc_final_psn(struct ha_rc *rc, uint32_t *psn);
 
-/* Post one send, whose description is used up by that. 0, -ENOMEM when the queue is full, or an error.
- * Posting to a queue pair in ERR is allowed: it comes back flushed. */
+/* Immediate data as it goes over the wire, and back. */
+static inline uint32_t ha_imm(uint32_t imm)
+{
+    return htonl(imm);
+}
+
+/* Post one send, whose description is used up by that. 0, or what the driver says, of which ha_rc_error() makes
+ * -ENOMEM when the queue is full, or another error. Posting to a queue pair in ERR is allowed: it comes back
+ * flushed. */
 int ha_rc_post_send(struct ha_rc *rc, struct ha_send *send);
+
+/* Drivers return errno values, most of them positive ones. */
+static inline int ha_rc_error(int status)
+{
+    return status > 0 ? -status : status;
+}
 
 /* A chain of receives by one doorbell. 0 or an error: then some of them may be posted. */
 int ha_rc_post_recv(struct ha_rc *rc, struct ha_recv *first);

@@ -10,6 +10,8 @@ struct ha_rc {
     struct ibv_qp  *qp;
     struct ha_rail *rail;
     int             rtr; /* it can receive: a connect that failed later goes on from there */
+
+    struct ibv_send_wr *bad; /* what was refused, which nobody asks */
 };
 
 _Static_assert(sizeof(struct ha_sge) == sizeof(struct ibv_sge) &&
@@ -214,13 +216,9 @@ int ha_rc_final_psn(struct ha_rc *rc, uint32_t *psn)
 
 int ha_rc_post_send(struct ha_rc *rc, struct ha_send *send)
 {
-    struct ibv_send_wr *bad;
-    int                 status;
-
+    /* Nothing is left to be done when the driver returns: that makes its call a jump. */
     send->flags ^= IBV_SEND_SIGNALED;
-    send->imm = htonl(send->imm);
-    status    = ibv_post_send(rc->qp, (struct ibv_send_wr *)(void *)send, &bad);
-    return status > 0 ? -status : status;
+    return ibv_post_send(rc->qp, (struct ibv_send_wr *)(void *)send, &rc->bad);
 }
 
 int ha_rc_post_recv(struct ha_rc *rc, struct ha_recv *first)
