@@ -97,6 +97,7 @@ run 2 ha_bw --csv "$work/none/x.csv"
 
 # A peer that stops answering: the other side gives up after --stall.
 (
+    trap - EXIT # of ours: it would remove the folder when this is killed
     for ((i = 0; i < 100; i++)); do
         sleep 0.1
         # rank 1 is the one that writes the series

@@ -9,7 +9,10 @@ build_packages=(autoconf automake libtool make gcc libc6-dev pkg-config xz-utils
     libjansson-dev libhiredis-dev libcurl4-openssl-dev libmicrohttpd-dev libssl-dev)
 
 # What only tests need. Debian starts the two servers as services when it installs them.
-test_packages=(libcmocka-dev python3-mpi4py clang clang-format-14 shellcheck valgrind ibverbs-utils perftest redis-server etcd-server)
+test_packages=(libcmocka-dev python3-mpi4py clang shellcheck valgrind ibverbs-utils perftest redis-server etcd-server)
+
+# What only Debian 12 has, for what need not be looked at everywhere: the layout of C.
+style_packages=(clang-format-14)
 
 # The lab names its own. It is a Python program, and a bare system has no Python yet: then
 # its list is read out of the source.
@@ -31,6 +34,16 @@ packages_missing() {
         [[ $(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) == installed ]] ||
             echo "$package"
     done | sort -u
+}
+
+# packages_known PACKAGE...: those of them that this suite has.
+packages_known() {
+    local package
+    for package in "$@"; do
+        if ! command -v apt-cache >/dev/null || apt-cache show "$package" >/dev/null 2>&1; then
+            echo "$package"
+        fi
+    done
 }
 
 # packages_announce PACKAGE...: says on one line what packages_install would install now.

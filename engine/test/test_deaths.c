@@ -306,11 +306,32 @@ static void test_stop_initiators(void **state)
 
 /* ---- refused by the target itself ---- */
 
+/* Over plain shared memory a descriptor is fetched whenever a connection is made, on a thread of its own (open_at() in
+ * wire/hte_conn.c): it may come late, and tell already. */
+static void expect_refusal(const struct fixture *f, const struct hte_request *r)
+{
+    const char             *transports = getenv("UCX_TLS");
+    struct hte_batch_status status;
+    hte_batch_t             batch;
+    int                     error;
+
+    OK(hte_batch_alloc(f->engine, 1, &batch));
+    error = hte_batch_submit(f->engine, batch, r, 1);
+    if (error == HTE_OK) {
+        OK(hte_batch_wait(f->engine, batch, PATIENCE, &status));
+        assert_int_equal(status.code, HTE_INVALID);
+        error = status.error;
+    } else {
+        assert_true(transports != NULL && strstr(transports, "posix") != NULL);
+    }
+    assert_int_equal(error, HTE_ERR_RANGE);
+    OK(hte_batch_free(f->engine, batch));
+}
+
 /* Asked for no descriptor, the initiator does not know that the buffer is gone: the target says so, and goes on. */
 static void test_refused(void **state)
 {
     static const struct target_buffer buffers[] = {{.length = M}, {.length = SIZE - M}};
-    struct hte_batch_status           status;
     struct hte_request                r;
     struct fixture                    f;
     int                               opcode;
@@ -321,10 +342,8 @@ static void test_refused(void **state)
     transfer_ok(&f, &r, 1);
     target_unregister(&f.target, 0);
     for (opcode = HTE_READ; opcode <= HTE_WRITE; ++opcode) {
-        r      = request(&f, opcode, 0, 0, M);
-        status = transfer(&f, &r, 1);
-        assert_int_equal(status.code, HTE_INVALID);
-        assert_int_equal(status.error, HTE_ERR_RANGE);
+        r = request(&f, opcode, 0, 0, M);
+        expect_refusal(&f, &r);
     }
     r = request(&f, HTE_WRITE, 0, M, M);
     transfer_ok(&f, &r, 1);
