@@ -5,11 +5,12 @@
  * and which is not counted. Run by bench/cost under callgrind, which is told where the counted part begins and ends.
  *
  *     WAY    near     same host, process_vm_writev          SHAPE  apart       no request continues another
- *            mapped   same host, memory of hte_memory_alloc        neighbours  each continues the one before it
- *            letters  messages of the engine's own over tcp
+ *            mapped   same host, memory of hte_memory_alloc        prepared    the same, and they are a prepared list
+ *            letters  messages of the engine's own over tcp        neighbours  each continues the one before it
  */
 
 #include <spawn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,14 +103,17 @@ static int start_target(char *self, char *way, FILE **answers)
     return orders[1];
 }
 
-static void run(struct hte_engine *engine, const struct hte_request *requests, int rounds)
+/* The list, or where it is NONE the requests. */
+static void run(struct hte_engine *engine, const struct hte_request *requests, hte_list_t list, int rounds)
 {
     struct hte_batch_status status;
     hte_batch_t             batch;
 
     for (int i = 0; i < rounds; i++) {
         ok(hte_batch_alloc(engine, BATCH, &batch), "alloc");
-        ok(hte_batch_submit(engine, batch, requests, BATCH), "submit");
+        ok(list == HTE_LIST_NONE ? hte_batch_submit(engine, batch, requests, BATCH)
+                                 : hte_list_submit(engine, batch, list),
+           "submit");
         ok(hte_batch_wait(engine, batch, 60000, &status), "wait");
         if (status.code != HTE_COMPLETED) {
             ok(status.error, "batch");
@@ -118,9 +122,11 @@ static void run(struct hte_engine *engine, const struct hte_request *requests, i
     }
 }
 
-static void measure(struct hte_engine *engine, const char *way, const char *name, uint64_t remote, size_t step)
+static void measure(struct hte_engine *engine, const char *way, const char *name, uint64_t remote, size_t step,
+                    bool is_prepared)
 {
     struct hte_request requests[BATCH];
+    hte_list_t         list   = HTE_LIST_NONE;
     char              *memory = memory_of(engine, way);
     hte_segment_t      segment;
 
@@ -134,9 +140,12 @@ static void measure(struct hte_engine *engine, const char *way, const char *name
             .length        = LENGTH,
         };
     }
-    run(engine, requests, WARM_UP);
+    if (is_prepared) {
+        ok(hte_list_prepare(engine, requests, BATCH, &list), "prepare");
+    }
+    run(engine, requests, list, WARM_UP);
     CALLGRIND_ZERO_STATS;
-    run(engine, requests, ROUNDS);
+    run(engine, requests, list, ROUNDS);
     CALLGRIND_DUMP_STATS_AT("requests");
     printf("requests %d\n", ROUNDS * BATCH);
 }
@@ -152,8 +161,9 @@ int main(int argc, char **argv)
     if (argc == 3 && strcmp(argv[2], "target") == 0) {
         return be_target(argv[1]);
     }
-    if (argc != 3 || (strcmp(argv[2], "apart") != 0 && strcmp(argv[2], "neighbours") != 0)) {
-        fprintf(stderr, "usage: cost_engine near|mapped|letters apart|neighbours\n");
+    if (argc != 3 ||
+        (strcmp(argv[2], "apart") != 0 && strcmp(argv[2], "prepared") != 0 && strcmp(argv[2], "neighbours") != 0)) {
+        fprintf(stderr, "usage: cost_engine near|mapped|letters apart|prepared|neighbours\n");
         return 2;
     }
     orders = start_target(argv[0], argv[1], &answers);
@@ -162,7 +172,8 @@ int main(int argc, char **argv)
         return 1;
     }
     engine = create(argv[1]);
-    measure(engine, argv[1], name, remote, strcmp(argv[2], "apart") == 0 ? 2 * LENGTH : LENGTH);
+    measure(engine, argv[1], name, remote, strcmp(argv[2], "neighbours") == 0 ? LENGTH : 2 * LENGTH,
+            strcmp(argv[2], "prepared") == 0);
     hte_destroy(engine);
     close(orders);
     wait(NULL);

@@ -29,7 +29,7 @@ noinst_PROGRAMS += %D%/ha_budget_of %D%/ha_connect
 %C%_ha_connect_LDADD    = $(UCX_LIBS)
 
 # for bench/cost
-EXTRA_DIST += %D%/cost %D%/cost.expected %D%/cost_engine.py %D%/cost_show.py %D%/native %D%/scale_sim
+EXTRA_DIST += %D%/cost %D%/cost.expected %D%/cost_engine.py %D%/cost_show.py %D%/native %D%/same_host %D%/scale_sim
 if HAVE_CALLGRIND
 noinst_PROGRAMS += %D%/cost_driver
 %C%_cost_driver_SOURCES  = \

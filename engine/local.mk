@@ -39,6 +39,8 @@ libhte_la_SOURCES = \
 	%D%/api/hte_life.c \
 	%D%/api/hte_memory.c \
 	%D%/api/hte_notify_api.c \
+	%D%/api/hte_prepare.c \
+	%D%/api/hte_prepare.h \
 	%D%/api/hte_publish.c \
 	%D%/api/hte_publish.h \
 	%D%/api/hte_segment_api.c \
@@ -100,6 +102,8 @@ libhte_la_SOURCES = \
 	%D%/run/hte_route.c \
 	%D%/run/hte_route.h \
 	%D%/run/hte_run.h \
+	%D%/run/hte_stand_in.c \
+	%D%/run/hte_stand_in.h \
 	%D%/run/hte_target.c \
 	%D%/run/hte_target.h \
 	%D%/run/hte_worker.c \
@@ -179,10 +183,18 @@ check_LTLIBRARIES += %D%/test/liar.la
 %C%_test_liar_la_LDFLAGS = -module -avoid-version -shared -rpath $(abs_top_builddir)
 %C%_test_liar_la_LIBADD  = -ldl
 
+# processes that die, by the hundred: by hand; a short form in `make check`
+EXTRA_DIST      += %D%/test/deaths_matrix %D%/test/test_matrix.sh
+TESTS           += %D%/test/test_matrix.sh
+noinst_PROGRAMS += %D%/test/deaths_peer
+%C%_test_deaths_peer_SOURCES = %D%/test/deaths_peer.c
+%C%_test_deaths_peer_LDADD   = libhte.la
+
 if HAVE_CMOCKA
 hte_tests = %D%/test/test_core %D%/test/test_devices %D%/test/test_engine %D%/test/test_faults \
 	%D%/test/test_life %D%/test/test_orphans %D%/test/test_shares %D%/test/test_doors \
-	%D%/test/test_deaths %D%/test/test_board %D%/test/test_near %D%/test/test_packs
+	%D%/test/test_deaths %D%/test/test_board %D%/test/test_near %D%/test/test_packs %D%/test/test_lists \
+	%D%/test/test_at_once %D%/test/test_spoiled
 check_PROGRAMS += $(hte_tests)
 TESTS          += $(hte_tests)
 
@@ -211,6 +223,13 @@ hte_fixture = %D%/test/fixture.c %D%/test/fixture.h %D%/test/target.c %D%/test/t
 %C%_test_test_orphans_SOURCES  = %D%/test/test_orphans.c $(hte_fixture)
 %C%_test_test_orphans_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 %C%_test_test_orphans_LDADD    = libhte.la $(CMOCKA_LIBS) -lpthread
+
+EXTRA_DIST     += %D%/test/test_arrival.sh
+TESTS          += %D%/test/test_arrival.sh
+check_PROGRAMS += %D%/test/test_arrival
+%C%_test_test_arrival_SOURCES  = %D%/test/test_arrival.c $(hte_fixture)
+%C%_test_test_arrival_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+%C%_test_test_arrival_LDADD    = libhte.la $(CMOCKA_LIBS) -lpthread
 
 %C%_test_test_deaths_SOURCES  = %D%/test/test_deaths.c $(hte_fixture)
 %C%_test_test_deaths_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
@@ -245,6 +264,18 @@ hte_fixture = %D%/test/fixture.c %D%/test/fixture.h %D%/test/target.c %D%/test/t
 %C%_test_test_packs_SOURCES  = %D%/test/test_packs.c %D%/test/doors.c %D%/test/doors.h $(hte_fixture)
 %C%_test_test_packs_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/engine $(CMOCKA_CFLAGS) $(UCX_CFLAGS)
 %C%_test_test_packs_LDADD    = libhte.la $(CMOCKA_LIBS) $(UCX_LIBS) -lpthread
+
+%C%_test_test_lists_SOURCES  = %D%/test/test_lists.c $(hte_fixture)
+%C%_test_test_lists_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+%C%_test_test_lists_LDADD    = libhte.la $(CMOCKA_LIBS) -lpthread
+
+%C%_test_test_at_once_SOURCES  = %D%/test/test_at_once.c $(hte_fixture)
+%C%_test_test_at_once_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+%C%_test_test_at_once_LDADD    = libhte.la $(CMOCKA_LIBS) -lpthread
+
+%C%_test_test_spoiled_SOURCES  = %D%/test/test_spoiled.c %D%/test/doors.c %D%/test/doors.h $(hte_fixture)
+%C%_test_test_spoiled_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/engine $(CMOCKA_CFLAGS) $(UCX_CFLAGS)
+%C%_test_test_spoiled_LDADD    = libhte.la $(CMOCKA_LIBS) $(UCX_LIBS) -lpthread
 
 # run by hand, for minutes: see engine/test/million.c; `make check` has a short form in test_engine
 noinst_PROGRAMS += %D%/test/million

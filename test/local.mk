@@ -37,6 +37,7 @@ unit_tests = \
 	test/unit/test_provider \
 	test/unit/test_topo \
 	test/unit/test_trial \
+	test/unit/test_device \
 	test/unit/test_topo_pair \
 	test/unit/test_zone \
 	test/unit/test_setup \
@@ -131,6 +132,10 @@ test_unit_test_core_seal_LDADD    = libha_core.la $(unit_libs)
 test_unit_test_trial_SOURCES  = test/unit/test_trial.c uct_ha/verbs/ha_trial.c
 test_unit_test_trial_CPPFLAGS = $(unit_cppflags) $(VERBS_CFLAGS)
 test_unit_test_trial_LDADD    = $(unit_libs)
+
+test_unit_test_device_SOURCES  = test/unit/test_device.c uct_ha/verbs/ha_device.c
+test_unit_test_device_CPPFLAGS = $(unit_cppflags) $(VERBS_CFLAGS)
+test_unit_test_device_LDADD    = $(unit_libs)
 
 test_unit_test_core_beat_SOURCES  = test/unit/test_core_beat.c
 test_unit_test_core_beat_CPPFLAGS = $(unit_cppflags)
@@ -369,6 +374,7 @@ test_lab_tests_ha_alltoall_SOURCES  = %D%/lab_tests/ha_alltoall.c
 test_lab_tests_ha_alltoall_CPPFLAGS = $(AM_CPPFLAGS) $(MPICC_CFLAGS)
 test_lab_tests_ha_alltoall_LDADD    = $(MPICC_LIBS) -ldl
 endif
+EXTRA_DIST += %D%/lab_tests/ha_shmem.c # by test/softcard/run_jobs, with oshcc
 
 # bytes from a stranger: the corpus and changes of it; test/fuzz/libfuzzer runs them for longer
 fuzz_cppflags = $(AM_CPPFLAGS) -DFUZZ_SOURCES='"$(abs_top_srcdir)"'

@@ -80,6 +80,8 @@ libha_verbs_la_SOURCES = \
 	%D%/verbs/ha_addr.h \
 	%D%/verbs/ha_cq.c \
 	%D%/verbs/ha_cq_priv.h \
+	%D%/verbs/ha_device.c \
+	%D%/verbs/ha_device.h \
 	%D%/verbs/ha_facts.c \
 	%D%/verbs/ha_facts.h \
 	%D%/verbs/ha_gid.c \
@@ -92,6 +94,7 @@ libha_verbs_la_SOURCES = \
 	%D%/verbs/ha_qp.h \
 	%D%/verbs/ha_rail.c \
 	%D%/verbs/ha_rail.h \
+	%D%/verbs/ha_rail_event.c \
 	%D%/verbs/ha_rail_priv.h \
 	%D%/verbs/ha_trial.c \
 	%D%/verbs/ha_trial.h \

@@ -4,7 +4,8 @@
 
 /*
  * The engine: what hte_create() makes. Order of the locks, outer first:
- * publish_lock, a segment's fetch_lock, regions, segments, batches, a batch, queue, a rail, notify, refresh.
+ * a batch's submit_lock, a list's, publish_lock, a segment's fetch_lock, regions, segments, batches, lists, a batch,
+ * queue, a rail, notify, refresh.
  */
 
 #include <stdatomic.h>
@@ -40,6 +41,9 @@ struct hte_engine {
     struct hte_run      run;
     struct hte_workers  workers;
     struct hte_meta    *meta;
+    pthread_mutex_t     lists_lock; /* guards the table of prepared lists */
+    struct hte_table    lists;
+    struct hte_slot     list_slots[HTE_LISTS_MAX];
     pthread_mutex_t     publish_lock; /* one publication at a time; guards version */
     uint64_t            version;
     _Atomic bool        is_closing; /* hte_destroy() has begun: calls are refused, long ones end soon */

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/hte_error.h"
+#include "hte_prepare.h"
 #include "hte_publish.h"
 #include "hte_take.h"
 #include "run/hte_worker.h"
@@ -64,6 +65,7 @@ static void init(struct hte_engine *engine)
     engine->run.regions  = &engine->regions;
     engine->run.refresh  = &engine->refresh;
     hte_queue_init(&engine->run.queue);
+    hte_lists_init(engine);
     hte_notify_init(&engine->notify, engine->settings.notify_max);
     pthread_mutex_init(&engine->publish_lock, NULL);
 }
@@ -191,6 +193,7 @@ static void end(struct hte_engine *engine)
     await_zero(&engine->waiters);
     free(engine->workers.list);
     free_batches(engine);
+    hte_lists_cleanup(engine);
     hte_board_close(&engine->board);
     free_regions(engine);
     hte_shareds_cleanup(&engine->shareds);

@@ -187,8 +187,10 @@ static int find_idle(struct hte_engine *engine, void *addr, struct hte_region **
         return hte_fail(HTE_ERR_NOT_REGISTERED, "%p is not the start of registered memory", addr);
     }
     if (atomic_load(&(*region)->pins) > 0) {
-        return hte_fail(HTE_ERR_MEMORY_BUSY, "%u unfinished requests use the memory at %p: wait for them, or cancel",
-                        atomic_load(&(*region)->pins), addr);
+        return hte_fail(
+            HTE_ERR_MEMORY_BUSY,
+            "%u unfinished requests, or requests of lists, use the memory at %p: wait for them, cancel, release",
+            atomic_load(&(*region)->pins), addr);
     }
     return HTE_OK;
 }

@@ -178,6 +178,15 @@ static int wait_warm(struct hte_engine *engine, const struct hte_segment *segmen
     }
 }
 
+/* Connections that broke: is it that another process has the name by now? */
+static int look_again(struct hte_engine *engine, struct hte_segment *segment)
+{
+    int error = HTE_OK;
+
+    hte_workers_count_warm(&engine->workers, segment, &error);
+    return error == HTE_OK ? HTE_OK : hte_segment_refresh(&engine->segments, engine->meta, segment);
+}
+
 static int warm(struct hte_engine *engine, hte_segment_t id, int timeout_ms)
 {
     struct hte_segment *segment;
@@ -190,7 +199,10 @@ static int warm(struct hte_engine *engine, hte_segment_t id, int timeout_ms)
     if (error != HTE_OK) {
         return error;
     }
-    error = hte_workers_warm(&engine->workers, segment);
+    error = look_again(engine, segment);
+    if (error == HTE_OK) {
+        error = hte_workers_warm(&engine->workers, segment);
+    }
     if (error == HTE_OK) {
         error = wait_warm(engine, segment, timeout_ms);
     }

@@ -6,29 +6,11 @@
 
 #include "base/hte_error.h"
 #include "hte_engine.h"
+#include "hte_prepare.h"
 #include "job/hte_divide.h"
+#include "run/hte_stand_in.h"
 
 /* ---- pieces ---- */
-
-#define PACK_WEIGHT_MAX 16
-
-/* A pack is for one thread, so it is no more than a part of what that may post at once. */
-static struct hte_division division_of(const struct hte_engine *engine)
-{
-    const struct hte_settings *settings = &engine->settings;
-    uint64_t                   weight   = settings->window / 8;
-
-    return (struct hte_division){
-        .slice_size  = settings->slice_size,
-        .split_size  = settings->split_size,
-        .max         = engine->workers.count,
-        .small_size  = settings->slice_size < settings->split_size ? settings->slice_size : settings->split_size,
-        .pack_size   = settings->split_size,
-        .pack_weight = (uint32_t)(weight < 1                 ? 1
-                                  : weight < PACK_WEIGHT_MAX ? weight
-                                                             : PACK_WEIGHT_MAX),
-    };
-}
 
 /* All of them are accounted for before a thread may end one. */
 static void account(struct hte_submission *submission, struct hte_block *block)
@@ -47,11 +29,21 @@ static void account(struct hte_submission *submission, struct hte_block *block)
     atomic_fetch_add_explicit(&submission->engine->batches.requests, count, memory_order_relaxed);
 }
 
+#define MOVE_SIZE 16384 /* bytes that a submitter may move by itself */
+
+/* All of it is one small pack, whose end has no consequences that belong into a thread of the engine. */
+static bool move_here(const struct hte_submission *submission, struct hte_task *task)
+{
+    return task->first.count == submission->count && task->first.state.left <= MOVE_SIZE &&
+           submission->notice == NULL && submission->batch->callback == NULL &&
+           hte_workers_move(&submission->engine->workers, &task->first);
+}
+
 /* Nothing can fail from here on. With the batch's submit lock held. */
 static void enqueue(struct hte_submission *submission, struct hte_block *block)
 {
     struct hte_engine   *engine = submission->engine;
-    struct hte_task     *task = &submission->batch->tasks[submission->first], *end = task + submission->count;
+    struct hte_task     *task = submission->tasks, *end = task + submission->count;
     struct hte_piece    *extra = block == NULL ? NULL : block->pieces;
     struct hte_segment  *segment;
     struct hte_link_ring pieces;
@@ -66,6 +58,9 @@ static void enqueue(struct hte_submission *submission, struct hte_block *block)
         hte_ring_init(&pieces);
         for (; task < end && task->segment == segment; task += packed == 0 ? 1 : packed) {
             packed = hte_divide_pack(&submission->division, task, (size_t)(end - task), &pieces);
+            if (packed == submission->count && move_here(submission, task)) {
+                return;
+            }
             if (packed == 0) {
                 extra = hte_divide(&submission->division, task, extra, &pieces);
             }
@@ -114,7 +109,7 @@ static void fill_notice(struct hte_submission *submission)
     }
     atomic_init(&notice->left, (uint32_t)submission->count);
     for (i = 0; i < submission->count; ++i) {
-        segment = submission->batch->tasks[submission->first + i].segment;
+        segment = submission->tasks[i].segment;
         if (segment != NULL) {
             add_target(notice, segment);
         }
@@ -122,23 +117,23 @@ static void fill_notice(struct hte_submission *submission)
     submission->batch->has_notice = true;
 }
 
-/* With the batch's submit lock held. */
-static int submit_locked(struct hte_submission *submission)
+/* With the batch's submit lock held. The requests, or the list's. */
+static int submit_locked(struct hte_submission *submission, struct hte_prepared *list)
 {
     struct hte_batch *batch = submission->batch;
+    uint32_t          first = atomic_load(&batch->submitted);
     struct hte_block *block;
     int               error = HTE_OK;
 
-    submission->division = division_of(submission->engine);
-    submission->first    = atomic_load(&batch->submitted);
-    if (submission->count > batch->capacity - submission->first) {
+    submission->tasks = &batch->tasks[first];
+    if (submission->count > batch->capacity - first) {
         return hte_fail(HTE_ERR_TOO_MANY_REQUESTS, "%zu requests, but the batch has room for %u more of its %u",
-                        submission->count, batch->capacity - submission->first, batch->capacity);
+                        submission->count, batch->capacity - first, batch->capacity);
     }
     if (submission->notice != NULL && batch->has_notice) {
         return hte_fail(HTE_ERR_INVALID_ARGUMENT, "the batch has had a submission with a notification");
     }
-    error = hte_take_all(submission);
+    error = list == NULL ? hte_take_all(submission) : hte_list_take(list, submission);
     if (error == HTE_OK) {
         error = allocate_block(submission, &block);
     }
@@ -151,26 +146,53 @@ static int submit_locked(struct hte_submission *submission)
     return HTE_OK;
 }
 
+static int submit_to(struct hte_submission *submission, hte_batch_t id, struct hte_prepared *list)
+{
+    struct hte_engine *engine = submission->engine;
+    int                error;
+
+    submission->batch = hte_batches_get(&engine->batches, id);
+    if (submission->batch == NULL) {
+        return HTE_ERR_BAD_HANDLE;
+    }
+    pthread_mutex_lock(&submission->batch->submit_lock);
+    error = atomic_load(&engine->run.is_stopping) ? hte_fail(HTE_ERR_CANCELED, "the engine is being destroyed")
+                                                  : submit_locked(submission, list);
+    pthread_mutex_unlock(&submission->batch->submit_lock);
+    hte_take_forget(submission);
+    hte_batch_put(submission->batch);
+    return error;
+}
+
 static int submit(struct hte_engine *engine, hte_batch_t id, const struct hte_request *requests, size_t count,
                   struct hte_notice *notice)
 {
     struct hte_submission submission = {.engine = engine, .requests = requests, .count = count, .notice = notice};
     int                   error      = hte_enter(engine);
 
+    if (error == HTE_OK) {
+        error = submit_to(&submission, id, NULL);
+        hte_leave(engine);
+    }
+    return error;
+}
+
+int hte_list_submit(struct hte_engine *engine, hte_batch_t batch, hte_list_t id)
+{
+    struct hte_submission submission = {.engine = engine};
+    struct hte_prepared  *list;
+    int                   error = hte_enter(engine);
+
     if (error != HTE_OK) {
         return error;
     }
-    submission.batch = hte_batches_get(&engine->batches, id);
-    if (submission.batch == NULL) {
-        hte_leave(engine);
-        return HTE_ERR_BAD_HANDLE;
+    list  = hte_list_get(engine, id);
+    error = HTE_ERR_BAD_HANDLE;
+    if (list != NULL) {
+        submission.count = hte_list_count(list);
+        error            = submit_to(&submission, batch, list);
+        hte_list_put(list);
     }
-    pthread_mutex_lock(&submission.batch->submit_lock);
-    error = atomic_load(&engine->run.is_stopping) ? hte_fail(HTE_ERR_CANCELED, "the engine is being destroyed")
-                                                  : submit_locked(&submission);
-    pthread_mutex_unlock(&submission.batch->submit_lock);
-    hte_take_forget(&submission);
-    hte_batch_put(submission.batch);
     hte_leave(engine);
     return error;
 }

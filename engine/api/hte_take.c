@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "hte_take.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/hte_error.h"
 #include "hte_engine.h"
 
@@ -167,19 +170,25 @@ static bool is_alike(const struct hte_submission *submission, const struct hte_r
            is_inside(request->target_offset, request->length, like->remote, like->size);
 }
 
-static void set_task(struct hte_submission *submission, const struct hte_request *request, struct hte_task *task)
+static void set_state(struct hte_task *task)
 {
-    task->batch    = submission->batch;
-    task->notice   = submission->notice;
-    task->local    = request->local;
-    task->remote   = request->target_offset;
-    task->length   = request->length;
-    task->is_write = request->opcode == HTE_WRITE;
     atomic_init(&task->is_canceled, false);
     atomic_init(&task->code, HTE_WAITING);
     atomic_init(&task->error, HTE_OK);
     atomic_init(&task->worst, HTE_COMPLETED);
     atomic_init(&task->transferred, 0);
+}
+
+static void set_task(struct hte_submission *submission, const struct hte_request *request, struct hte_task *task)
+{
+    task->batch    = submission->batch;
+    task->notice   = submission->notice;
+    task->edition  = NULL;
+    task->local    = request->local;
+    task->remote   = request->target_offset;
+    task->length   = request->length;
+    task->is_write = request->opcode == HTE_WRITE;
+    set_state(task);
 }
 
 static void take_alike(struct hte_submission *submission, const struct hte_request *request, struct hte_task *task)
@@ -227,7 +236,7 @@ static int take(struct hte_submission *submission)
 {
     size_t                    index   = submission->done;
     const struct hte_request *request = &submission->requests[index];
-    struct hte_task          *task    = &submission->batch->tasks[submission->first + index];
+    struct hte_task          *task    = &submission->tasks[index];
     int                       error;
 
     if (is_alike(submission, request)) {
@@ -251,10 +260,31 @@ static int take(struct hte_submission *submission)
     return HTE_OK;
 }
 
+#define PACK_WEIGHT_MAX 16
+
+/* A pack is for one thread, so it is no more than a part of what that may post at once. */
+static struct hte_division division_of(const struct hte_engine *engine)
+{
+    const struct hte_settings *settings = &engine->settings;
+    uint64_t                   weight   = settings->window / 8;
+
+    return (struct hte_division){
+        .slice_size  = settings->slice_size,
+        .split_size  = settings->split_size,
+        .max         = engine->workers.count,
+        .small_size  = settings->slice_size < settings->split_size ? settings->slice_size : settings->split_size,
+        .pack_size   = settings->split_size,
+        .pack_weight = (uint32_t)(weight < 1                 ? 1
+                                  : weight < PACK_WEIGHT_MAX ? weight
+                                                             : PACK_WEIGHT_MAX),
+    };
+}
+
 int hte_take_all(struct hte_submission *submission)
 {
     int error = HTE_OK;
 
+    submission->division = division_of(submission->engine);
     while (error == HTE_OK && submission->done < submission->count) {
         error = take(submission);
     }
@@ -262,9 +292,61 @@ int hte_take_all(struct hte_submission *submission)
     return error;
 }
 
+/* ---- of a list ---- */
+
+bool hte_take_is_current(struct hte_submission *submission, const struct hte_edition *edition)
+{
+    const struct hte_view *view = NULL;
+    const struct hte_task *task;
+
+    for (task = edition->tasks; task < edition->tasks + edition->count; ++task) {
+        if (task->view != view && task->view != NULL) {
+            view = task->view;
+            if (find_segment(submission, task->segment->id, (size_t)(task - edition->tasks)) != HTE_OK ||
+                submission->view != view) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+void hte_take_copies(struct hte_submission *submission, struct hte_edition *edition)
+{
+    const struct hte_task *from = edition->tasks;
+    struct hte_task       *task = submission->tasks, *end = task + edition->count;
+
+    atomic_fetch_add(&edition->refs, (uint32_t)edition->count);
+    for (; task < end; ++task, ++from) {
+        memcpy(task, from, offsetof(struct hte_task, is_canceled));
+        task->batch   = submission->batch;
+        task->edition = edition;
+        set_state(task);
+    }
+    submission->division = division_of(submission->engine);
+    submission->extra    = edition->extra;
+    submission->done     = edition->count;
+}
+
+void hte_edition_put(struct hte_edition *edition, uint32_t count)
+{
+    struct hte_submission taken = {.engine = edition->engine, .tasks = edition->tasks, .done = edition->count};
+
+    if (atomic_fetch_sub_explicit(&edition->refs, count, memory_order_acq_rel) == count) {
+        hte_take_back(&taken);
+        free(edition);
+    }
+}
+
+/* ---- the end ---- */
+
 /* What take() took for requests that are alike, or one. */
 static void release_sides(struct hte_engine *engine, struct hte_task *task, uint32_t count)
 {
+    if (task->edition != NULL) {
+        hte_edition_put(task->edition, count);
+        return;
+    }
     if (task->region != NULL) {
         hte_region_unpin_many(task->region, count);
     } else {
@@ -291,6 +373,6 @@ void hte_take_release(struct hte_engine *engine, struct hte_task *task, uint32_t
 void hte_take_back(struct hte_submission *submission)
 {
     while (submission->done > 0) {
-        release_sides(submission->engine, &submission->batch->tasks[submission->first + --submission->done], 1);
+        release_sides(submission->engine, &submission->tasks[--submission->done], 1);
     }
 }

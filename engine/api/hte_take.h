@@ -24,12 +24,22 @@ struct hte_alike {
     uint32_t           untaken;      /* requests whose pins and references are not taken yet */
 };
 
+/* What was taken for a prepared list, and stays as it was: its requests' references and pins are those of the tasks.
+ * Whoever uses it has a reference, each unfinished request made of it one. */
+struct hte_edition {
+    struct hte_engine *engine;
+    _Atomic uint32_t   refs;
+    uint64_t           extra; /* as below */
+    size_t             count;
+    struct hte_task    tasks[]; /* of no batch */
+};
+
 struct hte_submission {
     struct hte_engine        *engine;
-    struct hte_batch         *batch;
+    struct hte_batch         *batch; /* NULL: a list is prepared */
+    struct hte_task          *tasks; /* what the requests become */
     const struct hte_request *requests;
     size_t                    count, done; /* requests whose references and pins are taken */
-    uint32_t                  first;       /* index in the batch */
     struct hte_notice        *notice;
     struct hte_segment       *segment;  /* of the latest request, to find it quickly for the next; reference */
     struct hte_view          *view;     /* reference */
@@ -42,6 +52,10 @@ struct hte_submission {
 
 /* Requests become tasks. When one is wrong, some of them are taken. */
 int hte_take_all(struct hte_submission *submission);
+/* Requests of an edition become tasks. */
+void hte_take_copies(struct hte_submission *submission, struct hte_edition *edition);
+/* Of all its requests: none has to be looked up anew. false also when one has a target that is closed. */
+bool hte_take_is_current(struct hte_submission *submission, const struct hte_edition *edition);
 /* What is taken is not used. */
 void hte_take_back(struct hte_submission *submission);
 /* The segment of the latest one is not needed any more. */
@@ -50,5 +64,8 @@ void hte_take_forget(struct hte_submission *submission);
 /* For hte_batches_init(): gives back what was taken for requests that are alike, or one, and counts them for their
  * notification. */
 void hte_take_release(struct hte_engine *engine, struct hte_task *task, uint32_t count, bool is_completed);
+
+/* References. */
+void hte_edition_put(struct hte_edition *edition, uint32_t count);
 
 #endif

@@ -44,15 +44,18 @@ struct hte_engine; /* opaque */
 
 typedef int32_t  hte_segment_t;
 typedef uint64_t hte_batch_t;
+typedef uint64_t hte_list_t;
 
 #define HTE_SEGMENT_LOCAL ((hte_segment_t)0) /* the engine's own memory */
 #define HTE_SEGMENT_NONE  ((hte_segment_t)-1)
 #define HTE_BATCH_NONE    (~(hte_batch_t)0)
+#define HTE_LIST_NONE     (~(hte_list_t)0)
 
 /* Upper bounds; beyond them HTE_ERR_INVALID_ARGUMENT. */
 #define HTE_NAME_MAX   255        /* bytes of a name or location, without the end */
 #define HTE_BATCH_MAX  (1u << 20) /* requests of one batch */
 #define HTE_NOTIFY_MAX 65536      /* bytes of a notification's text */
+#define HTE_LISTS_MAX  4096       /* prepared lists of an engine; beyond it HTE_ERR_LIMIT */
 
 /* ---- errors ---- */
 
@@ -201,23 +204,19 @@ int hte_memory_register(struct hte_engine *engine, const struct hte_memory *memo
 /* All or none, with one publication. */
 int hte_memory_register_batch(struct hte_engine *engine, const struct hte_memory *memories, size_t count);
 
-/*
- * The reverse; addr is the start of what was registered. After it the memory may be freed: no operation of this
+/* The reverse; addr is the start of what was registered. After it the memory may be freed: no operation of this
  * engine uses it any more. Peers' operations that are under way may still arrive, or fail at the peer: agree
- * with them first. BLOCKS: to unpin, and to publish as above.
- * NOT_REGISTERED; MEMORY_BUSY while unfinished requests of this engine use it: wait for them or cancel. When it cannot
- * be published (METADATA) it is unregistered all the same.
- */
+ * with them first. BLOCKS: to unpin, and to publish as above. NOT_REGISTERED; MEMORY_BUSY while unfinished requests of
+ * this engine use it: wait for them or cancel; or a list (hte_list_prepare()): release it. When it cannot be published
+ * (METADATA) it is unregistered all the same. */
 int hte_memory_unregister(struct hte_engine *engine, void *addr);
 
 /* All or none. */
 int hte_memory_unregister_batch(struct hte_engine *engine, void *const *addrs, size_t count);
 
-/*
- * Memory that processes of the same host reach best: it is mapped by them, too, so that a request is a copy and nothing
+/* Memory that processes of the same host reach best: it is mapped by them, too, so that a request is a copy and nothing
  * else. Of whole pages, and zero; all of it is there when the call returns. Registered and unregistered as other
- * memory, as a whole or in parts; a child of fork(2) shares it with its parent. MEMORY, ZERO_LENGTH.
- */
+ * memory, as a whole or in parts; a child of fork(2) shares it with its parent. MEMORY, ZERO_LENGTH. */
 int hte_memory_alloc(struct hte_engine *engine, size_t length, void **addr);
 
 /* The reverse; hte_destroy() does it for what is left. What requests used may not be in use any more. MEMORY_BUSY while
@@ -235,10 +234,8 @@ int hte_memory_free(struct hte_engine *engine, void *addr);
  */
 int hte_segment_open(struct hte_engine *engine, const char *name, hte_segment_t *segment);
 
-/*
- * Close what was opened; the last close ends the handle at once and the connections when the requests under
- * way on them are done: those go on to their end. HTE_SEGMENT_LOCAL: nothing happens. BAD_HANDLE.
- */
+/* Close what was opened; the last close ends the handle at once and the connections when the requests under
+ * way on them are done: those go on to their end. HTE_SEGMENT_LOCAL: nothing happens. BAD_HANDLE. */
 int hte_segment_close(struct hte_engine *engine, hte_segment_t segment);
 
 /* Fetch the descriptor anew; HTE_SEGMENT_NONE: of every open segment. Errors and BLOCKS as hte_segment_open().
@@ -343,6 +340,7 @@ int hte_batch_alloc(struct hte_engine *engine, size_t capacity, hte_batch_t *bat
 /*
  * Add `count` requests; their indices in the batch go on from the last one's. All are checked first: when one is
  * wrong none is taken, and the detail names its index. May be called again until the capacity is used.
+ * Little (16 KiB) for a process of this host the call may move by itself, unless the batch has a callback.
  * BLOCKS only when a target range is not in a descriptor at hand: fetches it once as hte_segment_sync() does.
  * BAD_HANDLE (batch or target), TOO_MANY_REQUESTS, INVALID_ARGUMENT (opcode), ZERO_LENGTH, NOT_REGISTERED, RANGE,
  * PERMISSION, DEAD_PEER.
@@ -399,6 +397,25 @@ int hte_batch_set_callback(struct hte_engine *engine, hte_batch_t batch, hte_bat
  * is left. */
 int hte_batch_set_eventfd(struct hte_engine *engine, hte_batch_t batch, int eventfd);
 
+/* ---- lists: requests that are checked once, and submitted often ---- */
+
+/* Check requests as hte_batch_submit() does, look up and pin what they use, and keep a copy of them: to submit them
+ * again and again costs less. Until the list is released, and the requests made of it are final, its local memory
+ * cannot be unregistered (MEMORY_BUSY). BLOCKS, and errors, as hte_batch_submit(); INVALID_ARGUMENT (count is not from
+ * 1 to HTE_BATCH_MAX), LIMIT (HTE_LISTS_MAX), MEMORY. */
+int hte_list_prepare(struct hte_engine *engine, const struct hte_request *requests, size_t count, hte_list_t *list);
+
+/* Add all requests of the list to the batch, as any others: as often as there is room, to several batches, by several
+ * threads at once. When a target's descriptor was fetched anew since (a restart, memory that changed,
+ * hte_segment_sync()), all of it is checked anew first: what is wrong now is an error of this call, and the list stays.
+ * What the target took back and this process has not heard of makes requests INVALID, as always. All or none. BLOCKS,
+ * and errors, as hte_batch_submit(): BAD_HANDLE also for the list, and for a target that was closed since; MEMORY. */
+int hte_list_submit(struct hte_engine *engine, hte_batch_t batch, hte_list_t list);
+
+/* End of the handle; hte_destroy() does it for what is left. Requests made of it go on; what they use is given back
+ * with the last one's end. BAD_HANDLE. */
+int hte_list_release(struct hte_engine *engine, hte_list_t list);
+
 /* ---- notifications: short texts from engine to engine, beside the data ---- */
 
 struct hte_notification {
@@ -452,10 +469,8 @@ struct hte_link {
 /* Connections that exist; counts as above. */
 int hte_links(struct hte_engine *engine, struct hte_link *links, size_t *count);
 
-/*
- * Which devices are near which memory, as JSON: {"cpu:0":[["preferred",...],["available",...]],...}; option
- * topology_file reads the same. The text is the caller's: free(3). MEMORY.
- */
+/* Which devices are near which memory, as JSON: {"cpu:0":[["preferred",...],["available",...]],...}; option
+ * topology_file reads the same. The text is the caller's: free(3). MEMORY. */
 int hte_topology_export(struct hte_engine *engine, char **json);
 
 struct hte_counters {

@@ -28,6 +28,7 @@
 
 struct hte_engine;
 struct hte_notice;
+struct hte_edition;
 struct hte_region;
 struct hte_segment;
 struct hte_view;
@@ -58,6 +59,7 @@ struct hte_task {
     struct hte_segment *segment; /* reference; NULL: HTE_SEGMENT_LOCAL */
     struct hte_view    *view;    /* reference; NULL likewise */
     struct hte_notice  *notice;  /* or NULL */
+    struct hte_edition *edition; /* reference, which has the others in its stead: it is of a prepared list; or NULL */
     struct hte_region  *region;  /* that has all of the local memory, pinned; NULL: there are several, pinned too */
     char               *local;
     uint64_t            remote, length;

@@ -11,14 +11,20 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 #include "hte_region.h"
 
 /* HTE_OK, or RANGE: some of it is not mapped. */
 int hte_access_copy(void *to, const void *from, size_t length);
+/* The same into several ranges, or out of them; as many bytes as they have. */
+int hte_access_scatter(const struct iovec *to, unsigned count, const void *from);
+int hte_access_gather(void *to, const struct iovec *from, unsigned count);
 
-/* HTE_OK; RANGE: not in this registration, or not mapped any more; PERMISSION. */
-int hte_access_write(struct hte_regions *regions, uint64_t region, uint64_t addr, const void *bytes, size_t length);
-int hte_access_read(struct hte_regions *regions, uint64_t region, uint64_t addr, void *bytes, size_t length);
+/* HTE_OK; RANGE: not all of them in this registration, or not mapped any more; PERMISSION. */
+int hte_access_write(struct hte_regions *regions, uint64_t region, const struct iovec *to, unsigned count,
+                     const void *bytes);
+int hte_access_read(struct hte_regions *regions, uint64_t region, const struct iovec *from, unsigned count,
+                    void *bytes);
 
 #endif

@@ -19,6 +19,7 @@ PAGES = {
     "memory": ("hte_memory", "register memory for transfers"),
     "segments": ("hte_segment", "open the memory of other processes"),
     "requests and batches": ("hte_batch", "transfer in batches, and wait for them"),
+    "lists": ("hte_list", "check requests once, and submit them often"),
     "notifications": ("hte_notify", "short texts from engine to engine"),
     "what goes on": ("hte_stats", "load, links, topology and counters of an engine"),
 }

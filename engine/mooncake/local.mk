@@ -4,6 +4,7 @@
 
 EXTRA_DIST += \
 	%D%/include/transfer_engine_c.h \
+	%D%/test/nixl_agents.py \
 	%D%/test/test_exports.sh
 
 if HAVE_MOONCAKE

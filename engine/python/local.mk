@@ -19,6 +19,7 @@ EXTRA_DIST += $(hte_modules) $(mooncake_modules) \
 	%D%/build_hte.py \
 	%D%/pyproject.toml \
 	%D%/test/measure_many.py \
+	%D%/test/test_connectors.py \
 	%D%/test/test_hte.py \
 	%D%/test/test_mooncake.py \
 	%D%/test/test_mooncake.sh \

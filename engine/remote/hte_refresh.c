@@ -6,11 +6,11 @@
 
 #define PAUSE_NS 100000000ull /* between two fetches of one segment */
 
-void hte_refresh_order(struct hte_refresh *refresh, struct hte_segment *segment)
+static void order(struct hte_refresh *refresh, struct hte_segment *segment)
 {
     bool is_taken = false;
 
-    if (hte_now() < atomic_load(&segment->refresh_after) || atomic_exchange(&segment->is_refreshing, true)) {
+    if (atomic_exchange(&segment->is_refreshing, true)) {
         return;
     }
     pthread_mutex_lock(&refresh->lock);
@@ -24,6 +24,20 @@ void hte_refresh_order(struct hte_refresh *refresh, struct hte_segment *segment)
     if (!is_taken) {
         atomic_store(&segment->is_refreshing, false);
     }
+}
+
+void hte_refresh_order(struct hte_refresh *refresh, struct hte_segment *segment)
+{
+    if (hte_now() >= atomic_load(&segment->refresh_after)) {
+        atomic_store(&segment->is_wanted, true);
+    }
+    order(refresh,
+          segment); /* it may have been dying the last time: each try to connect that is spared is worth a look */
+}
+
+void hte_refresh_look(struct hte_refresh *refresh, struct hte_segment *segment)
+{
+    order(refresh, segment);
 }
 
 /* Transports take their time, and that for each try, to find out that a process has ended; its host knows. Only where
@@ -41,14 +55,19 @@ static void look_for_process(struct hte_refresh *refresh, struct hte_segment *se
 /* A fetch that fails leaves the view as it is. */
 static void carry_out(struct hte_refresh *refresh, struct hte_segment *segment)
 {
+    bool is_wanted = atomic_exchange(&segment->is_wanted, false);
+
     look_for_process(refresh, segment);
-    if (!atomic_load(&segment->is_deserted) && !atomic_load(&segment->is_closed)) {
+    if (is_wanted && !atomic_load(&segment->is_deserted) && !atomic_load(&segment->is_closed)) {
         hte_segment_refresh(refresh->segments, refresh->meta, segment);
     }
-    if (!atomic_load(&segment->is_deserted)) { /* else there is nothing to spare: a look, and no more */
+    if (is_wanted && !atomic_load(&segment->is_deserted)) { /* else there is nothing to spare: a look, and no more */
         atomic_store(&segment->refresh_after, hte_now() + PAUSE_NS);
     }
     atomic_store(&segment->is_refreshing, false);
+    if (!is_wanted && atomic_load(&segment->is_wanted)) {
+        order(refresh, segment); /* somebody did, meanwhile */
+    }
     hte_segment_put(segment);
 }
 

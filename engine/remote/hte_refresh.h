@@ -31,5 +31,7 @@ void hte_refresh_cleanup(struct hte_refresh *refresh);
 
 /* From any thread; does not block. Nothing happens when one is under way, or has just been made. */
 void hte_refresh_order(struct hte_refresh *refresh, struct hte_segment *segment);
+/* Likewise, but only whether its process is there: a descriptor may take seconds, of one that stands still. */
+void hte_refresh_look(struct hte_refresh *refresh, struct hte_segment *segment);
 
 #endif

@@ -31,6 +31,7 @@ struct hte_segment {
     pthread_mutex_t      fetch_lock;    /* one fetch at a time */
     struct hte_link_ring refresh_link;  /* in the list of hte_refresh.h */
     _Atomic bool         is_refreshing; /* ordered, and not over */
+    _Atomic bool         is_wanted;     /* its descriptor, by the one who ordered */
     _Atomic uint64_t     refresh_after; /* no order is taken before */
     _Atomic bool         is_deserted;   /* nobody is where its process was: as of the last refresh */
     bool                 was_there;     /* somebody was; of the refreshing thread, once it is open */

@@ -42,17 +42,20 @@ static void go_alone(struct hte_poster *poster, struct hte_slice *slice)
     hte_poster_keep_ready(poster, slice);
 }
 
-void hte_pack_parts(const struct hte_slice *slice, struct hte_part *parts)
+void hte_pack_parts(const struct hte_slice *slice, struct iovec *local, struct iovec *remote)
 {
-    const struct hte_task *task = slice->task;
-    struct hte_part       *part = parts - 1;
-    uint32_t               i;
+    const struct hte_task *task = slice->task, *end = task + slice->joined;
+    uint64_t               length;
 
-    for (i = 0; i < slice->joined; ++i, ++task) {
-        if (i == 0 || task->likeness != HTE_CONTINUES) {
-            *++part = (struct hte_part){.local = task->local, .remote = task->remote};
+    while (task < end) {
+        local->iov_base  = task->local;
+        remote->iov_base = (void *)task->remote;
+        length           = task->length;
+        while (++task < end && task->likeness == HTE_CONTINUES) {
+            length += task->length;
         }
-        part->length += task->length;
+        local++->iov_len  = length;
+        remote++->iov_len = length;
     }
 }
 

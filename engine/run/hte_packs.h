@@ -4,7 +4,7 @@
 
 /*
  * Slices of packs (job/hte_batch.h): requests that continue each other are one operation, and each has its own end.
- * To a process of the same host those that do not are one as well, of several parts.
+ * To a process of the same host, and by letters, those that do not are one as well, of several ranges.
  *
  *   joined ──── completed, timed out, canceled, nobody is there ────▶ all of them end so
  *      │
@@ -23,8 +23,8 @@ static inline bool hte_pack_has(const struct hte_slice *slice)
     return slice->count > 0;
 }
 
-/* The ranges of its operation: those that continue each other are one. */
-void hte_pack_parts(const struct hte_slice *slice, struct hte_part *parts);
+/* The ranges of its operation on both sides: those that continue each other are one. */
+void hte_pack_parts(const struct hte_slice *slice, struct iovec *local, struct iovec *remote);
 /* The slice's operation is over, and with nobody. */
 void hte_pack_completed(struct hte_poster *poster, struct hte_slice *slice);
 /* Requests that completed one after the other get their status together; those that have none yet do now. To be called

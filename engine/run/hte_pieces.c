@@ -102,31 +102,33 @@ static void cut(struct hte_poster *poster, struct hte_piece *piece)
     hte_post_slice(poster, slice, &conn);
 }
 
-/* So many ranges one operation may have: UCX moves one, this process by itself several. */
+/* So many ranges one operation may have: UCX moves one, this process by itself several, and a letter lists them. */
 static uint32_t parts_for(const struct hte_poster *poster, const struct hte_flow *flow, const struct hte_conn *conn)
 {
     uint64_t room = hte_flow_room(&poster->flows, flow);
 
-    if (conn == NULL || conn->near == NULL || conn->step != HTE_CONN_UP) {
+    if (conn == NULL || hte_conn_parts_size(conn) == 0) {
         return 1;
     }
     return room < HTE_PARTS_MAX ? (uint32_t)room : HTE_PARTS_MAX;
 }
 
-/* How many of a pack go together, from the next one on; their bytes, and how many ranges these are. */
-static uint32_t join(const struct hte_piece *pack, uint64_t size, uint32_t parts_max, struct hte_op *op)
+/* How many of a pack go together, from the next one on; their bytes, and how many ranges these are. At most so many
+ * bytes, and of several ranges so many. */
+static uint32_t join(const struct hte_piece *pack, uint64_t size, uint64_t parts_size, uint32_t parts_max,
+                     struct hte_op *op)
 {
     const struct hte_task *task = pack->task;
-    uint32_t               count, more;
+    uint32_t               count, parts;
 
     op->parts  = 1;
     op->length = task->length;
-    for (count = 1; count < pack->count && op->length + task[count].length <= size; ++count) {
-        more = task[count].likeness != HTE_CONTINUES;
-        if (op->parts + more > parts_max) {
+    for (count = 1; count < pack->count; ++count) {
+        parts = op->parts + (task[count].likeness != HTE_CONTINUES);
+        if (op->length + task[count].length > (parts > 1 ? parts_size : size) || parts > parts_max) {
             break;
         }
-        op->parts += more;
+        op->parts = parts;
         op->length += task[count].length;
     }
     return count;
@@ -138,9 +140,11 @@ static bool cut_of_pack(struct hte_poster *poster, struct hte_flow *flow, struct
 {
     struct hte_task  *task = pack->task;
     bool              is_last;
-    uint64_t          size  = size_for(poster, flow);
-    struct hte_slice *slice = hte_flow_take_slice(&poster->flows, flow);
-    uint32_t          count = join(pack, size, parts_for(poster, flow, *conn), &slice->op);
+    uint64_t          size       = size_for(poster, flow);
+    struct hte_slice *slice      = hte_flow_take_slice(&poster->flows, flow);
+    uint64_t          parts_size = *conn == NULL ? 0 : hte_conn_parts_size(*conn);
+    uint32_t          count = join(pack, size, parts_size < size ? parts_size : size, parts_for(poster, flow, *conn),
+                                   &slice->op);
 
     slice->op.local  = task->local;
     slice->op.remote = task->remote;
@@ -163,8 +167,17 @@ static bool cut_of_pack(struct hte_poster *poster, struct hte_flow *flow, struct
     return !is_last;
 }
 
-/* Returns how many operations. */
-static unsigned cut_pack(struct hte_poster *poster, struct hte_piece *pack)
+bool hte_pieces_can_move(struct hte_poster *poster, const struct hte_piece *pack)
+{
+    const struct hte_task *task = pack->task;
+    const struct hte_conn *conn = poster->lane.n_rails > 1
+                                      ? NULL
+                                      : hte_conn_find(&poster->lane, task->segment, task->view, 0, 0);
+
+    return conn != NULL && conn->near != NULL && conn->step == HTE_CONN_UP;
+}
+
+unsigned hte_pieces_post_pack(struct hte_poster *poster, struct hte_piece *pack)
 {
     struct hte_task *task  = pack->task;
     struct hte_flow *flow  = hte_flow_of(&poster->flows, task->segment);
@@ -228,7 +241,7 @@ unsigned hte_pieces_post(struct hte_poster *poster)
             continue;
         }
         if (piece->count > 0) {
-            count += cut_pack(poster, piece);
+            count += hte_pieces_post_pack(poster, piece);
             continue;
         }
         if (piece->task->segment == NULL) {

@@ -11,4 +11,9 @@ unsigned hte_pieces_post(struct hte_poster *poster);
 /* Those whose requests were canceled: in the queue, taken, and slices that wait for a retry. */
 void hte_pieces_cancel(struct hte_poster *poster);
 
+/* A pack that no flow has can be moved at once: to a process of the same host, over a connection that is there. */
+bool hte_pieces_can_move(struct hte_poster *poster, const struct hte_piece *pack);
+/* Of a pack that its flow has, as much as there is room for; how many operations. */
+unsigned hte_pieces_post_pack(struct hte_poster *poster, struct hte_piece *pack);
+
 #endif

@@ -116,6 +116,11 @@ static void on_doubt(struct hte_lane *lane, struct hte_segment *segment)
     hte_refresh_order(poster_of(lane)->run->refresh, segment);
 }
 
+static void on_look(struct hte_lane *lane, struct hte_segment *segment)
+{
+    hte_refresh_look(poster_of(lane)->run->refresh, segment);
+}
+
 /* At the engine's end what is posted has its own time. */
 static bool is_canceled(struct hte_lane *lane, const struct hte_op *op)
 {
@@ -125,15 +130,16 @@ static bool is_canceled(struct hte_lane *lane, const struct hte_op *op)
            !atomic_load_explicit(&poster_of(lane)->run->is_stopping, memory_order_relaxed);
 }
 
-static void parts(const struct hte_op *op, struct hte_part *part)
+static void parts(const struct hte_op *op, struct iovec *local, struct iovec *remote)
 {
-    hte_pack_parts(HTE_OBJECT_OF(op, const struct hte_slice, op), part);
+    hte_pack_parts(HTE_OBJECT_OF(op, const struct hte_slice, op), local, remote);
 }
 
 static const struct hte_lane_hooks hooks = {.let_go      = on_let_go,
                                             .over        = on_over,
                                             .outlook     = outlook,
                                             .doubt       = on_doubt,
+                                            .look        = on_look,
                                             .is_canceled = is_canceled,
                                             .parts       = parts};
 
@@ -194,12 +200,13 @@ void hte_post_slice(struct hte_poster *poster, struct hte_slice *slice, struct h
         hte_dispatch(&slice->op, conn, task->view);
         return;
     }
-    if (slice->op.parts > 1 && hte_pack_retry(poster, slice)) {
-        return; /* the connection is not what they were joined for */
-    }
     rail   = hte_route_rail(&poster->router, &poster->lane, slice);
     conn   = hte_conn_get(&poster->lane, task->segment, task->view, rail, hte_route_remote(&poster->lane, slice, rail));
     *usual = conn;
+    if (slice->op.parts > 1 && (conn == NULL || slice->op.length > hte_conn_parts_size(conn)) &&
+        hte_pack_retry(poster, slice)) {
+        return; /* the connection is not what they were joined for */
+    }
     if (conn == NULL) {
         drop(poster, slice, HTE_ERR_MEMORY);
     } else if (hte_conn_is_deserted(conn)) {
@@ -227,7 +234,9 @@ static bool is_worth_it(struct hte_poster *poster, struct hte_slice *slice, bool
     if (view->incarnation != task->view->incarnation) {
         *error = HTE_ERR_DEAD_PEER; /* another process has its name */
     } else if (view->serial != task->view->serial) {
-        *error = hte_view_recheck(task->view, view, slice->op.remote, slice->op.length, task->is_write);
+        /* Several ranges are of one registration: what holds for the first holds for all. */
+        *error = hte_view_recheck(task->view, view, slice->op.remote,
+                                  slice->op.parts > 1 ? task->length : slice->op.length, task->is_write);
     }
     hte_view_put(view);
     *is_early = slice->op.state.fails > 0 && slice->op.state.fails == slice->op.state.max_fails &&

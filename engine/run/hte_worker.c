@@ -34,7 +34,7 @@ struct hte_warm {
 
 /* ---- sleeping and waking ---- */
 
-static void wake(struct hte_worker *worker)
+void hte_worker_wake(struct hte_worker *worker)
 {
     uint64_t one     = 1;
     ssize_t  written = write(worker->wake_fd, &one, sizeof(one));
@@ -45,7 +45,7 @@ static void wake(struct hte_worker *worker)
 static void order(struct hte_worker *worker)
 {
     atomic_store(&worker->has_orders, true);
-    wake(worker);
+    hte_worker_wake(worker);
 }
 
 static bool rouse(struct hte_worker *worker, int32_t rest)
@@ -53,7 +53,7 @@ static bool rouse(struct hte_worker *worker, int32_t rest)
     bool is_mine = atomic_compare_exchange_strong(&worker->rest, &rest, HTE_AWAKE);
 
     if (is_mine) {
-        wake(worker);
+        hte_worker_wake(worker);
     }
     return is_mine;
 }
@@ -78,12 +78,6 @@ void hte_workers_wake(struct hte_workers *workers, uint64_t count, bool is_new)
     }
 }
 
-/* No slice exists. */
-static bool is_bare(const struct hte_worker *worker)
-{
-    return worker->poster.flows.out == 0;
-}
-
 /* Slices that wait for room need no clock: UCX's events make some. */
 static int sleep_ms(struct hte_worker *worker)
 {
@@ -96,7 +90,7 @@ static int sleep_ms(struct hte_worker *worker)
     if (!hte_ring_is_empty(&lane->broken) || atomic_load(&worker->all->run->is_stopping)) {
         return 10;
     }
-    return is_bare(worker) ? 500 : 100;
+    return hte_worker_is_bare(worker) ? 500 : 100;
 }
 
 /* UCX has something that it cannot do now, as with a queue in shared memory that is full: what it waits for may need
@@ -119,6 +113,7 @@ static void fall_asleep(struct hte_worker *worker)
     struct pollfd     fds[HTE_RAILS_MAX + 1];
     uint64_t          drained;
     bool              is_full;
+    int               timeout;
     unsigned          i;
 
     if (!hte_lane_arm(lane)) {
@@ -133,7 +128,11 @@ static void fall_asleep(struct hte_worker *worker)
     is_full            = flows->is_sated || !hte_ring_is_empty(&flows->stalled);
     atomic_store(&worker->rest, is_full ? HTE_FULL : HTE_IDLE); /* before the queue is looked at */
     if (hte_feed_has_seen_all(flows, &worker->all->run->queue) && !atomic_load(&worker->has_orders)) {
-        poll(fds, lane->n_rails + 1, sleep_ms(worker));
+        timeout = sleep_ms(worker);
+        pthread_mutex_unlock(&worker->helm);
+        poll(fds, lane->n_rails + 1, timeout);
+        atomic_store(&worker->rest, HTE_AWAKE); /* nobody else takes it from here on */
+        pthread_mutex_lock(&worker->helm);
     }
     atomic_store(&worker->rest, HTE_AWAKE);
     if (fds[lane->n_rails].revents != 0 && read(worker->wake_fd, &drained, sizeof(drained)) < 0) {
@@ -245,7 +244,7 @@ static bool is_over(const struct hte_worker *worker)
         return false;
     }
     return lane->now > worker->stop_at + GOODBYE_NS ||
-           (is_bare(worker) && hte_ring_is_empty(&flows->active) && hte_ring_is_empty(&flows->stalled) &&
+           (hte_worker_is_bare(worker) && hte_ring_is_empty(&flows->active) && hte_ring_is_empty(&flows->stalled) &&
             atomic_load(&run->queue.count) == 0 && hte_conns_are_idle(lane));
 }
 
@@ -272,6 +271,7 @@ static void *run(void *arg)
     uint64_t           poll_ns = worker->all->run->settings->poll_us * 1000;
     uint64_t           idle_at = UINT64_MAX;
 
+    pthread_mutex_lock(&worker->helm);
     while (!is_over(worker)) {
         if (turn(worker) > 0) {
             idle_at = UINT64_MAX;
@@ -282,6 +282,7 @@ static void *run(void *arg)
         }
     }
     say_goodbye(worker);
+    pthread_mutex_unlock(&worker->helm);
     return NULL;
 }
 
@@ -295,6 +296,7 @@ static int open_worker(struct hte_worker *worker, struct hte_workers *all, unsig
     worker->wake_fd = -1;
     hte_ring_init(&worker->warms);
     pthread_mutex_init(&worker->lock, NULL);
+    pthread_mutex_init(&worker->helm, NULL);
     error = hte_poster_open(&worker->poster, all->run, index);
     if (error != HTE_OK) {
         return error;
@@ -384,6 +386,7 @@ static void close_worker(struct hte_worker *worker)
     if (worker->wake_fd >= 0) {
         close(worker->wake_fd);
     }
+    pthread_mutex_destroy(&worker->helm);
     pthread_mutex_destroy(&worker->lock);
 }
 

@@ -3,7 +3,8 @@
 #define HTE_WORKER_H_
 
 /*
- * A worker thread: the only one that touches its lane, flows, slices and the pieces it took.
+ * A worker thread: who has its helm touches its lane, flows, slices and the pieces it took. That is the thread; while
+ * it sleeps, a submitter may stand in (hte_stand_in.h).
  *
  *   take pieces ─▶ cut, post ─▶ flush ─▶ progress ─▶ mend broken connections ─▶ post retries ─▶ ... ─▶ sleep
  */
@@ -26,6 +27,7 @@ struct hte_worker {
     pthread_t            thread;
     bool                 has_thread;
     int                  wake_fd;
+    pthread_mutex_t      helm;
     _Atomic int32_t      rest;       /* enum hte_rest */
     unsigned             busy_arms;  /* in a row */
     _Atomic bool         has_orders; /* cancel, close, warm, stop: look at them */
@@ -46,6 +48,14 @@ static inline struct hte_lane *hte_workers_lane(const struct hte_workers *worker
 {
     return &workers->list[index].poster.lane;
 }
+
+/* No slice exists. */
+static inline bool hte_worker_is_bare(const struct hte_worker *worker)
+{
+    return worker->poster.flows.out == 0;
+}
+
+void hte_worker_wake(struct hte_worker *worker);
 
 int hte_workers_open(struct hte_workers *workers, struct hte_run *run);
 int hte_workers_start(struct hte_workers *workers);

@@ -112,7 +112,13 @@ EXPORT ucs_status_ptr_t ucp_am_send_nbx(ucp_ep_h ep, unsigned id, const void *he
                                         const void *buffer, size_t count, const ucp_request_param_t *param)
 {
     ++door.letters;
+    if (*(const uint32_t *)header % 8 == 0) { /* DATA */
+        door.sender = pthread_self();
+    }
     ++door.letters_of[*(const uint32_t *)header % 8];
+    if (door.spoil != NULL) {
+        door.spoil((void *)(uintptr_t)header, (void *)(uintptr_t)buffer);
+    }
     if (door.letters_to_fail > 0) {
         --door.letters_to_fail;
         return UCS_STATUS_PTR(UCS_ERR_IO_ERROR);

@@ -13,9 +13,15 @@
 #define DOOR_WORKERS_MAX 32
 #define DOOR_RAILS       2
 
+struct hte_letter;
+struct hte_letter_head;
+
 struct door {
-    _Atomic int     eps_created, eps_closed, keys_packed;
-    _Atomic int     flushes_to_fail, letters_to_fail;
+    _Atomic int       eps_created, eps_closed, keys_packed;
+    _Atomic int       flushes_to_fail, letters_to_fail;
+    _Atomic pthread_t sender; /* thread of the last one of kind 0, DATA */
+    /* Changes a letter before it is sent; NULL: nothing does. letter: NULL when it has no bytes. */
+    void (*spoil)(struct hte_letter_head *head, struct hte_letter *letter);
     _Atomic int     letters;          /* sent, or tried to be */
     _Atomic int     letters_of[8];    /* of these, by kind */
     _Atomic int     is_fake;          /* puts and flushes succeed, and nothing happens */

@@ -83,10 +83,15 @@ const char                                        *__lsan_default_suppressions(v
 }
 
 /* What a peer writes is ordered by messages between processes, and UCX's own locks by code that is not instrumented:
- * the thread sanitizer sees neither. Run it with UCX_MEM_MMAP_HOOK_MODE=none UCX_MEM_EVENTS=n
- * TSAN_OPTIONS=report_mutex_bugs=0. */
+ * the thread sanitizer sees neither, and takes a lock of UCX for held that was given back. Run it with
+ * UCX_MEM_MMAP_HOOK_MODE=none UCX_MEM_EVENTS=n TSAN_OPTIONS=report_mutex_bugs=0. */
 __attribute__((visibility("default"))) const char *__tsan_default_suppressions(void);
 const char                                        *__tsan_default_suppressions(void)
 {
-    return "race:^ucs_\nmutex:^ucs_\ndeadlock:ucs_callbackq\ncalled_from_lib:libucp.so\ncalled_from_lib:libuct.so\n";
+    return "race:^ucs_\n"
+           "mutex:^ucs_\n"
+           "deadlock:ucs_callbackq\n"
+           "deadlock:libucs.so\n"
+           "called_from_lib:libucp.so\n"
+           "called_from_lib:libuct.so\n";
 }

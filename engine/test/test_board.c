@@ -175,23 +175,33 @@ static void expect_refusal(const struct owner *owner, const char *host, bool exp
 
 static char local[LENGTH];
 
-/* Two spans of half the buffer each. */
+/* Adds an item of one range. */
+static void add(const struct owner *owner, struct hte_near_load *load, char *from, uint64_t offset, uint64_t length)
+{
+    unsigned at = ++load->n_ranges;
+
+    load->local[at]             = (struct iovec){.iov_base = from, .iov_len = length};
+    load->remote[at]            = (struct iovec){.iov_base = (char *)owner->buffer.addr + offset, .iov_len = length};
+    load->item[load->n_items++] = (struct hte_near_item){.first  = at,
+                                                         .count  = 1,
+                                                         .length = length,
+                                                         .region = owner->buffer.id,
+                                                         .slot   = owner->buffer.slot,
+                                                         .result = HTE_NEAR_NOT_MOVED};
+}
+
+/* Two items of half the buffer each. */
 static int move(struct owner *owner, struct hte_near *near, bool is_write, int results[2])
 {
-    struct hte_near_spans spans = {.count = 2, .is_write = is_write};
-    int                   i, error;
+    struct hte_near_load load;
+    int                  error;
 
-    for (i = 0; i < 2; ++i) {
-        spans.span[i] = (struct hte_near_span){.local  = local + i * LENGTH / 2,
-                                               .remote = owner->buffer.addr + (uint64_t)i * LENGTH / 2,
-                                               .length = LENGTH / 2,
-                                               .region = owner->buffer.id,
-                                               .slot   = owner->buffer.slot,
-                                               .result = HTE_NEAR_NOT_MOVED};
-    }
-    error      = hte_near_move(near, &spans);
-    results[0] = spans.span[0].result;
-    results[1] = spans.span[1].result;
+    hte_near_load_init(&load, is_write);
+    add(owner, &load, local, 0, LENGTH / 2);
+    add(owner, &load, local + LENGTH / 2, LENGTH / 2, LENGTH / 2);
+    error      = hte_near_move(near, &load);
+    results[0] = load.item[0].result;
+    results[1] = load.item[1].result;
     return error;
 }
 
@@ -236,6 +246,47 @@ static void test_released(void **state)
     assert_int_equal(move(&owner, near, true, results), HTE_OK);
     assert_int_equal(results[0], HTE_ERR_RANGE);
     assert_int_equal(results[1], HTE_ERR_RANGE);
+    hte_near_close(near);
+    end(&owner);
+}
+
+/* Of many items some are not to be moved, or cannot be; all the others are. */
+static void test_some_bad(void **state)
+{
+    enum { ITEMS = 16, PART = LENGTH / ITEMS };
+    static char          back[LENGTH];
+    struct hte_near_load load;
+    struct hte_near     *near;
+    struct owner         owner;
+    unsigned             i, bad;
+
+    (void)state;
+    start(&owner);
+    near = open_near(&owner);
+    for (bad = 0; bad < 1u << 6; ++bad) { /* kinds: good, of another registration, not mapped here, not there */
+        memset(local, 'a' + (int)(bad % 26), LENGTH);
+        hte_near_load_init(&load, true);
+        for (i = 0; i < ITEMS; ++i) {
+            add(&owner, &load, local + i * PART, i * PART, PART);
+        }
+        for (i = 0; i < 3; ++i) {
+            load.item[5 * i + 1].region += (bad >> 2 * i) % 4 == 1;
+            load.local[5 * i + 2].iov_base  = (bad >> 2 * i) % 4 == 2 ? (void *)8 : load.local[5 * i + 2].iov_base;
+            load.remote[5 * i + 2].iov_base = (bad >> 2 * i) % 4 == 3 ? (void *)8 : load.remote[5 * i + 2].iov_base;
+        }
+        assert_int_equal(hte_near_move(near, &load), HTE_OK);
+        for (i = 0; i < ITEMS; ++i) {
+            static const int expected[] = {HTE_OK, HTE_ERR_RANGE, HTE_ERR_MEMORY, HTE_ERR_RANGE};
+
+            assert_int_equal(load.item[i].result, i % 5 == 1 && i < 15 ? expected[(bad >> 2 * (i / 5)) % 4] : HTE_OK);
+        }
+        hte_near_load_init(&load, false);
+        add(&owner, &load, back, 0, LENGTH);
+        assert_int_equal(hte_near_move(near, &load), HTE_OK);
+        for (i = 0; i < ITEMS; ++i) {
+            assert_true(i % 5 == 1 || back[i * PART] == local[0]);
+        }
+    }
     hte_near_close(near);
     end(&owner);
 }
@@ -365,10 +416,8 @@ static void test_seats(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_released),
-        cmocka_unit_test(test_strangers),
-        cmocka_unit_test(test_lies),
-        cmocka_unit_test(test_seats),
+        cmocka_unit_test(test_released), cmocka_unit_test(test_some_bad), cmocka_unit_test(test_strangers),
+        cmocka_unit_test(test_lies),     cmocka_unit_test(test_seats),
     };
 
     program = argv[0];

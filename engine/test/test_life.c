@@ -347,12 +347,45 @@ static void test_destroy_with_dead_peer(void **state)
     }
 }
 
+/* Its segment is still open, and broken: to connect finds the new process. */
+static void test_warm_after_restart(void **state)
+{
+    static const struct target_buffer buffer = {.length = SIZE};
+    struct hte_request                r;
+    struct fixture                    f;
+    hte_segment_t                     again;
+
+    (void)state;
+    open_fixture(&f);
+    r = request(&f, HTE_WRITE, 0, 0, M);
+    transfer_ok(&f, &r, 1);
+    target_kill(&f.target);
+    assert_int_not_equal(transfer(&f, &r, 1).code, HTE_COMPLETED);
+    assert_true(hte_segment_warm(f.engine, f.segment, PATIENCE) != HTE_OK);
+    if (!target_start_again(&f.target, &buffer, 1)) {
+        target_stop(&f.target);
+        close_fixture(&f);
+        skip();
+    }
+    OK(hte_segment_open(f.engine, f.target.name, &again));
+    assert_int_equal(again, f.segment);
+    OK(hte_segment_warm(f.engine, f.segment, PATIENCE));
+    transfer_ok(&f, &r, 1);
+    OK(hte_segment_close(f.engine, again));
+    target_stop(&f.target);
+    close_fixture(&f);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_wait_outlasts_callback), cmocka_unit_test(test_free_outlasts_callback),
-        cmocka_unit_test(test_eventfd_of_another),     cmocka_unit_test(test_bad_eventfd),
-        cmocka_unit_test(test_destroy_under_calls),    cmocka_unit_test(test_calls_after_shutdown),
+        cmocka_unit_test(test_warm_after_restart),
+        cmocka_unit_test(test_wait_outlasts_callback),
+        cmocka_unit_test(test_free_outlasts_callback),
+        cmocka_unit_test(test_eventfd_of_another),
+        cmocka_unit_test(test_bad_eventfd),
+        cmocka_unit_test(test_destroy_under_calls),
+        cmocka_unit_test(test_calls_after_shutdown),
         cmocka_unit_test(test_destroy_with_dead_peer),
     };
 

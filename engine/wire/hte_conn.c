@@ -23,8 +23,8 @@ static bool is_of(const struct hte_conn *conn, const struct hte_segment *segment
     return conn->segment == segment && conn->incarnation == view->incarnation;
 }
 
-static struct hte_conn *find(struct hte_lane *lane, const struct hte_segment *segment, const struct hte_view *view,
-                             unsigned rail, unsigned remote_rail)
+struct hte_conn *hte_conn_find(struct hte_lane *lane, const struct hte_segment *segment, const struct hte_view *view,
+                               unsigned rail, unsigned remote_rail)
 {
     struct hte_link_ring *link, *bucket = bucket_of(lane, segment);
     struct hte_conn      *conn;
@@ -73,7 +73,7 @@ static struct hte_conn *create(struct hte_lane *lane, struct hte_segment *segmen
 struct hte_conn *hte_conn_get(struct hte_lane *lane, struct hte_segment *segment, const struct hte_view *view,
                               unsigned rail, unsigned remote_rail)
 {
-    struct hte_conn *conn = find(lane, segment, view, rail, remote_rail);
+    struct hte_conn *conn = hte_conn_find(lane, segment, view, rail, remote_rail);
 
     return conn != NULL ? conn : create(lane, segment, view, rail, remote_rail);
 }

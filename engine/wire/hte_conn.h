@@ -32,6 +32,7 @@
 
 #include "hte_keys.h"
 #include "hte_lane.h"
+#include "hte_letter.h"
 #include "hte_near.h"
 #include "remote/hte_segment.h"
 
@@ -77,6 +78,7 @@ struct hte_conn {
     uint64_t             seq;       /* of the last slice posted */
     struct hte_flush     flush[HTE_FLUSHES_MAX];
     unsigned             flushes_out;
+    unsigned             doubts;   /* sweeps in a row that found it to take long */
     _Atomic bool         is_warm;  /* something went through it since it was opened */
     _Atomic uint32_t     strikes;  /* breakdowns in a row */
     uint64_t             retry_at; /* not opened before */
@@ -84,7 +86,10 @@ struct hte_conn {
     _Atomic uint64_t     transferred, reconnects;
 };
 
-/* The connection, made when there is none yet; NULL: no memory. */
+/* The connection, or NULL. */
+struct hte_conn *hte_conn_find(struct hte_lane *lane, const struct hte_segment *segment, const struct hte_view *view,
+                               unsigned rail, unsigned remote_rail);
+/* The same, made when there is none yet; NULL: no memory. */
 struct hte_conn *hte_conn_get(struct hte_lane *lane, struct hte_segment *segment, const struct hte_view *view,
                               unsigned rail, unsigned remote_rail);
 /* Bit of each rail whose connection to this peer cannot be used now. */
@@ -96,6 +101,15 @@ bool hte_conn_is_usable(struct hte_conn *conn, const struct hte_view *view);
 bool hte_conn_is_deserted(const struct hte_conn *conn);
 /* So many breakdowns in a row that slices for it fail at once, until retry_at. */
 bool hte_conn_is_hopeless(const struct hte_conn *conn);
+
+/* Bytes of an operation of several ranges, at most; 0: it takes none. */
+static inline uint64_t hte_conn_parts_size(const struct hte_conn *conn)
+{
+    if (conn->step != HTE_CONN_UP) {
+        return 0;
+    }
+    return conn->near != NULL ? UINT64_MAX : conn->by_letters ? HTE_LETTER_BYTES : 0;
+}
 
 /* Something went through. */
 static inline void hte_conn_succeeded(struct hte_conn *conn)

@@ -180,19 +180,42 @@ static bool takes_long(const struct hte_conn *conn)
     return !hte_ring_is_empty(&conn->posted) && conn->lane->now - oldest->posted_at >= DOUBT_NS;
 }
 
+/* UCX will notice, but hardware may try again for many seconds first, and a transport below with a second rail once
+ * more. What was known before the first look does not count. */
+static void doubt_rdma(struct hte_conn *conn)
+{
+    const struct hte_segment *segment = conn->segment;
+
+    if (conn->doubts > 1 && atomic_load(&segment->is_deserted) && !atomic_load(&segment->is_refreshing)) {
+        hte_conn_break(conn, HTE_ERR_DEAD_PEER);
+    } else if ((conn->doubts & (conn->doubts - 1)) == 0) { /* less and less often */
+        conn->lane->hooks->look(conn->lane, conn->segment);
+    }
+}
+
+static void doubt(struct hte_conn *conn)
+{
+    if (conn->step != HTE_CONN_UP || !takes_long(conn)) {
+        conn->doubts = 0;
+        return;
+    }
+    ++conn->doubts;
+    if (conn->is_unguarded) {
+        conn->lane->hooks->doubt(conn->lane, conn->segment);
+        if (has_nobody(conn)) {
+            hte_conn_break(conn, HTE_ERR_DEAD_PEER);
+        }
+    } else if (conn->way == HTE_WAY_RDMA) {
+        doubt_rdma(conn);
+    }
+}
+
 void hte_conns_doubt(struct hte_lane *lane)
 {
     struct hte_link_ring *link;
-    struct hte_conn      *conn;
 
     for (link = lane->conns.next; link != &lane->conns; link = link->next) {
-        conn = HTE_OBJECT_OF(link, struct hte_conn, link);
-        if (conn->is_unguarded && takes_long(conn)) {
-            lane->hooks->doubt(lane, conn->segment);
-            if (has_nobody(conn)) {
-                hte_conn_break(conn, HTE_ERR_DEAD_PEER);
-            }
-        }
+        doubt(HTE_OBJECT_OF(link, struct hte_conn, link));
     }
 }
 
@@ -319,7 +342,7 @@ unsigned hte_conns_count_warm(struct hte_lane *lane, const struct hte_segment *s
     pthread_mutex_lock(&lane->lock);
     for (link = lane->conns.next; link != &lane->conns; link = link->next) {
         conn = HTE_OBJECT_OF(link, struct hte_conn, link);
-        if (conn->segment == segment) {
+        if (conn->segment == segment && !is_replaced(conn)) {
             count += atomic_load(&conn->is_warm);
             if (atomic_load(&conn->strikes) > 0) {
                 *error = atomic_load(&conn->error);

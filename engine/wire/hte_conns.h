@@ -9,7 +9,7 @@
 void hte_conns_mend(struct hte_lane *lane);
 void hte_conns_expire(struct hte_lane *lane, uint64_t timeout);
 void hte_conns_cancel(struct hte_lane *lane); /* what is posted of canceled requests */
-void hte_conns_doubt(struct hte_lane *lane);  /* without PEER: look whether the peer still lives when it takes long */
+void hte_conns_doubt(struct hte_lane *lane);  /* look whether the peer still lives when it takes long */
 void hte_conns_sweep(struct hte_lane *lane);  /* connections of closed segments, or gone processes */
 void hte_conns_break_all(struct hte_lane *lane, int error);
 bool hte_conns_are_idle(const struct hte_lane *lane); /* UCX has no request of ours */

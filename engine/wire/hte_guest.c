@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 
 #include "local/hte_access.h"
 
@@ -55,6 +56,34 @@ static void destroy(struct hte_guest *guest)
     free(guest);
 }
 
+/* Of a DATA or ASK: the ranges that its bytes are for, or are wanted of; how many, 0: it makes no sense. *rest: what
+ * is behind their list; *length: of that, of DATA; else of what is wanted, at most HTE_LETTER_BYTES. */
+static unsigned ranges_of(const struct hte_letter_head *head, const void **rest, size_t *length, struct iovec *ranges)
+{
+    const char            *bytes  = *rest;
+    size_t                 listed = head->parts * sizeof(struct hte_letter_part);
+    uint64_t               left   = head->kind == HTE_LETTER_DATA ? *length - listed : head->length;
+    struct hte_letter_part part   = {.addr = head->addr, .length = left};
+    unsigned               i, count = head->parts == 0 ? 1 : head->parts;
+
+    if (listed > *length || count > HTE_LETTER_PARTS_MAX || left > HTE_LETTER_BYTES) {
+        return 0;
+    }
+    *rest   = bytes + listed;
+    *length = left;
+    for (i = 0; i < count; ++i) {
+        if (head->parts > 0) {
+            memcpy(&part, bytes + i * sizeof(part), sizeof(part));
+        }
+        if (part.length == 0 || part.length > left) {
+            return 0;
+        }
+        left -= part.length;
+        ranges[i] = (struct iovec){.iov_base = (void *)part.addr, .iov_len = part.length};
+    }
+    return left == 0 ? count : 0;
+}
+
 /* ---- answers ---- */
 
 /* One that did not arrive is missed by its initiator, whose connection is broken, too. */
@@ -96,17 +125,19 @@ static void answer_flush(struct hte_lane *lane, struct hte_guest *guest, uint64_
     }
 }
 
-static void answer_ask(struct hte_lane *lane, const struct hte_letter_head *head, ucp_ep_h reply)
+static void answer_ask(struct hte_lane *lane, const struct hte_letter_head *head, const void *bytes, size_t length,
+                       ucp_ep_h reply)
 {
-    size_t             length = head->length <= HTE_LETTER_BYTES ? head->length : 0;
-    struct hte_letter *letter = hte_letter_create(HTE_LETTER_BYTES_ARE, head->conn, length);
+    struct iovec       ranges[HTE_LETTER_PARTS_MAX];
+    unsigned           count  = ranges_of(head, &bytes, &length, ranges);
+    struct hte_letter *letter = hte_letter_create(HTE_LETTER_BYTES_ARE, head->conn, count == 0 ? 0 : length);
     int                error  = HTE_ERR_RANGE;
 
     if (letter == NULL) {
         return; /* as if it had been lost */
     }
-    if (length > 0) {
-        error = hte_access_read(lane->regions, head->region, head->addr, letter->bytes, length);
+    if (count > 0) {
+        error = hte_access_read(lane->regions, head->region, ranges, count, letter->bytes);
     }
     letter->head.token  = head->token;
     letter->head.offset = head->offset;
@@ -138,17 +169,22 @@ static void keep_receipt(struct hte_guest *guest, uint64_t token, size_t length,
         .token = token, .length = (uint32_t)length, .error = (uint32_t)-error};
 }
 
-static int write_bytes(struct hte_guest *guest, const struct hte_letter_head *head, const void *bytes, size_t length)
+static int write_bytes(struct hte_guest *guest, const struct hte_letter_head *head, const void *bytes, size_t *length)
 {
     struct hte_lane *lane = guest->lane;
+    struct iovec     ranges[HTE_LETTER_PARTS_MAX];
+    unsigned         count = ranges_of(head, &bytes, length, ranges);
     int              error;
 
+    if (count == 0) {
+        return HTE_ERR_RANGE;
+    }
     if (guest->origin == NULL) {
         guest->origin = hte_origin_get(&lane->rails->origins, head->origin);
     }
     error = guest->origin == NULL ? HTE_ERR_CANCELED : hte_origin_enter(guest->origin, head->epoch);
     if (error == HTE_OK) {
-        error = hte_access_write(lane->regions, head->region, head->addr, bytes, length);
+        error = hte_access_write(lane->regions, head->region, ranges, count, bytes);
         hte_origin_leave(guest->origin);
     }
     return error;
@@ -162,7 +198,7 @@ void hte_guests_receive(struct hte_lane *lane, const struct hte_letter_head *hea
 
     if (head->kind == HTE_LETTER_ASK) {
         if (reply != NULL) {
-            answer_ask(lane, head, reply);
+            answer_ask(lane, head, bytes, length, reply);
         }
         return;
     }
@@ -171,7 +207,7 @@ void hte_guests_receive(struct hte_lane *lane, const struct hte_letter_head *hea
         return;
     }
     if (head->kind == HTE_LETTER_DATA) {
-        error = write_bytes(guest, head, bytes, length);
+        error = write_bytes(guest, head, bytes, &length);
         keep_receipt(guest, head->token, length, error);
     } else if (head->kind == HTE_LETTER_FLUSH && reply != NULL) {
         answer_flush(lane, guest, head->offset, reply);

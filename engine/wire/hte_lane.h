@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 #include <ucp/api/ucp.h>
 
@@ -36,12 +37,7 @@ enum hte_outlook {
     HTE_OUTLOOK_STUCK /* nothing, before WRITEs are confirmed */
 };
 
-/* One of the ranges of an operation that has several. */
-struct hte_part {
-    char    *local;
-    uint64_t remote, length;
-};
-
+/* Ranges of an operation. */
 #define HTE_PARTS_MAX 16
 
 /* The lane's questions and answers to the thread. */
@@ -53,10 +49,12 @@ struct hte_lane_hooks {
     enum hte_outlook (*outlook)(struct hte_lane *lane, const struct hte_segment *segment);
     /* Something is wrong with its process, maybe: what is known of it should be fetched anew. */
     void (*doubt)(struct hte_lane *lane, struct hte_segment *segment);
+    /* Is its process there at all? */
+    void (*look)(struct hte_lane *lane, struct hte_segment *segment);
     /* Its request was canceled. */
     bool (*is_canceled)(struct hte_lane *lane, const struct hte_op *op);
-    /* Its ranges: op->parts of them. */
-    void (*parts)(const struct hte_op *op, struct hte_part *parts);
+    /* Its ranges on both sides: op->parts of them. */
+    void (*parts)(const struct hte_op *op, struct iovec *local, struct iovec *remote);
 };
 
 struct hte_lane_rail {

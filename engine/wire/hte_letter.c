@@ -11,7 +11,7 @@ struct hte_letter *hte_letter_create(enum hte_letter_kind kind, uint64_t conn, s
     struct hte_letter *letter = malloc(sizeof(*letter) + room);
 
     if (letter != NULL) {
-        *letter = (struct hte_letter){.head = {.kind = kind, .conn = conn}};
+        *letter = (struct hte_letter){.head = {.kind = (uint16_t)kind, .conn = conn}};
         hte_ring_init(&letter->link);
     }
     return letter;

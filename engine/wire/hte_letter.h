@@ -9,11 +9,13 @@
  *
  *   initiator (hte_move.h)                               target (hte_guest.h)
  *
- *     DATA token, address, bytes ───────────────────────▶ checks, copies, keeps a receipt
+ *     DATA token, addresses, bytes ─────────────────────▶ checks, copies, keeps a receipt
  *     FLUSH (the thread has no more, or a quarter of its window is out) ──▶
  *                              ◀───────────────────────── ACK receipts: tokens, each with its bytes, and if refused
- *     ASK token, address, length ───────────────────────▶ checks, copies
+ *     ASK token, addresses, length ─────────────────────▶ checks, copies
  *                              ◀───────────────────────── BYTES token, offset, bytes
+ *
+ * An operation of several ranges is one letter, before whose bytes they are listed (struct hte_letter_part).
  *
  * A token names an operation while it is posted (hte_tokens.h): what comes for one that is over is thrown away. The
  * target answers at once, over the endpoint that UCX made for the initiator's: one of its own to him would meet those
@@ -28,14 +30,16 @@
 
 #include "base/hte_list.h"
 
-#define HTE_LETTERS_VERSION 2     /* in the descriptor; another one is not understood */
-#define HTE_LETTER_ID       0x48  /* of UCP */
-#define HTE_LETTER_BYTES    65536 /* of data at most */
+#define HTE_LETTERS_VERSION  3     /* in the descriptor; another one is not understood */
+#define HTE_LETTER_ID        0x48  /* of UCP */
+#define HTE_LETTER_BYTES     65536 /* of data at most */
+#define HTE_LETTER_PARTS_MAX 64    /* ranges */
 
 enum hte_letter_kind { HTE_LETTER_DATA, HTE_LETTER_FLUSH, HTE_LETTER_ACK, HTE_LETTER_ASK, HTE_LETTER_BYTES_ARE };
 
 struct hte_letter_head {
-    uint32_t kind;  /* enum hte_letter_kind */
+    uint16_t kind;  /* enum hte_letter_kind */
+    uint16_t parts; /* DATA, ASK: so many ranges are listed; 0: it is one, at addr */
     uint32_t error; /* BYTES: 0, or the enum hte_error that it is refused with, without its sign */
     uint64_t conn;  /* the initiator's number of the connection */
     uint64_t token;
@@ -44,6 +48,11 @@ struct hte_letter_head {
     uint64_t region; /* DATA, ASK: hte_desc_buffer.id; ACK: which guest it was, should it have been forgotten between */
     uint64_t offset; /* ASK, BYTES: in the operation; FLUSH, ACK: sequence number of the latest operation before it */
     uint64_t length; /* ASK; ACK: 1 in the last one for a flush */
+};
+
+/* One of the ranges, all of one registration, that the bytes of a letter are for, or are wanted of: in this order. */
+struct hte_letter_part {
+    uint64_t addr, length;
 };
 
 /* One of those that an ACK consists of. */

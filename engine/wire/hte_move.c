@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 
 #include "hte_op.h"
 #include "hte_status.h"
@@ -115,11 +116,11 @@ static struct hte_letter *letter_of(const struct hte_op *op, const struct hte_de
     return letter;
 }
 
-static bool send_data(struct hte_op *op, const struct hte_desc_buffer *buffer, uint64_t offset, size_t length)
+/* Its bytes are `from`, after a list of so many bytes. */
+static bool send_data(struct hte_op *op, struct hte_letter *letter, size_t listed, const struct iovec *from,
+                      unsigned count, size_t length)
 {
-    struct hte_letter *letter = letter_of(op, buffer, HTE_LETTER_DATA, offset, length);
-
-    if (letter != NULL && hte_access_copy(letter->bytes, op->local + offset, length) != HTE_OK) {
+    if (letter != NULL && hte_access_gather(letter->bytes + listed, from, count) != HTE_OK) {
         free(letter); /* not mapped any more */
         return false;
     }
@@ -127,18 +128,48 @@ static bool send_data(struct hte_op *op, const struct hte_desc_buffer *buffer, u
         letter->head.origin = op->conn->lane->rails->origin;
         letter->head.epoch  = atomic_load(&op->conn->lane->rails->epoch);
     }
-    return mail(op->conn, letter, length, 0);
+    return mail(op->conn, letter, listed + length, 0);
 }
 
-static bool ask(struct hte_op *op, const struct hte_desc_buffer *buffer, uint64_t offset, size_t length)
+static bool ask(struct hte_op *op, struct hte_letter *letter, size_t listed, uint64_t offset, size_t length)
 {
-    struct hte_letter *letter = letter_of(op, buffer, HTE_LETTER_ASK, offset, 0);
-
     if (letter != NULL) {
         letter->head.offset = offset;
         letter->head.length = length;
     }
-    return mail(op->conn, letter, 0, UCP_AM_SEND_FLAG_REPLY);
+    return mail(op->conn, letter, listed, UCP_AM_SEND_FLAG_REPLY);
+}
+
+/* One that has several ranges: who joined them saw to it that they fit into one letter. */
+static bool send_parts(struct hte_op *op, const struct hte_desc_buffer *buffer)
+{
+    enum hte_letter_kind   kind   = op->state.is_write ? HTE_LETTER_DATA : HTE_LETTER_ASK;
+    size_t                 listed = op->parts * sizeof(struct hte_letter_part);
+    struct hte_letter     *letter = letter_of(op, buffer, kind, 0, listed + (op->state.is_write ? op->length : 0));
+    struct hte_letter_part listing;
+    struct iovec           local[HTE_PARTS_MAX], remote[HTE_PARTS_MAX];
+    uint32_t               i;
+
+    if (letter == NULL) {
+        return false;
+    }
+    letter->head.parts = (uint16_t)op->parts;
+    op->conn->lane->hooks->parts(op, local, remote);
+    for (i = 0; i < op->parts; ++i) {
+        listing = (struct hte_letter_part){.addr = (uint64_t)remote[i].iov_base, .length = remote[i].iov_len};
+        memcpy(letter->bytes + i * sizeof(listing), &listing, sizeof(listing));
+    }
+    return op->state.is_write ? send_data(op, letter, listed, local, op->parts, op->length)
+                              : ask(op, letter, listed, 0, op->length);
+}
+
+static bool send_range(struct hte_op *op, const struct hte_desc_buffer *buffer, uint64_t offset, size_t length)
+{
+    struct iovec local = {.iov_base = op->local + offset, .iov_len = length};
+
+    return op->state.is_write
+               ? send_data(op, letter_of(op, buffer, HTE_LETTER_DATA, offset, length), 0, &local, 1, length)
+               : ask(op, letter_of(op, buffer, HTE_LETTER_ASK, offset, 0), 0, offset, length);
 }
 
 static bool send_all(struct hte_op *op, const struct hte_desc_buffer *buffer)
@@ -146,9 +177,12 @@ static bool send_all(struct hte_op *op, const struct hte_desc_buffer *buffer)
     uint64_t offset, length;
     bool     is_sent = true;
 
+    if (op->parts > 1) {
+        return send_parts(op, buffer);
+    }
     for (offset = 0; is_sent && offset < op->length && op->move_error == HTE_OK; offset += length) {
         length  = op->length - offset < HTE_LETTER_BYTES ? op->length - offset : HTE_LETTER_BYTES;
-        is_sent = op->state.is_write ? send_data(op, buffer, offset, length) : ask(op, buffer, offset, length);
+        is_sent = send_range(op, buffer, offset, length);
     }
     return is_sent;
 }
@@ -255,6 +289,18 @@ static void take_ack(struct hte_lane *lane, const struct hte_letter_head *head, 
     }
 }
 
+/* Of an operation with several ranges they come all at once. */
+static int put_bytes(const struct hte_op *op, uint64_t offset, const void *bytes, size_t length)
+{
+    struct iovec local[HTE_PARTS_MAX], remote[HTE_PARTS_MAX];
+
+    if (op->parts <= 1) {
+        return hte_access_copy(op->local + offset, bytes, length);
+    }
+    op->conn->lane->hooks->parts(op, local, remote);
+    return length == op->length ? hte_access_scatter(local, op->parts, bytes) : HTE_ERR_RANGE;
+}
+
 static void take_bytes(struct hte_lane *lane, const struct hte_letter_head *head, const void *bytes, size_t length)
 {
     struct hte_op *op = op_of(lane, head->conn, head->token);
@@ -268,7 +314,7 @@ static void take_bytes(struct hte_lane *lane, const struct hte_letter_head *head
         return;
     } else {
         op->unanswered -= length;
-        if (hte_access_copy(op->local + head->offset, bytes, length) != HTE_OK) {
+        if (put_bytes(op, head->offset, bytes, length) != HTE_OK) {
             op->move_error = HTE_ERR_MEMORY;
         }
     }

@@ -167,119 +167,132 @@ char *hte_near_mapped(struct hte_near *near, const struct hte_desc_buffer *buffe
 
 /* ---- moving ---- */
 
-/* It stopped in this one: whose memory is not mapped? */
-static int fault_of(const struct hte_near_span *span)
+/* It stopped after so many bytes of this one: whose memory is not mapped there? */
+static int fault_of(const struct hte_near_load *load, const struct hte_near_item *item, uint64_t done)
 {
-    char     scratch[4096];
-    uint64_t at, length;
+    const struct iovec *local = &load->local[item->first];
+    char                scratch[4096];
+    uint64_t            at, length;
 
-    for (at = 0; at < span->length; at += length) {
-        length = span->length - at < sizeof(scratch) ? span->length - at : sizeof(scratch);
-        if (hte_access_copy(scratch, span->local + at, length) != HTE_OK) {
+    for (; done >= local->iov_len; ++local) {
+        done -= local->iov_len;
+    }
+    for (at = 0; at < local->iov_len; at += length) {
+        length = local->iov_len - at < sizeof(scratch) ? local->iov_len - at : sizeof(scratch);
+        if (hte_access_copy(scratch, (char *)local->iov_base + at, length) != HTE_OK) {
             return HTE_ERR_MEMORY;
         }
     }
     return HTE_ERR_RANGE;
 }
 
-/* Spans from `from` on that no mapping has. What came of each; HTE_OK, or what the connection breaks with. */
-static int move_by_calls(const struct hte_near *near, struct hte_near_spans *spans, unsigned from)
+/* One call, from this item on up to the first that failed, or is not to be moved: *next is where to go on. Its ranges
+ * come after the guard's, in whose place a range is that is over. HTE_OK, or what the connection breaks with. */
+static int move_by_call(const struct hte_near *near, struct hte_near_load *load, unsigned from, unsigned *next)
 {
-    uint64_t     head = 0;
-    struct iovec local[HTE_NEAR_SPANS_MAX + 1], remote[HTE_NEAR_SPANS_MAX + 1];
-    unsigned     i, n = 1;
-    ssize_t      done;
+    struct hte_near_item *item  = load->item;
+    unsigned              first = item[from].first - 1, end = from;
+    uint64_t              head = 0;
+    ssize_t               done;
 
-    local[0]  = (struct iovec){.iov_base = &head, .iov_len = sizeof(head)};
-    remote[0] = (struct iovec){.iov_base = spans->is_write ? mark_at(&near->host) : secret_at(&near->host),
-                               .iov_len  = sizeof(head)};
-    for (i = from; i < spans->count; ++i) {
-        if (spans->span[i].result == HTE_NEAR_NOT_MOVED) {
-            local[n]  = (struct iovec){.iov_base = spans->span[i].local, .iov_len = spans->span[i].length};
-            remote[n] = (struct iovec){.iov_base = (void *)spans->span[i].remote, .iov_len = spans->span[i].length};
-            ++n;
-        }
+    for (*next = from; *next < load->n_items && item[*next].result == HTE_NEAR_NOT_MOVED; ++*next) {
+        end = item[*next].first + item[*next].count;
     }
-    if (n == 1) {
-        return HTE_OK;
-    }
-    done = vm_call(spans->is_write, near->host.pid, local, remote, n);
+    load->local[first]  = (struct iovec){.iov_base = &head, .iov_len = sizeof(head)};
+    load->remote[first] = (struct iovec){.iov_base = load->is_write ? mark_at(&near->host) : secret_at(&near->host),
+                                         .iov_len  = sizeof(head)};
+
+    done = vm_call(load->is_write, near->host.pid, &load->local[first], &load->remote[first], end - first);
     if (done < (ssize_t)sizeof(head)) {
         return done >= 0 || errno == ESRCH || errno == EFAULT ? HTE_ERR_DEAD_PEER : HTE_ERR_ENDPOINT;
     }
-    if (!spans->is_write && head != near->host.secret) {
+    if (!load->is_write && head != near->host.secret) {
         return HTE_ERR_DEAD_PEER;
     }
     done -= sizeof(head);
-    for (i = from; i < spans->count; ++i) {
-        if (spans->span[i].result != HTE_NEAR_NOT_MOVED) {
-            continue;
+    for (; from < *next; done -= (ssize_t)item[from++].length) {
+        if (done < (ssize_t)item[from].length) {
+            item[from].result = fault_of(load, &item[from], (uint64_t)done);
+            *next             = from + 1;
+            return HTE_OK;
         }
-        if (done < (ssize_t)spans->span[i].length) {
-            spans->span[i].result = fault_of(&spans->span[i]);
-            return move_by_calls(near, spans, i + 1); /* those behind it */
-        }
-        done -= (ssize_t)spans->span[i].length;
-        spans->span[i].result = HTE_OK;
+        item[from].result = HTE_OK;
     }
     return HTE_OK;
 }
 
-static bool move_by_mappings(struct hte_near_spans *spans)
+/* What no mapping has. */
+static int move_by_calls(const struct hte_near *near, struct hte_near_load *load)
 {
-    struct hte_near_span *span;
-    unsigned              i;
-    bool                  is_all = true;
+    unsigned at    = 0;
+    int      error = HTE_OK;
 
-    for (i = 0; i < spans->count; ++i) {
-        span = &spans->span[i];
-        if (span->result == HTE_NEAR_NOT_MOVED && span->mapped != NULL) {
-            memcpy(spans->is_write ? span->mapped : span->local, spans->is_write ? span->local : span->mapped,
-                   span->length);
-            span->result = HTE_OK;
+    while (at < load->n_items && error == HTE_OK) {
+        if (load->item[at].result == HTE_NEAR_NOT_MOVED) {
+            error = move_by_call(near, load, at, &at);
+        } else {
+            ++at;
         }
-        is_all &= span->result != HTE_NEAR_NOT_MOVED;
     }
-    return is_all;
+    return error;
 }
 
-static bool needs_look(const struct hte_near_spans *spans)
+static void move_by_mapping(struct hte_near_load *load, struct hte_near_item *item)
 {
     unsigned i;
-    bool     needs = spans->is_write;
+    char    *remote;
 
-    for (i = 0; i < spans->count; ++i) {
-        needs |= spans->span[i].mapped != NULL;
+    for (i = item->first; i < item->first + item->count; ++i) {
+        remote = item->mapped + ((uint64_t)load->remote[i].iov_base - item->base);
+        memcpy(load->is_write ? remote : load->local[i].iov_base, load->is_write ? load->local[i].iov_base : remote,
+               load->local[i].iov_len);
     }
-    return needs;
+    item->result = HTE_OK;
+}
+
+static bool has_mapped(const struct hte_near_load *load)
+{
+    unsigned i;
+
+    for (i = 0; i < load->n_items; ++i) {
+        if (load->item[i].mapped != NULL) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* In the seat. */
-static int move_seated(const struct hte_near *near, struct hte_near_spans *spans)
+static int move_seated(const struct hte_near *near, struct hte_near_load *load)
 {
-    unsigned i;
-    int      error = atomic_load(&near->page->is_open) ? HTE_OK : HTE_ERR_DEAD_PEER;
+    struct hte_near_item *item = load->item, *end = item + load->n_items;
+    int                   error = atomic_load(&near->page->is_open) ? HTE_OK : HTE_ERR_DEAD_PEER;
 
-    for (i = 0; i < spans->count; ++i) {
-        if (!is_valid(near, spans->span[i].slot, spans->span[i].region)) {
-            spans->span[i].result = HTE_ERR_RANGE;
+    for (; item < end; ++item) {
+        if (!is_valid(near, item->slot, item->region)) {
+            item->result = HTE_ERR_RANGE;
         }
     }
-    if (error == HTE_OK && needs_look(spans)) {
+    if (error == HTE_OK && (load->is_write || has_mapped(load))) {
         error = look(&near->host);
     }
-    if (error != HTE_OK || move_by_mappings(spans)) {
+    if (error != HTE_OK) {
         return error;
     }
-    return move_by_calls(near, spans, 0);
+    for (item = load->item; item < end; ++item) {
+        if (item->result == HTE_NEAR_NOT_MOVED && item->mapped != NULL) {
+            move_by_mapping(load, item);
+        }
+    }
+    return move_by_calls(near, load);
 }
 
-int hte_near_move(struct hte_near *near, struct hte_near_spans *spans)
+int hte_near_move(struct hte_near *near, struct hte_near_load *load)
 {
     int error;
 
     hte_seat_begin(near->seat);
-    error = move_seated(near, spans);
+    error = move_seated(near, load);
     hte_seat_end(near->seat);
     return error;
 }

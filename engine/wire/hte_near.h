@@ -16,38 +16,47 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 #include "remote/hte_view.h"
 
 struct hte_near;
 
-#define HTE_NEAR_SPANS_MAX 64
-#define HTE_NEAR_NOT_MOVED 1
+#define HTE_NEAR_RANGES_MAX 64
+#define HTE_NEAR_NOT_MOVED  1
 
-/* Bytes of one operation, moved in one piece. */
-struct hte_near_span {
-    char    *local;
-    uint64_t remote;
-    char    *mapped; /* the remote bytes in this process; NULL: they are not */
-    uint64_t length;
+/* One operation: ranges of one buffer. */
+struct hte_near_item {
+    unsigned first, count; /* of its ranges */
+    uint64_t length;       /* of all of them */
     uint64_t region, slot; /* of the buffer */
+    uint64_t base;         /* where that begins in the target's memory */
+    char    *mapped;       /* and in this process; NULL: it is not there */
     int      result; /* HTE_NEAR_NOT_MOVED; then HTE_OK, RANGE (released, or not mapped there), MEMORY (not here) */
 };
 
-/* Of one direction. */
-struct hte_near_spans {
-    struct hte_near_span span[HTE_NEAR_SPANS_MAX];
-    unsigned             count;
+/* What goes together, in one direction. The ranges of an item follow those of the one before it. */
+struct hte_near_load {
+    struct iovec         local[1 + HTE_NEAR_RANGES_MAX], remote[1 + HTE_NEAR_RANGES_MAX]; /* the first is not filled */
+    struct hte_near_item item[HTE_NEAR_RANGES_MAX];
+    unsigned             n_ranges, n_items;
     bool                 is_write;
 };
+
+static inline void hte_near_load_init(struct hte_near_load *load, bool is_write)
+{
+    load->n_ranges = 0;
+    load->n_items  = 0;
+    load->is_write = is_write;
+}
 
 /* NULL: it cannot be reached so, and why. `host`: hte_host_identity() of this process. `is_gone`: and nor otherwise,
  * that process of this host has ended. */
 struct hte_near *hte_near_open(const struct hte_view *view, const char *host, bool *is_gone, char *why, size_t size);
 void             hte_near_close(struct hte_near *near);
 
-/* Sets results, and moves what can be; HTE_OK, or what the connection breaks with: then spans may be left. */
-int hte_near_move(struct hte_near *near, struct hte_near_spans *spans);
+/* Sets results, and moves what can be; HTE_OK, or what the connection breaks with: then items may be left. */
+int hte_near_move(struct hte_near *near, struct hte_near_load *load);
 /* Where the buffer begins in this process; NULL: it is not mapped. */
 char *hte_near_mapped(struct hte_near *near, const struct hte_desc_buffer *buffer);
 /* Lets go of memory that its owner took back. */

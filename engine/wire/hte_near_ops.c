@@ -13,61 +13,47 @@ static unsigned parts_of(const struct hte_op *op)
     return op->parts > 1 ? op->parts : 1;
 }
 
-/* A span for each part of it. */
-static void fill(struct hte_near *near, const struct hte_op *op, struct hte_near_span *span)
+/* There is room for its ranges. */
+static void add(struct hte_near_load *load, const struct hte_op *op)
 {
     const struct hte_desc_buffer *buffer = &op->keys->view->descriptor->buffers[op->buffer];
-    char                         *mapped = hte_near_mapped(near, buffer);
-    struct hte_part               part[HTE_PARTS_MAX];
-    unsigned                      i, count = parts_of(op);
+    unsigned                      first  = 1 + load->n_ranges;
 
-    if (count > 1) {
-        op->conn->lane->hooks->parts(op, part);
+    load->item[load->n_items++] = (struct hte_near_item){.first  = first,
+                                                         .count  = parts_of(op),
+                                                         .length = op->length,
+                                                         .region = buffer->id,
+                                                         .slot   = buffer->slot,
+                                                         .base   = buffer->addr,
+                                                         .mapped = hte_near_mapped(op->conn->near, buffer),
+                                                         .result = HTE_NEAR_NOT_MOVED};
+    load->n_ranges += parts_of(op);
+    if (op->parts > 1) {
+        op->conn->lane->hooks->parts(op, &load->local[first], &load->remote[first]);
     } else {
-        part[0] = (struct hte_part){.local = op->local, .remote = op->remote, .length = op->length};
-    }
-    for (i = 0; i < count; ++i) {
-        span[i] = (struct hte_near_span){.local  = part[i].local,
-                                         .remote = part[i].remote,
-                                         .mapped = mapped == NULL ? NULL : mapped + (part[i].remote - buffer->addr),
-                                         .length = part[i].length,
-                                         .region = buffer->id,
-                                         .slot   = buffer->slot,
-                                         .result = HTE_NEAR_NOT_MOVED};
+        load->local[first]  = (struct iovec){.iov_base = op->local, .iov_len = op->length};
+        load->remote[first] = (struct iovec){.iov_base = (void *)op->remote, .iov_len = op->length};
     }
 }
 
-/* What came of all its parts: when one was refused, that. */
-static int result_of(const struct hte_op *op, const struct hte_near_span *span)
-{
-    unsigned i, count = parts_of(op);
-    int      result = HTE_OK;
-
-    for (i = 0; i < count && result != HTE_NEAR_NOT_MOVED; ++i) {
-        result = result == HTE_OK || span[i].result == HTE_NEAR_NOT_MOVED ? span[i].result : result;
-    }
-    return result;
-}
-
-/* One that is larger than SPAN_SIZE. */
+/* One that is larger than SPAN_SIZE: it has one range. */
 static int move_large(struct hte_near *near, const struct hte_op *op, int *result)
 {
-    struct hte_near_spans spans = {.count = 1, .is_write = op->state.is_write};
-    struct hte_near_span  whole;
-    uint64_t              at;
-    int                   error = HTE_OK;
+    struct hte_near_load load;
+    uint64_t             at, length;
+    int                  error = HTE_OK;
 
-    fill(near, op, &whole);
     *result = HTE_OK;
     for (at = 0; at < op->length && error == HTE_OK && *result == HTE_OK; at += SPAN_SIZE) {
-        spans.span[0] = whole;
-        spans.span[0].local += at;
-        spans.span[0].remote += at;
-        spans.span[0].mapped += whole.mapped == NULL ? 0 : at;
-        spans.span[0].length = op->length - at < SPAN_SIZE ? op->length - at : SPAN_SIZE;
+        length = op->length - at < SPAN_SIZE ? op->length - at : SPAN_SIZE;
+        hte_near_load_init(&load, op->state.is_write);
+        add(&load, op);
+        load.item[0].length = length;
+        load.local[1]       = (struct iovec){.iov_base = op->local + at, .iov_len = length};
+        load.remote[1]      = (struct iovec){.iov_base = (void *)(op->remote + at), .iov_len = length};
 
-        error   = hte_near_move(near, &spans);
-        *result = spans.span[0].result;
+        error   = hte_near_move(near, &load);
+        *result = load.item[0].result;
     }
     return error;
 }
@@ -81,37 +67,32 @@ static void settle(struct hte_op *op, int result)
     }
 }
 
-/* The first of what is posted, as many as go together; how many. */
-static unsigned gather(struct hte_conn *conn, struct hte_near_spans *spans, struct hte_op **ops)
+/* The first of what is posted, as many as go together. */
+static void gather(struct hte_conn *conn, struct hte_near_load *load, struct hte_op **ops)
 {
     struct hte_link_ring *link;
     struct hte_op        *op;
     uint64_t              bytes = 0;
-    unsigned              count = 0;
 
-    spans->count = 0;
     for (link = conn->posted.next; link != &conn->posted; link = link->next) {
         op = HTE_OBJECT_OF(link, struct hte_op, link);
-        if (spans->count + parts_of(op) > HTE_NEAR_SPANS_MAX ||
-            (count > 0 && (op->state.is_write != spans->is_write || bytes + op->length > SPANS_SIZE))) {
+        if (load->n_ranges + parts_of(op) > HTE_NEAR_RANGES_MAX ||
+            (load->n_items > 0 && (op->state.is_write != load->is_write || bytes + op->length > SPANS_SIZE))) {
             break;
         }
-        spans->is_write = op->state.is_write;
-        fill(conn->near, op, &spans->span[spans->count]);
-        ops[count++] = op;
+        ops[load->n_items] = op;
+        add(load, op);
         bytes += op->length;
-        spans->count += parts_of(op);
     }
-    return count;
 }
 
 static int move_some(struct hte_conn *conn)
 {
-    struct hte_near_spans spans;
-    struct hte_op        *ops[HTE_NEAR_SPANS_MAX];
-    struct hte_op        *first = HTE_OBJECT_OF(conn->posted.next, struct hte_op, link);
-    unsigned              i, count, at = 0;
-    int                   error, result;
+    struct hte_near_load load;
+    struct hte_op       *ops[HTE_NEAR_RANGES_MAX];
+    struct hte_op       *first = HTE_OBJECT_OF(conn->posted.next, struct hte_op, link);
+    unsigned             i;
+    int                  error, result;
 
     if (first->length > SPAN_SIZE) {
         error = move_large(conn->near, first, &result);
@@ -120,12 +101,11 @@ static int move_some(struct hte_conn *conn)
         }
         return error;
     }
-    count = gather(conn, &spans, ops);
-    error = hte_near_move(conn->near, &spans);
-    for (i = 0; i < count; ++i) {
-        result = result_of(ops[i], &spans.span[at]);
-        at += parts_of(ops[i]); /* it may be gone when it is settled */
-        settle(ops[i], result);
+    hte_near_load_init(&load, first->state.is_write);
+    gather(conn, &load, ops);
+    error = hte_near_move(conn->near, &load);
+    for (i = 0; i < load.n_items; ++i) {
+        settle(ops[i], load.item[i].result);
     }
     return error;
 }

@@ -21,7 +21,7 @@ struct hte_op {
     char                  *local;
     uint64_t               remote, length;
     uint32_t               units;  /* slices in it, for window and counters */
-    uint32_t               parts;  /* ranges; more than 1 over near connections only, and of one remote buffer */
+    uint32_t               parts;  /* ranges; more than 1: see hte_conn_parts_size(); of one remote buffer */
     uint32_t               buffer; /* index in the view */
     bool                   is_expired;
     struct hte_conn       *conn;        /* that it was posted to last */

@@ -47,6 +47,29 @@ static int set_devices(ucp_config_t *config, const char *name)
     return modify(config, "NET_DEVICES", value);
 }
 
+static const char *transports_of(const struct hte_settings *settings)
+{
+    const char *found = getenv("UCX_TLS");
+    size_t      i;
+
+    for (i = 0; i < settings->n_options; ++i) {
+        if (strcmp(settings->ucx[i].key, "UCX_TLS") == 0) {
+            found = settings->ucx[i].value;
+        }
+    }
+    return found == NULL ? "" : found;
+}
+
+/* The protocols that UCX 1.18 has by default carry a PUT of more than a few bytes over ha_rc by its emulation
+ * (docs/porting.md). Those of before use the hardware. Whoever set it has it. */
+static int set_protocols(ucp_config_t *config, const struct hte_settings *settings)
+{
+    if (getenv("UCX_PROTO_ENABLE") != NULL || strstr(transports_of(settings), "ha_rc") == NULL) {
+        return HTE_OK;
+    }
+    return modify(config, "PROTO_ENABLE", "n");
+}
+
 static int configure(ucp_config_t *config, const struct hte_settings *settings, const char *devices)
 {
     size_t i;
@@ -54,6 +77,9 @@ static int configure(ucp_config_t *config, const struct hte_settings *settings, 
 
     if (error == HTE_OK) {
         error = set_devices(config, devices);
+    }
+    if (error == HTE_OK) {
+        error = set_protocols(config, settings);
     }
     for (i = 0; i < settings->n_options && error == HTE_OK; ++i) {
         if (strncmp(settings->ucx[i].key, "UCX_", 4) == 0) {

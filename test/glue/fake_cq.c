@@ -18,6 +18,7 @@ int ha_cq_create(struct ha_rail *rail, unsigned depth, int with_fd, struct ha_cq
     pthread_mutex_lock(&fake.lock);
     status = fake_refuses(FAKE_CALL_CQ_CREATE, rail);
     fake.live += status == 0;
+    rail->held += status == 0;
     fake.cq_bytes += status == 0 ? depth * sizeof(struct ha_wc) : 0;
     pthread_mutex_unlock(&fake.lock);
     if (status != 0) {
@@ -37,6 +38,7 @@ void ha_cq_destroy(struct ha_cq *cq)
     fake_command(FAKE_CALL_CQ_DESTROY, cq->rail);
     pthread_mutex_lock(&fake.lock);
     fake.live--;
+    cq->rail->held--;
     fake.cq_bytes -= cq->depth * sizeof(struct ha_wc);
     pthread_mutex_unlock(&fake.lock);
     close(cq->fd);

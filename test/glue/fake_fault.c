@@ -57,6 +57,23 @@ void fake_card_reset(int index, enum fake_card how)
     pthread_mutex_unlock(&fake.lock);
 }
 
+void fake_card_remove(int index)
+{
+    pthread_mutex_lock(&fake.lock);
+    fake.rail[index].removed = 1;
+    pthread_mutex_unlock(&fake.lock);
+}
+
+int fake_card_held(int index)
+{
+    int held;
+
+    pthread_mutex_lock(&fake.lock);
+    held = fake.rail[index].held;
+    pthread_mutex_unlock(&fake.lock);
+    return held;
+}
+
 int fake_card_back(int index)
 {
     struct ha_rail *old = &fake.rail[index];

@@ -51,7 +51,9 @@ struct ha_rail {
     uint8_t                        gid[16];
     unsigned                       gid_index, mac;
     enum fake_card                 card;
-    int                            gone; /* ... and its owner has heard of it */
+    int                            gone;    /* ... and its owner has heard of it */
+    int                            removed; /* the kernel waits for those who have it open */
+    int                            held;    /* what of it is open, but for memory */
     uint32_t                       next_ud, last_ud;
     struct ha_rc_path              last_path;
     struct ha_rail_limits          limits;

@@ -44,6 +44,10 @@ int fake_refuses(enum fake_call call, const struct ha_rail *rail)
         call != FAKE_CALL_POST_RECV && call != FAKE_CALL_UD_SEND) {
         return -EIO; /* the others only write to memory */
     }
+    if (rail->gone && (call == FAKE_CALL_CQ_CREATE || call == FAKE_CALL_RC_CREATE || call == FAKE_CALL_UD_CREATE ||
+                       call == FAKE_CALL_AH_CREATE || call == FAKE_CALL_MR_REG)) {
+        return -ENODEV;
+    }
     if (fake.fail[call].count == 0 || (fake.fail[call].rail >= 0 && fake.fail[call].rail != rail->index)) {
         return 0;
     }
@@ -254,7 +258,7 @@ int ha_rail_list(char (*names)[HA_RAIL_NAME_MAX], int max)
     int count = 0;
 
     for (int i = 0; i < fake.num_rails && count < max; i++) {
-        if (fake.rail[i].card == FAKE_CARD_WELL) {
+        if (fake.rail[i].card == FAKE_CARD_WELL && !fake.rail[i].removed) {
             memcpy(names[count++], fake.rail[i].name, HA_RAIL_NAME_MAX);
         }
     }
@@ -267,7 +271,7 @@ int ha_rail_open(const char *name, const struct ha_rail_opts *opts, struct ha_ra
 
     pthread_mutex_lock(&fake.lock);
     for (int i = 0; i < fake.num_rails; i++) {
-        if (strcmp(fake.rail[i].name, name) == 0 && fake.rail[i].card == FAKE_CARD_WELL) {
+        if (strcmp(fake.rail[i].name, name) == 0 && fake.rail[i].card == FAKE_CARD_WELL && !fake.rail[i].removed) {
             if (fake.rail[i].refs++ == 0) {
                 fake.rail[i].opts = *opts;
             }
@@ -323,7 +327,7 @@ int ha_rail_refresh(struct ha_rail *rail)
 
     fake_command(FAKE_CALL_PORT_QUERY, rail);
     pthread_mutex_lock(&fake.lock);
-    up = rail->port_up && rail->card == FAKE_CARD_WELL;
+    up = rail->port_up && rail->card == FAKE_CARD_WELL && !rail->gone;
     memcpy(rail->addr.gid, rail->gid, sizeof(rail->gid));
     __atomic_store_n(&rail->up, up, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&fake.lock);
@@ -361,9 +365,33 @@ int ha_rail_up(const struct ha_rail *rail)
     return __atomic_load_n(&rail->up, __ATOMIC_RELAXED);
 }
 
-int ha_rail_event_fd(const struct ha_rail *rail)
+int ha_rail_check(struct ha_rail *rail)
 {
+    int seen;
+
+    pthread_mutex_lock(&fake.lock);
+    seen = rail->removed && !rail->gone;
+    if (seen) {
+        __atomic_store_n(&rail->gone, 1, __ATOMIC_RELAXED);
+        __atomic_store_n(&rail->up, 0, __ATOMIC_RELAXED);
+    }
+    pthread_mutex_unlock(&fake.lock);
+    return seen;
+}
+
+int ha_rail_event_begin(struct ha_rail *rail)
+{
+    pthread_mutex_lock(&fake.lock);
+    rail->held++;
+    pthread_mutex_unlock(&fake.lock);
     return rail->event_fd;
+}
+
+void ha_rail_event_end(struct ha_rail *rail)
+{
+    pthread_mutex_lock(&fake.lock);
+    rail->held--;
+    pthread_mutex_unlock(&fake.lock);
 }
 
 int ha_rail_event_get(struct ha_rail *rail, struct ha_rail_event *event)

@@ -31,6 +31,7 @@ int ha_rc_create(struct ha_rail *rail, struct ha_cq *cq, struct ha_rc_caps *caps
         rc->next = fake.rcs;
         fake.rcs = rc;
         fake.live++;
+        rail->held++;
         *rc_p = rc;
     }
     pthread_mutex_unlock(&fake.lock);
@@ -78,6 +79,7 @@ void ha_rc_destroy(struct ha_rc *rc)
         forget_completions(rc);
     }
     fake.live--;
+    rc->rail->held--;
     pthread_mutex_unlock(&fake.lock);
     free(rc->sq);
     free(rc->rq);

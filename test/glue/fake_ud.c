@@ -30,6 +30,7 @@ int ha_ud_create(struct ha_rail *rail, unsigned depth, unsigned max_len, struct 
         ud->next       = fake.uds;
         fake.uds       = ud;
         fake.live++;
+        rail->held++;
         *ud_p = ud;
     }
     pthread_mutex_unlock(&fake.lock);
@@ -62,6 +63,7 @@ void ha_ud_destroy(struct ha_ud *ud)
     *link = ud->next;
     drop_queue(ud);
     fake.live--;
+    ud->rail->held--;
     pthread_mutex_unlock(&fake.lock);
     close(ud->fd);
     free(ud);
@@ -256,7 +258,7 @@ int ha_ud_ah_create(struct ha_rail *rail, const struct ha_rail_addr *remote, str
 
     fake_command(FAKE_CALL_AH_CREATE, rail);
     pthread_mutex_lock(&fake.lock);
-    block  = rail->knob[FAKE_BLOCK_MS];
+    block  = rail->knob[FAKE_BLOCK_MS] + rail->knob[FAKE_LOOKUP_MS];
     status = fake_refuses(FAKE_CALL_AH_CREATE, rail);
     fake.counts.lookups += block > 0;
     pthread_mutex_unlock(&fake.lock);
@@ -268,6 +270,7 @@ int ha_ud_ah_create(struct ha_rail *rail, const struct ha_rail_addr *remote, str
         status = -ETIMEDOUT;
     }
     fake.live += status == 0;
+    rail->held += status == 0;
     fake.ahs += status == 0;
     pthread_mutex_unlock(&fake.lock);
     if (status != 0) {
@@ -287,6 +290,7 @@ void ha_ud_ah_destroy(struct ha_ud_ah *ah)
     fake_command(FAKE_CALL_AH_DESTROY, ah->rail);
     pthread_mutex_lock(&fake.lock);
     fake.live--;
+    ah->rail->held--;
     fake.ahs--;
     pthread_mutex_unlock(&fake.lock);
     free(ah);

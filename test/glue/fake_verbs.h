@@ -81,6 +81,7 @@ enum fake_knob {
     FAKE_STALL,        /* network steps that do nothing for this rail */
     FAKE_PSN,          /* enum fake_psn: what the device says of its responder */
     FAKE_BLOCK_MS,     /* connecting and address look-up take this long */
+    FAKE_LOOKUP_MS,    /* address look-up alone: the kernel remembers the neighbour for who connects then */
     FAKE_HANG_MS,      /* so do commands about a queue pair: to stop it, to ask how far it is */
     FAKE_LOSE_FLUSHES, /* enum fake_flushes: what comes back flushed is lost */
     FAKE_KNOBS
@@ -96,6 +97,11 @@ enum fake_flushes { FAKE_FLUSHES_ALL, FAKE_FLUSHES_NO_SENDS, FAKE_FLUSHES_NO_REC
 enum fake_card { FAKE_CARD_WELL, FAKE_CARD_DEAD, FAKE_CARD_UNDEAD, FAKE_CARD_OVERRUN };
 void fake_card_reset(int rail, enum fake_card how);
 int  fake_card_back(int rail);
+
+/* The card works, and its kernel waits without a word until nobody has anything of it open. What is held: completion
+ * queues, queue pairs, control ports, address handles, listeners. */
+void fake_card_remove(int rail);
+int  fake_card_held(int rail);
 
 /* Devices that do not report packet numbers as Soft-RoCE and mlx5 do. */
 enum fake_psn {

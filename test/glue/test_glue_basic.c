@@ -65,8 +65,8 @@ static void test_flush_completion(void **state)
     pump_until(am_all_here());
 }
 
-/* How many messages go to a receiver that does not poll. */
-static unsigned send_to_deaf_ears(void)
+/* How many messages go to a receiver that does not poll; all of them are acknowledged. */
+static unsigned send_without_credit(void)
 {
     unsigned sent = 0;
 
@@ -77,6 +77,13 @@ static unsigned send_to_deaf_ears(void)
         }
         (void)uct_worker_progress(world.side[0].worker);
     }
+    return sent;
+}
+
+static unsigned send_to_deaf_ears(void)
+{
+    unsigned sent = send_without_credit();
+
     pump_until(am_all_here());
     return sent;
 }
@@ -228,6 +235,59 @@ static void test_pending(void **state)
     am_exchange(0, 10);
 }
 
+static struct counted behind; /* a flush that waits like any other request */
+
+static ucs_status_t flush_again(uct_pending_req_t *super)
+{
+    ucs_status_t status = uct_ep_flush(world.side[0].ep[0], 0, count_completion(&behind));
+
+    (void)super;
+    behind.called += status == UCS_OK;
+    return status == UCS_INPROGRESS ? UCS_OK : status;
+}
+
+/* UCP counts on it: what waits for room has gone out, and is over, when a flush that was asked for later ends. */
+static void test_flush_waits_behind_requests(void **state)
+{
+    static uct_pending_req_t flush = {.func = flush_again};
+
+    (void)state;
+    world_open(12, "");
+    ep_open(0, 0);
+    ep_open(1, 0);
+    am_exchange(0, 1);
+    fill_until_no_room();
+    queue_requests();
+    assert_int_equal(uct_ep_flush(world.side[0].ep[0], 0, NULL), UCS_ERR_NO_RESOURCE);
+    assert_int_equal(uct_ep_pending_add(world.side[0].ep[0], &flush, 0), UCS_OK);
+    behind.called = 0;
+    while (behind.called == 0) {
+        pump();
+        assert_int_equal(uct_iface_flush(world.side[0].iface, 0, NULL) == UCS_OK && requests[REQUESTS - 1].done == 0,
+                         0);
+    }
+    assert_int_equal(requests[REQUESTS - 1].done, 1);
+    pump_until(am_all_here());
+    flush_all();
+}
+
+/* The peer has acknowledged all and takes no more: nothing is out, and all the same not all is done. */
+static void test_flush_of_the_interface_waits_for_requests(void **state)
+{
+    (void)state;
+    world_open(13, "RX_QUEUE_INIT=8 RX_QUEUE_LEN=64 TX_QUEUE_LEN=128");
+    ep_open(0, 0);
+    ep_open(1, 0);
+    am_exchange(0, 3);
+    (void)send_without_credit();
+    assert_int_equal(uct_iface_flush(world.side[0].iface, 0, NULL), UCS_OK);
+    queue_requests();
+    assert_int_equal(uct_iface_flush(world.side[0].iface, 0, NULL), UCS_INPROGRESS);
+    flush_all();
+    assert_int_equal(requests[REQUESTS - 1].done, 1);
+    pump_until(am_all_here());
+}
+
 static void test_pending_purge(void **state)
 {
     unsigned purged = 0;
@@ -360,12 +420,20 @@ static void test_counters_in_vfs(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    GLUE_TEST(test_messages_both_ways),     GLUE_TEST(test_many_endpoints),
-    GLUE_TEST(test_flush_completion),       GLUE_TEST(test_credits),
-    GLUE_TEST(test_credits_after_failover), GLUE_TEST(test_credits_without_memory),
-    GLUE_TEST(test_credits_both_ways),      GLUE_TEST(test_pending),
-    GLUE_TEST(test_pending_purge),          GLUE_TEST(test_sleep_for_messages),
-    GLUE_TEST(test_sleep_through_failover), GLUE_TEST(test_counters_in_vfs),
+    GLUE_TEST(test_messages_both_ways),
+    GLUE_TEST(test_many_endpoints),
+    GLUE_TEST(test_flush_completion),
+    GLUE_TEST(test_credits),
+    GLUE_TEST(test_credits_after_failover),
+    GLUE_TEST(test_credits_without_memory),
+    GLUE_TEST(test_credits_both_ways),
+    GLUE_TEST(test_pending),
+    GLUE_TEST(test_flush_waits_behind_requests),
+    GLUE_TEST(test_flush_of_the_interface_waits_for_requests),
+    GLUE_TEST(test_pending_purge),
+    GLUE_TEST(test_sleep_for_messages),
+    GLUE_TEST(test_sleep_through_failover),
+    GLUE_TEST(test_counters_in_vfs),
 };
 
 int glue_basic(void)

@@ -127,6 +127,9 @@ static void lose_card(uint64_t seed, const char *settings, int rail, enum fake_c
     assert_true(how != FAKE_CARD_OVERRUN || !busy || !active || fake_counts().unheard > 0);
     goes_on();
     assert_int_equal(stats().standbys, 0); /* the card never comes back to who had it open */
+    if (rail == A0 && !busy) {             /* it takes seconds, until nothing can be on its way any more */
+        pump_until(fake_card_held(rail) == 0);
+    }
 }
 
 static void lose_cards(const char *proof, enum fake_card how, int busy)
@@ -315,6 +318,46 @@ static void test_memory_after_the_card(void **state)
     }
 }
 
+/* The kernel removes a card that works, and waits for us: work moves away from it, exactly, and nothing of it stays
+ * open. */
+static void remove_card(int rail, const char *proof)
+{
+    char settings[96];
+    int  active = rail % 2 == 0;
+
+    snprintf(settings, sizeof(settings), "PROOF=%s DEAD_PEER=40s HEARTBEAT=20ms", proof);
+    redundant_open(1020 + (unsigned)rail, settings);
+    load(A0, 0);
+    assert_true(fake_card_held(rail) > 4);
+    fake_card_remove(rail);
+    unload();
+    for (uint64_t start = now_ns(); stats().failovers < 2 && active && now_ns() - start < BOUND_NS;) {
+        am_exchange(0, 5);
+    }
+    all_ends(1);
+    pump_until(fake_card_held(rail) == 0);
+    assert_int_equal(stats().failovers, active ? 2 : 0);
+    assert_int_equal(stats().in_doubt, 0);
+    assert_int_equal(stats().proofs_none, 0);
+    assert_int_equal(stats().standbys, 0);
+    goes_on();
+    ep_open(0, 1); /* a connection that begins now */
+    ep_open(1, 1);
+    am_exchange(1, 10);
+}
+
+static void test_card_removed(void **state)
+{
+    static const char *const proofs[] = {"psn", "count"};
+
+    (void)state;
+    for (int rail = A0; rail <= B1; rail++) {
+        remove_card(rail, proofs[rail / 2]);
+        world_close();
+        (void)glue_setup(NULL);
+    }
+}
+
 /* The driver is loaded anew: who comes now has the card, with registrations of its own. */
 static void test_card_comes_back(void **state)
 {
@@ -358,6 +401,7 @@ static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_flushes_lost),
     GLUE_TEST(test_nothing_out_needs_no_marker),
     GLUE_TEST(test_memory_after_the_card),
+    GLUE_TEST(test_card_removed),
     GLUE_TEST(test_card_comes_back),
 };
 

@@ -130,7 +130,8 @@ class Traffic:
             client_options, server_options = (words.split() for words in self.VARIANTS[n % len(self.VARIANTS)])
             common = [torture, "--port", str(port + n), "--stall-limit", str(2 * DEAD_PEER), "--quiet", "--hold", "120"]
             dictated = ["--host", "h2", "--seed", str(arguments.seed + n), "--eps", str(arguments.eps),
-                        "--seconds", "1000000"] + (["--plant", plant] if plant else [])
+                        "--seconds", "1000000"] + (["--plant", plant] if plant else []) + (
+                            ["--ops", arguments.ops] if arguments.ops else [])
             self.processes.append(Process(lab, 2, common + server_options, env, f"soak{n}"))
             self.processes.append(Process(lab, 1, common + dictated + client_options, env, f"soak{n}"))
         self.jobs = [MpiJob(lab, build, library, arguments.mpi, env)] if arguments.mpi else []

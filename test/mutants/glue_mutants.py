@@ -358,4 +358,19 @@ MUTANTS = [
         ("    if (moved && !kept) {", "    if (0 && moved && !kept) {")]),
     ("ring-one-lane", "a window grows on one lane only", "test_credits_after_failover", [
         ("        if (extend_lane(road, s, ", "        if (s == 0 && extend_lane(road, s, ")]),
+    ("flush-overtakes", "a flush ends before what waits for room has gone out", "test_flush_waits_behind_requests", [
+        ("    } else if (waits_behind(flow)) {", "    } else if (0 && waits_behind(flow)) {")]),
+    ("iface-flush-overtakes", "nothing is out, so an interface is flushed, though something waits for room",
+     "test_flush_of_the_interface_waits_for_requests", [
+        ("    if (iface->flows.outstanding == 0 && ucs_list_is_empty(&iface->flows.pending)) {",
+         "    if (iface->flows.outstanding == 0) {")]),
+    ("card-kept", "the queue of a card that is removed is not let go", "test_card_removed", [
+        ("    return lanes->slots == HA_SLOTS && lanes->left[slot] && !lanes->left[!slot] && !lanes->room[slot].lent;",
+         "    return 0 && lanes->left[slot] && lanes->room[slot].lent;")]),
+    ("port-kept", "the control port of a card that is removed is not let go", "test_card_removed", [
+        ("        post(&ctl->leave[slot], ctl, slot, leave_run);", "        (void)leave_run;")]),
+    ("removal-unseen", "a card that is removed without a word is not left", "test_card_removed", [
+        ("        if (entry->fd >= 0 && ha_rail_check(entry->rail)) {", "        if (0 && ha_rail_check(entry->rail)) {")]),
+    ("way-ages-unborn", "the life of a way begins before it is found", "test_slow_way_after_silence", [
+        ("            rail->fresh_at = uct_ha_now() + ctl->fresh_ns;\n", "")]),
 ]

@@ -41,7 +41,7 @@
        "They would not have survived the loss of their rail: ha_info --check on both hosts; look for HA-112 and "      \
        "HA-309.")                                                                                                      \
     _X(119, OTHER, "failover for another reason", "Look at the reason in the line and at the peer's log.")             \
-    _X(120, GONE, "a network card has failed for good, as far as this process goes",                                   \
+    _X(120, GONE, "a network card has failed or is being removed, for good as far as this process goes",               \
        "Look at dmesg. Programs that start later use the card if it is back; this one goes on over the other rail.")   \
     _X(121, IN_DOUBT, "operations end with an error: whether they were executed cannot be known",                      \
        "PROOF=count and ATOMICS=sw have no such doubt (docs/tuning.md); with a card that has failed it is possible.")  \

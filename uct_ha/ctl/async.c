@@ -20,6 +20,7 @@
 #include "ctl/standby.h"
 #include "ctl/tcp.h"
 #include "ctl/timer.h"
+#include "lane/lane.h"
 #include "pair/failover.h"
 #include "pair/lost.h"
 #include "pair/peer.h"
@@ -134,7 +135,7 @@ static void check_round(struct uct_ha_ctl *ctl, uint64_t now)
     check_conns(ctl, now);
     uct_ha_standby_round_locked(ctl, now);
     ctl->checked_at = now;
-    if (ctl->lanes->parked != NULL) {
+    if (ctl->lanes->parked != NULL || uct_ha_lane_owes_leave(ctl->lanes)) {
         uct_ha_wake_progress(&ctl->lanes->wake);
     }
 }
@@ -194,6 +195,7 @@ static void timer_readable(int id, ucs_event_set_types_t events, void *arg)
     pthread_mutex_unlock(&ctl->lanes->wake.lock);
     uct_ha_report_flush(uct_ha_now(), 0);
     uct_ha_prom_run(uct_ha_now());
+    uct_ha_watch_check(uct_ha_now());
 }
 
 /* ---- datagrams ------------------------------------------------------------------- */
@@ -201,7 +203,8 @@ static void timer_readable(int id, ucs_event_set_types_t events, void *arg)
 static void ud_readable(struct uct_ha_ctl *ctl, int slot)
 {
     pthread_mutex_lock(&ctl->lanes->wake.lock);
-    if (ctl->recycle[slot].busy) {
+    if (ctl->ud[slot] == NULL) { /* it was let go meanwhile */
+    } else if (ctl->recycle[slot].busy) {
         (void)ha_ud_arm(ctl->ud[slot]); /* what comes now is of its old life */
     } else {
         uct_ha_msg_receive_locked(ctl, slot);
@@ -259,6 +262,7 @@ ucs_status_t uct_ha_async_open(struct uct_ha_ctl *ctl)
         /* After that: a change in between would have told only others. */
         pthread_mutex_lock(&ctl->lanes->wake.lock);
         ctl->lanes->gone[s] = (uint8_t)ha_rail_is_gone(ctl->lanes->rail[s]);
+        ctl->lanes->left[s] = ctl->lanes->gone[s];
         ctl->pairs->down[s] = !ha_rail_up(ctl->lanes->rail[s]);
         ctl->addr[s]        = ha_rail_addr(ctl->lanes->rail[s]);
         pthread_mutex_unlock(&ctl->lanes->wake.lock);
@@ -268,7 +272,9 @@ ucs_status_t uct_ha_async_open(struct uct_ha_ctl *ctl)
             if (status != UCS_OK) {
                 return status;
             }
+            pthread_mutex_lock(&ctl->lanes->wake.lock);
             ctl->ud_handled[s] = 1;
+            pthread_mutex_unlock(&ctl->lanes->wake.lock);
         }
     }
     return UCS_OK;
@@ -276,15 +282,19 @@ ucs_status_t uct_ha_async_open(struct uct_ha_ctl *ctl)
 
 void uct_ha_async_close(struct uct_ha_ctl *ctl)
 {
+    int fd;
 
     for (int s = 0; s < HA_SLOTS; s++) {
         if (ctl->watched[s]) {
             uct_ha_watch_remove(&ctl->watch[s]);
             ctl->watched[s] = 0;
         }
-        if (ctl->ud_handled[s]) {
-            ucs_async_remove_handler(ha_ud_fd(ctl->ud[s]), 1);
-            ctl->ud_handled[s] = 0;
+        pthread_mutex_lock(&ctl->lanes->wake.lock);
+        fd                 = ctl->ud_handled[s] ? ha_ud_fd(ctl->ud[s]) : -1;
+        ctl->ud_handled[s] = 0; /* from here on it is not let go any more */
+        pthread_mutex_unlock(&ctl->lanes->wake.lock);
+        if (fd >= 0) {
+            ucs_async_remove_handler(fd, 1);
         }
     }
     if (ctl->timer_fd >= 0) {

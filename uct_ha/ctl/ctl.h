@@ -50,7 +50,7 @@ struct uct_ha_host {
     uint32_t asked; /* in which so many were asked for their work's sake */
 };
 
-struct uct_ha_recycle { /* a job brings the UD port of a rail up again */
+struct uct_ha_recycle { /* a job brings the UD port of a rail up again, or lets it go */
     struct uct_ha_job  super;
     struct uct_ha_ctl *ctl;
     int                slot;
@@ -64,7 +64,7 @@ struct uct_ha_ctl {
     struct uct_ha_tcp    *tcp;          /* NULL: no TCP carrier */
     struct uct_ha_watch   watch[HA_SLOTS];
     uint8_t               watched[HA_SLOTS], ud_handled[HA_SLOTS];
-    struct uct_ha_recycle recycle[HA_SLOTS];
+    struct uct_ha_recycle recycle[HA_SLOTS], leave[HA_SLOTS];
     struct ha_rail_addr   addr[HA_SLOTS]; /* own address, as the peers were told */
     struct uct_ha_accept *accepts;
     unsigned              num_accepts;

@@ -9,6 +9,9 @@
 /* Have it brought up again, empty: a job does it. */
 void uct_ha_port_recycle_locked(struct uct_ha_ctl *ctl, int slot);
 
+/* The card is gone: a job lets it go. */
+void uct_ha_port_leave_locked(struct uct_ha_ctl *ctl, int slot);
+
 /* Is it there, and can it be used now? */
 int uct_ha_port_works_locked(const struct uct_ha_ctl *ctl, int slot);
 

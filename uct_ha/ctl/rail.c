@@ -47,20 +47,40 @@ static void rail_down(struct uct_ha_ctl *ctl, int slot)
     ctl->check_at = 0; /* the way on the other rail may not be known yet */
 }
 
+/* Some kernels do not let a card go as long as somebody has it open. Lanes are destroyed as any that have failed,
+ * the completion queue by progress behind the last of them. */
+static void let_go(struct uct_ha_ctl *ctl, int slot)
+{
+    struct uct_ha_peer *peer;
+
+    ucs_list_for_each (peer, &ctl->pairs->peers, list) {
+        uct_ha_path_anew(peer, slot); /* which is not looked for any more */
+    }
+    uct_ha_port_leave_locked(ctl, slot);
+    uct_ha_wake_progress(&ctl->lanes->wake);
+}
+
+/* From here on it is as if its port were down for good: it never comes back to those who had it open. */
+static void rail_left(struct uct_ha_ctl *ctl, int slot, const char *why)
+{
+    if (!ctl->lanes->left[slot]) {
+        ctl->lanes->left[slot] = 1;
+        ucs_warn("ha_rc [HA-120]: %s: the device %s and is left for good; programs that start later use it if it "
+                 "comes back",
+                 ha_rail_name(ctl->lanes->rail[slot]), why);
+    }
+    rail_down(ctl, slot);
+    let_go(ctl, slot);
+}
+
 /* A card that is reset, pulled out, or has lost its completion queue. What it says from here on is not
- * believed, and it never comes back to those who had it open: docs/failover.md, "Without a proof". */
+ * believed: docs/failover.md, "Without a proof". */
 static void rail_gone(struct uct_ha_ctl *ctl, int slot)
 {
     struct uct_ha_conn *conn;
 
-    if (!ctl->lanes->gone[slot]) {
-        ctl->lanes->gone[slot] = 1;
-        ucs_warn(
-            "ha_rc [HA-120]: %s: the device has failed and is left for good; programs that start later use it if it "
-            "comes back",
-            ha_rail_name(ctl->lanes->rail[slot]));
-    }
-    rail_down(ctl, slot);
+    ctl->lanes->gone[slot] = 1;
+    rail_left(ctl, slot, "has failed");
     ucs_list_for_each (conn, &ctl->pairs->conns, list) {
         uct_ha_attention_locked(conn); /* a lane may wait for what will not come any more */
     }
@@ -128,12 +148,15 @@ void uct_ha_rail_event(void *arg, int slot, const struct ha_rail_event *event, i
     case HA_RAIL_EVENT_DEVICE_FATAL:
         rail_gone(ctl, slot);
         break;
+    case HA_RAIL_EVENT_REMOVED:
+        rail_left(ctl, slot, "is being removed");
+        break;
     case HA_RAIL_EVENT_PORT_DOWN:
         rail_down(ctl, slot);
         break;
     case HA_RAIL_EVENT_PORT_UP:
     case HA_RAIL_EVENT_ADDR_CHANGE: /* also: it has an address again */
-        if (ctl->lanes->gone[slot]) {
+        if (ctl->lanes->left[slot]) {
             break;
         }
         if (ctl->pairs->down[slot]) {

@@ -112,11 +112,12 @@ static int send_on(struct uct_ha_peer *peer, int carrier, struct ha_packet_heade
     return sent;
 }
 
-/* A rail of the pair has no control port of its own, here or there. */
+/* A rail of the pair has no control port of its own, here or there, though it has not left. */
 static int lacks_ud(const struct uct_ha_peer *peer)
 {
     for (int s = 0; s < peer->pairs->lanes->slots; s++) {
-        if (peer->rail[s].known && (peer->pairs->ctl->ud[s] == NULL || peer->rail[s].ud_qpn == 0)) {
+        if (peer->rail[s].known && !peer->pairs->lanes->left[s] &&
+            (peer->pairs->ctl->ud[s] == NULL || peer->rail[s].ud_qpn == 0)) {
             return 1;
         }
     }

@@ -63,8 +63,8 @@ static const char *reason(const struct uct_ha_conn *conn, int slot, uint64_t now
     const struct uct_ha_peer_rail *rail  = &conn->peer->rail[slot];
     const struct uct_ha_lane      *lane  = conn->road->lane[slot];
 
-    if (pairs->lanes->gone[slot]) {
-        return "its device has failed and is left for good";
+    if (pairs->lanes->left[slot]) {
+        return "its device has failed or was removed, and is left for good";
     } else if (pairs->down[slot]) {
         return "its port is down";
     } else if (!rail->known) {

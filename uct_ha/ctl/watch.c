@@ -7,11 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CHECK_NS 1000000000ull
+
 /* A rail that somebody watches. */
 struct watched {
     struct watched     *next;
     struct ha_rail     *rail;
     unsigned            rail_no, watches;
+    int                 fd;        /* its events have a handler; -1: no longer */
+    int                 listening; /* the rail's events have been begun, and not ended */
     struct uct_ha_job   look;
     int                 due;  /* the job is queued and has not begun */
     struct ha_rail_addr addr; /* when it looked last */
@@ -44,6 +48,27 @@ static void deliver(const struct ha_rail *rail, const struct ha_rail_event *even
     }
 }
 
+/* With the lock. A device that is gone would say so for ever. */
+static void end_handler(struct watched *entry)
+{
+    if (entry->fd >= 0) {
+        ucs_async_remove_handler(entry->fd, 0);
+        entry->fd = -1;
+    }
+}
+
+/* With the lock, on the job thread: the device may be closed by that. */
+static void let_go_of_gone(struct watched *entry)
+{
+    end_handler(entry);
+    if (entry->listening) {
+        entry->listening = 0;
+        pthread_mutex_unlock(&lock);
+        ha_rail_event_end(entry->rail);
+        pthread_mutex_lock(&lock);
+    }
+}
+
 /* Events are edges that say "look again", never state: a port event may be
  * repeated, late, or mean the opposite by the time it is read. To look is a device
  * command: a job of the rail does it. */
@@ -57,7 +82,9 @@ static void look_run(struct uct_ha_job *job)
     pthread_mutex_lock(&lock);
     entry->due = 0; /* what comes from here on is looked at anew */
     pthread_mutex_unlock(&lock);
-    if (ha_rail_refresh(entry->rail) > 0) {
+    if (ha_rail_check(entry->rail)) {
+        event.kind = HA_RAIL_EVENT_REMOVED;
+    } else if (ha_rail_refresh(entry->rail) > 0) {
         event.kind = HA_RAIL_EVENT_PORT_UP;
     }
     addr = ha_rail_addr(entry->rail);
@@ -65,6 +92,9 @@ static void look_run(struct uct_ha_job *job)
     pthread_mutex_lock(&lock);
     entry->addr = addr;
     deliver(entry->rail, &event, kept);
+    if (ha_rail_is_gone(entry->rail)) {
+        let_go_of_gone(entry);
+    }
     pthread_mutex_unlock(&lock);
 }
 
@@ -81,6 +111,13 @@ static void not_looked(struct uct_ha_job *job)
     (void)job;
 }
 
+/* With the lock. */
+static void is_gone(struct watched *entry)
+{
+    end_handler(entry);
+    look(entry);
+}
+
 static void rail_readable(int id, ucs_event_set_types_t events, void *arg)
 {
     struct ha_rail      *rail = arg;
@@ -88,13 +125,13 @@ static void rail_readable(int id, ucs_event_set_types_t events, void *arg)
     struct ha_rail_event event;
     int                  status;
 
+    (void)id;
     (void)events;
     pthread_mutex_lock(&lock);
-    while ((entry = find(rail)) != NULL && (status = ha_rail_event_get(rail, &event)) != 0) {
+    while ((entry = find(rail)) != NULL && entry->fd >= 0 && (status = ha_rail_event_get(rail, &event)) != 0) {
         if (status < 0) {
             event.kind = HA_RAIL_EVENT_DEVICE_FATAL;
             event.qpn  = 0;
-            ucs_async_remove_handler(id, 0); /* readable for ever otherwise */
         }
         if (event.kind == HA_RAIL_EVENT_PORT_DOWN || event.kind == HA_RAIL_EVENT_PORT_UP ||
             event.kind == HA_RAIL_EVENT_ADDR_CHANGE) {
@@ -102,8 +139,29 @@ static void rail_readable(int id, ucs_event_set_types_t events, void *arg)
         } else if (event.kind != HA_RAIL_EVENT_NONE) {
             deliver(rail, &event, 1);
         }
-        if (status < 0) {
-            break;
+        if (event.kind == HA_RAIL_EVENT_DEVICE_FATAL) {
+            is_gone(entry);
+        }
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void uct_ha_watch_check(uint64_t now)
+{
+    static uint64_t      due;
+    struct ha_rail_event event = {.kind = HA_RAIL_EVENT_REMOVED};
+    uint64_t             then  = __atomic_load_n(&due, __ATOMIC_RELAXED);
+    struct watched      *entry;
+
+    if (now < then ||
+        !__atomic_compare_exchange_n(&due, &then, now + CHECK_NS, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+        return; /* too early, or another interface's timer does it */
+    }
+    pthread_mutex_lock(&lock);
+    for (entry = rails; entry != NULL; entry = entry->next) {
+        if (entry->fd >= 0 && ha_rail_check(entry->rail)) {
+            deliver(entry->rail, &event, 1);
+            is_gone(entry);
         }
     }
     pthread_mutex_unlock(&lock);
@@ -114,6 +172,7 @@ static ucs_status_t hold(struct ha_rail *rail, unsigned rail_no)
 {
     struct watched *entry = find(rail);
     ucs_status_t    status;
+    int             fd;
 
     if (entry != NULL) {
         entry->watches++;
@@ -123,14 +182,21 @@ static ucs_status_t hold(struct ha_rail *rail, unsigned rail_no)
     if (entry == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    status = ucs_async_set_event_handler(UCS_ASYNC_MODE_THREAD_SPINLOCK, ha_rail_event_fd(rail), UCS_EVENT_SET_EVREAD,
-                                         rail_readable, rail, NULL);
+    fd     = ha_rail_event_begin(rail);
+    status = fd < 0 ? UCS_ERR_NO_DEVICE
+                    : ucs_async_set_event_handler(UCS_ASYNC_MODE_THREAD_SPINLOCK, fd, UCS_EVENT_SET_EVREAD,
+                                                  rail_readable, rail, NULL);
     if (status != UCS_OK) {
+        if (fd >= 0) {
+            ha_rail_event_end(rail);
+        }
         free(entry);
         return status;
     }
     entry->rail       = rail;
     entry->rail_no    = rail_no;
+    entry->fd         = fd;
+    entry->listening  = 1;
     entry->watches    = 1;
     entry->look.owner = entry;
     entry->look.run   = look_run;
@@ -181,6 +247,7 @@ void uct_ha_watch_remove(struct uct_ha_watch *watch)
 {
     struct uct_ha_watch **link;
     struct watched       *last;
+    int                   fd = -1;
 
     pthread_mutex_lock(&life);
     pthread_mutex_lock(&lock);
@@ -188,10 +255,19 @@ void uct_ha_watch_remove(struct uct_ha_watch *watch)
     }
     *link = watch->next;
     last  = let_go(watch->rail);
-    pthread_mutex_unlock(&lock);
     if (last != NULL) {
-        ucs_async_remove_handler(ha_rail_event_fd(watch->rail), 1);
+        fd       = last->fd;
+        last->fd = -1;
+    }
+    pthread_mutex_unlock(&lock);
+    if (fd >= 0) {
+        ucs_async_remove_handler(fd, 1);
+    }
+    if (last != NULL) {
         uct_ha_job_cancel(UCT_HA_JOB_PORT, last, not_looked);
+        if (last->listening) {
+            ha_rail_event_end(last->rail);
+        }
         free(last);
     }
     pthread_mutex_unlock(&life);

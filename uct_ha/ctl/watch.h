@@ -32,6 +32,9 @@ ucs_status_t uct_ha_watch_add(struct uct_ha_watch *watch, struct ha_rail *rail, 
  * hold a lock that the callback takes. */
 void uct_ha_watch_remove(struct uct_ha_watch *watch);
 
+/* Is a device being removed without a word? Once a second, whoever asks; from UCX's async thread, under no lock. */
+void uct_ha_watch_check(uint64_t now);
+
 /* Rails watched in this process, by state. */
 void uct_ha_watch_count(unsigned *up, unsigned *down);
 

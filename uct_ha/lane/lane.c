@@ -407,6 +407,34 @@ void uct_ha_lane_reap(struct uct_ha_lanes *lanes, uint64_t now)
     }
 }
 
+static int has_parked(const struct uct_ha_lanes *lanes, int slot)
+{
+    const struct uct_ha_lane *lane;
+
+    for (lane = lanes->parked; lane != NULL && lane->slot != slot; lane = lane->parked) {
+    }
+    return lane != NULL;
+}
+
+static int owes_leave(const struct uct_ha_lanes *lanes, int slot)
+{
+    return lanes->slots == HA_SLOTS && lanes->left[slot] && !lanes->left[!slot] && !lanes->room[slot].lent;
+}
+
+void uct_ha_lane_leave_queues(struct uct_ha_lanes *lanes)
+{
+    for (int s = 0; s < HA_SLOTS; s++) {
+        if (owes_leave(lanes, s) && uct_ha_room_is_idle(&lanes->room[s]) && !has_parked(lanes, s)) {
+            uct_ha_room_leave(&lanes->room[s], &lanes->room[!s], lanes, lanes->rail_no[s]);
+        }
+    }
+}
+
+int uct_ha_lane_owes_leave(const struct uct_ha_lanes *lanes)
+{
+    return owes_leave(lanes, 0) || owes_leave(lanes, 1);
+}
+
 void uct_ha_lane_rest(struct uct_ha_lanes *lanes)
 {
     for (struct uct_ha_lane *lane = lanes->parked; lane != NULL; lane = lane->parked) {

@@ -28,6 +28,12 @@ void uct_ha_lane_park(struct uct_ha_road *road, int slot, uint64_t until);
 /* Destroy the parked lanes whose time has come, on the job thread. */
 void uct_ha_lane_reap(struct uct_ha_lanes *lanes, uint64_t now);
 
+/* Queues of cards that are gone are let go once no lane uses them. Progress. */
+void uct_ha_lane_leave_queues(struct uct_ha_lanes *lanes);
+
+/* ... and there is one that is not yet. */
+int uct_ha_lane_owes_leave(const struct uct_ha_lanes *lanes);
+
 /* The connection ends: its lanes are parked and take their receives with them. */
 void uct_ha_lane_leave(struct uct_ha_road *road);
 

@@ -39,6 +39,7 @@ struct uct_ha_lanes {
     struct uct_ha_wake  wake;
     struct uct_ha_lane *parked;
     uint8_t             gone[HA_SLOTS]; /* own card: not believed, and never back */
+    uint8_t             left[HA_SLOTS]; /* ... or removed, which waits for us: never back, nothing is begun there */
     unsigned            used[HA_SLOTS]; /* connections that send or deliver there; lane/look.h */
     unsigned            stopping;       /* lanes that are stopped, until they are parked */
     int                 look;           /* atomic: which queues progress looks at each time */

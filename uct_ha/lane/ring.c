@@ -136,8 +136,8 @@ static int extend_lane(struct uct_ha_road *road, int slot, uint32_t count)
 {
     struct uct_ha_lane *lane = road->lane[slot];
 
-    if (road->ring[slot].count == 0) {
-        return 0; /* there was no lane yet */
+    if (road->ring[slot].count == 0 || ha_rail_is_gone(road->lanes->rail[slot])) {
+        return 0; /* there was no lane yet, or there will be none */
     }
     if (extend(road, slot, count) != 0) {
         return -ENOMEM;

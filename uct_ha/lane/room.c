@@ -3,7 +3,10 @@
 
 #include "abi/uct_ha_abi.h"
 
+#include "base/job.h"
+
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LANE_EXTRA 2 /* the drain marker, and a send that tells */
@@ -27,9 +30,37 @@ int uct_ha_room_open(struct uct_ha_room *room)
 
 void uct_ha_room_close(struct uct_ha_room *room)
 {
-    if (room->cq != NULL) {
+    if (room->cq != NULL && !room->lent) {
         ha_cq_destroy(room->cq);
     }
+}
+
+struct leaving {
+    struct uct_ha_job job;
+    struct ha_cq     *cq;
+};
+
+static void leave_run(struct uct_ha_job *job)
+{
+    struct leaving *leaving = ucs_container_of(job, struct leaving, job);
+
+    ha_cq_destroy(leaving->cq);
+    free(leaving);
+}
+
+void uct_ha_room_leave(struct uct_ha_room *room, const struct uct_ha_room *other, const void *owner, unsigned rail_no)
+{
+    struct leaving *leaving = malloc(sizeof(*leaving));
+
+    if (leaving == NULL) {
+        return; /* it stays until the interface closes */
+    }
+    leaving->cq        = room->cq;
+    leaving->job.owner = owner;
+    leaving->job.run   = leave_run;
+    room->cq           = other->cq;
+    room->lent         = 1;
+    uct_ha_job_post(UCT_HA_JOB_DESTROY, rail_no, &leaving->job);
 }
 
 /* 0: it cannot be deeper, or need not be. */

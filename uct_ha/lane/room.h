@@ -36,6 +36,7 @@ struct uct_ha_room {
     unsigned            asked;               /* so deep it will be when the jobs that were asked are done */
     unsigned            sends, sends_max;
     unsigned            parked; /* places of lanes that are gone */
+    int                 lent;   /* the queue is another room's: the card of this one is gone */
     unsigned            freed;  /* atomic: of these, destroyed */
 };
 
@@ -43,6 +44,16 @@ struct uct_ha_room {
  * negative errno value. */
 int  uct_ha_room_open(struct uct_ha_room *room);
 void uct_ha_room_close(struct uct_ha_room *room);
+
+/* The card is gone, and no lane of it is left: its queue is destroyed by a job, and progress looks into that of
+ * `other` instead, where it finds that one's completions. */
+void uct_ha_room_leave(struct uct_ha_room *room, const struct uct_ha_room *other, const void *owner, unsigned rail_no);
+
+/* No lane uses the queue, and none is being built for it. */
+static inline int uct_ha_room_is_idle(const struct uct_ha_room *room)
+{
+    return room->lanes == 0 && room->parked == 0 && room->coming == 0;
+}
 
 /* Places for a new lane with all of its ring (`receives`), whose sends may fill `logs`, or for
  * more receives: the latter at most in half of what the device allows. 0, -ENOSPC, or -EAGAIN:

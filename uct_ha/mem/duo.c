@@ -52,8 +52,8 @@ void uct_ha_duo_reg_standby(const struct uct_ha_duo *duo, struct uct_ha_mem *mem
     static int told;
     int        ret;
 
-    if (duo->rail[1] == NULL) {
-        return;
+    if (duo->rail[1] == NULL || ha_rail_is_gone(duo->rail[1])) {
+        return; /* that has been said */
     }
     ret = uct_ha_reg_on(mem, duo->rail_no[1]);
     if (ret < 0) {

@@ -132,6 +132,7 @@ unsigned uct_ha_control(struct uct_ha_iface *iface)
     __atomic_store_n(&wake->pending, 0, __ATOMIC_RELEASE);
     uct_ha_accept_all_locked(iface);
     uct_ha_lane_reap(&iface->lanes, uct_ha_now());
+    uct_ha_lane_leave_queues(&iface->lanes);
     while (served < ATTENTION_BATCH && (conn = uct_ha_attention_next_locked(&iface->pairs)) != NULL) {
         attend(iface, conn);
         served++;

@@ -241,6 +241,13 @@ ucs_status_t uct_ha_ep_invalidate(uct_ep_h tl_ep)
 
 /* ---- flush and fence -------------------------------------------------------------- */
 
+/* UCP relies on it that what was asked for before a flush has been sent when it ends: a flush waits behind requests
+ * that wait for room. Those of a connection that ends are UCP's to purge. */
+static int waits_behind(struct uct_ha_flow *flow)
+{
+    return !ucs_list_is_empty(&flow->pending) && flow->flows->dispatching != flow && !flow->tx.dead;
+}
+
 ucs_status_t uct_ha_ep_flush(uct_ep_h tl_ep, unsigned flags, uct_completion_t *comp)
 {
     struct uct_ha_flow  *flow = uct_ha_ep_flow(tl_ep);
@@ -248,6 +255,8 @@ ucs_status_t uct_ha_ep_flush(uct_ep_h tl_ep, unsigned flags, uct_completion_t *c
 
     if (flags & UCT_FLUSH_FLAG_CANCEL) {
         cancel(flow);
+    } else if (waits_behind(flow)) {
+        return UCS_ERR_NO_RESOURCE;
     }
     if (ha_log_used(&flow->tx.log) == 0 && uct_ha_flow_atomics(flow) == 0 && !uct_ha_flow_ends(flow)) {
         return UCS_OK;

@@ -49,9 +49,11 @@ static ucs_status_t get_address(uct_iface_h tl_iface, uct_iface_addr_t *addr)
         .caps    = iface->pairs.caps,
     };
 
+    pthread_mutex_lock(&iface->lanes.wake.lock);
     for (int s = 0; s < iface->lanes.slots; s++) {
         where.ud_qpn[s] = iface->ctl.ud[s] == NULL ? 0 : ha_ud_qpn(iface->ctl.ud[s]);
     }
+    pthread_mutex_unlock(&iface->lanes.wake.lock);
     if (iface->ctl.tcp != NULL) {
         where.tcp = uct_ha_tcp_addr(iface->ctl.tcp);
     }
@@ -196,7 +198,7 @@ static ucs_status_t event_arm(uct_iface_h tl_iface, unsigned events)
     uct_ha_tx_tails(&iface->flows, 1); /* who sleeps does not look after a while */
     uct_ha_wake_arm(&iface->lanes.wake);
     for (int s = 0; s < iface->lanes.slots; s++) {
-        busy |= arm_slot(iface, s);
+        busy |= !iface->lanes.room[s].lent && arm_slot(iface, s);
     }
     iface->patience = 0;
     return uct_ha_wake_may_sleep(&iface->lanes.wake, busy) ? UCS_OK : UCS_ERR_BUSY;
@@ -210,8 +212,8 @@ static ucs_status_t flush(uct_iface_h tl_iface, unsigned flags, uct_completion_t
     if (comp != NULL) {
         return UCS_ERR_UNSUPPORTED;
     }
-    if (iface->flows.outstanding == 0) {
-        return UCS_OK;
+    if (iface->flows.outstanding == 0 && ucs_list_is_empty(&iface->flows.pending)) {
+        return UCS_OK; /* nothing is out, and nothing waits for room to go out */
     }
     uct_ha_tx_tails(&iface->flows, 1);
     return UCS_INPROGRESS;

@@ -79,6 +79,9 @@ unsigned uct_ha_poll(struct uct_ha_iface *iface)
 
     iface->patience = UCT_HA_POLL_RARELY - 1;
     for (int s = 0; s < iface->lanes.slots; s++) {
+        if (iface->lanes.room[s].lent) {
+            continue; /* the other slot's */
+        }
         count = uct_ha_poll_slot(iface, s);
         if (count > 0 && s != look) {
             iface->patience = 0; /* more, perhaps */

@@ -42,35 +42,50 @@ static void set_nonblock(int fd)
     (void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
 
-int ha_cq_create(struct ha_rail *rail, unsigned depth, int with_fd, struct ha_cq **cq_p)
+static int create(struct ha_cq *cq, unsigned depth, int with_fd)
 {
-    struct ha_cq *cq = calloc(1, sizeof(*cq));
+    struct ibv_context *ctx = cq->rail->device.ctx;
 
-    if (cq == NULL) {
-        return -ENOMEM;
-    }
-    pthread_mutex_init(&cq->resizing, NULL);
     if (with_fd) {
-        cq->channel = ibv_create_comp_channel(rail->ctx);
+        cq->channel = ibv_create_comp_channel(ctx);
         if (cq->channel == NULL) {
-            free(cq);
             return -ENOMEM;
         }
         set_nonblock(cq->channel->fd);
     }
-    if (depth > rail->limits.max_cqe) {
-        depth = rail->limits.max_cqe;
+    if (depth > cq->rail->limits.max_cqe) {
+        depth = cq->rail->limits.max_cqe;
     }
-    cq->cq = ibv_create_cq(rail->ctx, (int)depth, NULL, cq->channel, 0);
+    errno  = 0;
+    cq->cq = ibv_create_cq(ctx, (int)depth, NULL, cq->channel, 0);
     if (cq->cq == NULL) {
         int status = errno != 0 ? -errno : -ENOMEM;
 
         if (cq->channel != NULL) {
             ibv_destroy_comp_channel(cq->channel);
         }
+        return status;
+    }
+    return 0;
+}
+
+int ha_cq_create(struct ha_rail *rail, unsigned depth, int with_fd, struct ha_cq **cq_p)
+{
+    struct ha_cq *cq     = calloc(1, sizeof(*cq));
+    int           status = cq == NULL ? -ENOMEM : ha_device_use(&rail->device);
+
+    if (status != 0) {
         free(cq);
         return status;
     }
+    cq->rail = rail;
+    status   = create(cq, depth, with_fd);
+    if (status != 0) {
+        ha_device_leave(&rail->device);
+        free(cq);
+        return status;
+    }
+    pthread_mutex_init(&cq->resizing, NULL);
     *cq_p = cq;
     return 0;
 }
@@ -83,6 +98,7 @@ void ha_cq_destroy(struct ha_cq *cq)
     if (cq->channel != NULL) {
         ibv_destroy_comp_channel(cq->channel);
     }
+    ha_device_leave(&cq->rail->device);
     free(cq);
 }
 

@@ -6,6 +6,7 @@
 #include "ha_rail_priv.h"
 
 struct ha_cq {
+    struct ha_rail          *rail;
     struct ibv_cq           *cq;
     struct ibv_comp_channel *channel; /* NULL when events were not wanted */
     pthread_mutex_t          resizing;

@@ -31,7 +31,7 @@ static enum ha_gid_kind gid_kind(struct ha_rail *rail, int index)
     struct ibv_gid_entry entry;
     const uint8_t       *raw = entry.gid.raw;
 
-    if (index < 0 || ibv_query_gid_ex(rail->ctx, rail->port, (uint32_t)index, &entry, 0) != 0) {
+    if (index < 0 || ibv_query_gid_ex(rail->device.ctx, rail->port, (uint32_t)index, &entry, 0) != 0) {
         return HA_GID_NONE;
     }
     switch (entry.gid_type) {
@@ -53,7 +53,7 @@ static int apm_armed(struct ha_rail *rail)
 {
     struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC};
     struct ibv_qp_attr      attr;
-    struct ibv_cq          *cq    = ibv_create_cq(rail->ctx, 1, NULL, NULL, 0);
+    struct ibv_cq          *cq    = ibv_create_cq(rail->device.ctx, 1, NULL, NULL, 0);
     struct ibv_qp          *qp    = NULL;
     int                     armed = -1;
 
@@ -62,7 +62,7 @@ static int apm_armed(struct ha_rail *rail)
     }
     init.send_cq = init.recv_cq = cq;
     init.cap = (struct ibv_qp_cap){.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1};
-    qp       = ibv_create_qp(rail->pd, &init);
+    qp       = ibv_create_qp(rail->device.pd, &init);
     if (qp != NULL) {
         memset(&attr, 0, sizeof(attr));
         if (ibv_query_qp(qp, &attr, IBV_QP_PATH_MIG_STATE, &init) == 0) {
@@ -74,13 +74,13 @@ static int apm_armed(struct ha_rail *rail)
     return armed;
 }
 
-int ha_rail_facts(struct ha_rail *rail, struct ha_rail_facts *facts)
+static int ask(struct ha_rail *rail, struct ha_rail_facts *facts)
 {
     struct ibv_device_attr device;
     struct ibv_port_attr   port;
 
     memset(facts, 0, sizeof(*facts));
-    if (ibv_query_device(rail->ctx, &device) != 0 || ibv_query_port(rail->ctx, rail->port, &port) != 0) {
+    if (ibv_query_device(rail->device.ctx, &device) != 0 || ibv_query_port(rail->device.ctx, rail->port, &port) != 0) {
         return -EIO;
     }
     pthread_mutex_lock(&rail->lock);
@@ -104,4 +104,15 @@ int ha_rail_facts(struct ha_rail *rail, struct ha_rail_facts *facts)
     facts->apm_armed      = facts->apm_capable ? apm_armed(rail) : 0;
     facts->mlx5           = ha_rail_limits(rail)->mlx5;
     return 0;
+}
+
+int ha_rail_facts(struct ha_rail *rail, struct ha_rail_facts *facts)
+{
+    int status = ha_device_use(&rail->device);
+
+    if (status == 0) {
+        status = ask(rail, facts);
+        ha_device_leave(&rail->device);
+    }
+    return status;
 }

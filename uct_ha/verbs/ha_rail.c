@@ -144,7 +144,7 @@ static enum ha_provider provider_of(const struct ha_rail *rail, const struct ibv
 {
     char driver[32];
 
-    ha_provider_driver(rail->ctx->device->ibdev_path, driver, sizeof(driver));
+    ha_provider_driver(rail->device.ctx->device->ibdev_path, driver, sizeof(driver));
     return ha_provider(driver, dev->vendor_id, dev->vendor_part_id);
 }
 
@@ -156,7 +156,7 @@ static int fill_limits(struct ha_rail *rail, int numa_node)
     enum ha_provider       provider;
     struct ha_link         link;
 
-    if (ibv_query_device(rail->ctx, &dev) != 0 || ibv_query_port(rail->ctx, rail->port, &port) != 0) {
+    if (ibv_query_device(rail->device.ctx, &dev) != 0 || ibv_query_port(rail->device.ctx, rail->port, &port) != 0) {
         return -ENODEV;
     }
     link = (struct ha_link){
@@ -171,7 +171,7 @@ static int fill_limits(struct ha_rail *rail, int numa_node)
     lim->max_msg_size   = port.max_msg_sz;
     lim->max_mr_size    = dev.max_mr_size;
     lim->bandwidth      = ha_link_wire_speed(&link);
-    lim->slot_rate      = ha_link_slot_rate(rail->ctx->device->ibdev_path);
+    lim->slot_rate      = ha_link_slot_rate(rail->device.ctx->device->ibdev_path);
     lim->packet_extra   = ha_link_packet_extra(link.ethernet);
     lim->latency        = ha_link_latency(&link);
     lim->numa_node      = numa_node;
@@ -192,24 +192,21 @@ static uint16_t query_pkey(const struct ha_rail *rail)
 {
     __be16 pkey = 0;
 
-    if (ibv_query_pkey(rail->ctx, rail->port, (int)rail->opts.pkey_index, &pkey) != 0 ||
+    if (ibv_query_pkey(rail->device.ctx, rail->port, (int)rail->opts.pkey_index, &pkey) != 0 ||
         (be16toh(pkey) & HA_PKEY_PARTITION) == 0) {
         return 0;
     }
     return be16toh(pkey);
 }
 
-int ha_rail_refresh(struct ha_rail *rail)
+static int refresh(struct ha_rail *rail)
 {
     struct ha_rail_addr  addr = {0}, present;
     struct ibv_port_attr port;
     char                 netdev[HA_NETDEV_MAX];
     int                  gid_index, up;
 
-    if (ha_rail_is_gone(rail)) {
-        return -ENODEV;
-    }
-    if (ibv_query_port(rail->ctx, rail->port, &port) != 0) {
+    if (ibv_query_port(rail->device.ctx, rail->port, &port) != 0) {
         rail->up = 0;
         return -ENODEV;
     }
@@ -224,7 +221,7 @@ int ha_rail_refresh(struct ha_rail *rail)
     present   = rail->addr;
     gid_index = rail->gid_index;
     pthread_mutex_unlock(&rail->lock);
-    gid_index = ha_gid_choose(rail->ctx, rail->port, addr.link_layer, rail->opts.gid_index,
+    gid_index = ha_gid_choose(rail->device.ctx, rail->port, addr.link_layer, rail->opts.gid_index,
                               gid_index >= 0 ? present.gid : NULL, &addr, netdev);
     up        = port.state == IBV_PORT_ACTIVE && (gid_index >= 0 || addr.link_layer == HA_LINK_IB);
 
@@ -240,17 +237,20 @@ int ha_rail_refresh(struct ha_rail *rail)
     return up;
 }
 
+int ha_rail_refresh(struct ha_rail *rail)
+{
+    int status = ha_device_use(&rail->device);
+
+    if (status == 0) {
+        status = refresh(rail);
+        ha_device_leave(&rail->device);
+    }
+    return status;
+}
+
 int ha_rail_is_gone(const struct ha_rail *rail)
 {
     return __atomic_load_n(&rail->gone, __ATOMIC_RELAXED);
-}
-
-static void be_gone(struct ha_rail *rail)
-{
-    pthread_mutex_lock(&rail->lock);
-    rail->up = 0;
-    __atomic_store_n(&rail->gone, 1, __ATOMIC_RELAXED);
-    pthread_mutex_unlock(&rail->lock);
 }
 
 static int try_connection(struct ha_rail *rail)
@@ -259,29 +259,15 @@ static int try_connection(struct ha_rail *rail)
     struct ibv_ah_attr  itself;
 
     ha_rail_fill_ah(rail, &own, &itself);
-    return ha_trial(rail->pd, rail->port, (uint16_t)rail->opts.pkey_index, rail->up ? &itself : NULL);
+    return ha_trial(rail->device.pd, rail->port, (uint16_t)rail->opts.pkey_index, rail->up ? &itself : NULL);
 }
 
-static int construct(struct ha_rail *rail)
+static int set_up(struct ha_rail *rail, int numa_node)
 {
-    char device[HA_RAIL_NAME_MAX];
-    int  numa_node = -1, status, fl;
+    int fl     = fcntl(rail->device.ctx->async_fd, F_GETFL);
+    int status = fill_limits(rail, numa_node);
 
-    status = split_name(rail->name, device, &rail->port);
-    if (status != 0) {
-        return status;
-    }
-    rail->ctx = open_device(device, &numa_node);
-    if (rail->ctx == NULL) {
-        return -ENODEV;
-    }
-    status = fill_limits(rail, numa_node);
-    if (status == 0) {
-        rail->pd = ibv_alloc_pd(rail->ctx);
-        status   = rail->pd == NULL ? -ENOMEM : 0;
-    }
-    fl = fcntl(rail->ctx->async_fd, F_GETFL);
-    if (status == 0 && (fl < 0 || fcntl(rail->ctx->async_fd, F_SETFL, fl | O_NONBLOCK) != 0)) {
+    if (status == 0 && (fl < 0 || fcntl(rail->device.ctx->async_fd, F_SETFL, fl | O_NONBLOCK) != 0)) {
         status = -errno;
     }
     if (status == 0) {
@@ -289,19 +275,41 @@ static int construct(struct ha_rail *rail)
         /* A forced index that is not there is a mistake to be told, not a rail
          * that is down. */
         status = status < 0 ? status : 0;
-        if (status == 0 && rail->opts.gid_index >= 0 && rail->gid_index < 0) {
-            status = -EADDRNOTAVAIL;
-        } else if (status == 0 && rail->opts.pkey_index > 0 && rail->up && rail->addr.pkey == 0) {
-            status = -ENOKEY; /* its queue pairs would fail, or reach nobody */
-        } else if (status == 0) {
-            status = try_connection(rail);
-        }
     }
+    if (status == 0 && rail->opts.gid_index >= 0 && rail->gid_index < 0) {
+        status = -EADDRNOTAVAIL;
+    } else if (status == 0 && rail->opts.pkey_index > 0 && rail->up && rail->addr.pkey == 0) {
+        status = -ENOKEY; /* its queue pairs would fail, or reach nobody */
+    } else if (status == 0) {
+        status = try_connection(rail);
+    }
+    return status;
+}
+
+static int construct(struct ha_rail *rail)
+{
+    char                name[HA_RAIL_NAME_MAX];
+    struct ibv_context *ctx;
+    struct ibv_pd      *pd;
+    int                 numa_node = -1, status;
+
+    status = split_name(rail->name, name, &rail->port);
     if (status != 0) {
-        if (rail->pd != NULL) {
-            ibv_dealloc_pd(rail->pd);
-        }
-        ibv_close_device(rail->ctx);
+        return status;
+    }
+    ctx = open_device(name, &numa_node);
+    if (ctx == NULL) {
+        return -ENODEV;
+    }
+    pd = ibv_alloc_pd(ctx);
+    if (pd == NULL) {
+        ibv_close_device(ctx);
+        return -ENOMEM;
+    }
+    ha_device_init(&rail->device, ctx, pd);
+    status = set_up(rail, numa_node);
+    if (status != 0) {
+        ha_device_end(&rail->device);
     }
     return status;
 }
@@ -361,8 +369,7 @@ void ha_rail_close(struct ha_rail *rail)
         for (link = &rails; *link != rail; link = &(*link)->next) {
         }
         *link = rail->next;
-        ibv_dealloc_pd(rail->pd);
-        ibv_close_device(rail->ctx);
+        ha_device_end(&rail->device);
         pthread_mutex_destroy(&rail->lock);
         free(rail);
     }
@@ -396,10 +403,16 @@ struct ha_rail_addr ha_rail_addr(struct ha_rail *rail)
 
 int ha_rail_has_addr(struct ha_rail *rail, const struct ha_rail_addr *addr)
 {
+    int has = 0;
+
     if (addr->link_layer == HA_LINK_IB && ha_rail_addr(rail).lid != addr->lid) {
         return 0;
     }
-    return ha_gid_exists(rail->ctx, rail->port, addr->gid);
+    if (ha_device_use(&rail->device) == 0) {
+        has = ha_gid_exists(rail->device.ctx, rail->port, addr->gid);
+        ha_device_leave(&rail->device);
+    }
+    return has;
 }
 
 void ha_rail_netdev(struct ha_rail *rail, char netdev[HA_NETDEV_MAX])
@@ -412,64 +425,6 @@ void ha_rail_netdev(struct ha_rail *rail, char netdev[HA_NETDEV_MAX])
 int ha_rail_up(const struct ha_rail *rail)
 {
     return __atomic_load_n(&rail->up, __ATOMIC_RELAXED);
-}
-
-int ha_rail_event_fd(const struct ha_rail *rail)
-{
-    return rail->ctx->async_fd;
-}
-
-static void translate_event(const struct ha_rail *rail, const struct ibv_async_event *in, struct ha_rail_event *out)
-{
-    int mine = in->element.port_num == rail->port;
-
-    out->kind = HA_RAIL_EVENT_NONE;
-    out->qpn  = 0;
-    switch (in->event_type) {
-    case IBV_EVENT_PORT_ERR:
-        /* InfiniBand's "initialized" is reported so too: ask the port. */
-        out->kind = mine ? HA_RAIL_EVENT_PORT_DOWN : HA_RAIL_EVENT_NONE;
-        break;
-    case IBV_EVENT_PORT_ACTIVE:
-        out->kind = mine ? HA_RAIL_EVENT_PORT_UP : HA_RAIL_EVENT_NONE;
-        break;
-    case IBV_EVENT_GID_CHANGE:
-    case IBV_EVENT_LID_CHANGE:
-    case IBV_EVENT_PKEY_CHANGE:
-    case IBV_EVENT_CLIENT_REREGISTER:
-        out->kind = mine ? HA_RAIL_EVENT_ADDR_CHANGE : HA_RAIL_EVENT_NONE;
-        break;
-    case IBV_EVENT_DEVICE_FATAL:
-    case IBV_EVENT_CQ_ERR: /* one serves all lanes of a rail, and has lost what they need to know */
-    case IBV_EVENT_WQ_FATAL:
-        out->kind = HA_RAIL_EVENT_DEVICE_FATAL;
-        break;
-    case IBV_EVENT_QP_FATAL:
-        out->kind = HA_RAIL_EVENT_QP_FATAL;
-        out->qpn  = in->element.qp->qp_num;
-        break;
-    default: /* QP_REQ_ERR, QP_ACCESS_ERR: the program's; others: not ours */
-        break;
-    }
-}
-
-int ha_rail_event_get(struct ha_rail *rail, struct ha_rail_event *event)
-{
-    struct ibv_async_event raw;
-
-    if (ibv_get_async_event(rail->ctx, &raw) != 0) {
-        if (errno == EAGAIN || errno == EINTR) {
-            return 0;
-        }
-        be_gone(rail);
-        return -EIO;
-    }
-    translate_event(rail, &raw, event);
-    ibv_ack_async_event(&raw);
-    if (event->kind == HA_RAIL_EVENT_DEVICE_FATAL) {
-        be_gone(rail);
-    }
-    return 1;
 }
 
 void ha_rail_fill_ah(struct ha_rail *rail, const struct ha_rail_addr *remote, struct ibv_ah_attr *attr)

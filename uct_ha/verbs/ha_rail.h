@@ -77,6 +77,7 @@ enum ha_rail_event_kind {
     HA_RAIL_EVENT_ADDR_CHANGE,  /* GID, LID or partition table moved */
     HA_RAIL_EVENT_QP_FATAL,     /* qpn is dead */
     HA_RAIL_EVENT_DEVICE_FATAL, /* the device is gone, or a completion queue lost: nothing will answer */
+    HA_RAIL_EVENT_REMOVED,      /* see ha_rail_check(): what is open of it still answers */
 };
 
 struct ha_rail_event {
@@ -120,8 +121,10 @@ int ha_rail_refresh(struct ha_rail *rail);
 struct ha_rail_addr ha_rail_addr(struct ha_rail *rail);
 int                 ha_rail_up(const struct ha_rail *rail);
 
-/* The device has said that it is lost. This rail stays so; who opens the name from now on opens the
- * device anew, if it is there again. */
+/* The device has said that it is lost, or is being removed. This rail stays so; who opens the name from now on opens
+ * the device anew, if it is there again. The lost one is closed when nothing of it is in use any more: completion
+ * queues, queue pairs, control ports, address handles and their like are destroyed, and nobody waits for events. Memory
+ * that is registered keeps its keys, which mean nothing. */
 int ha_rail_is_gone(const struct ha_rail *rail);
 
 /* Does the port still have this address of its own, be it the chosen one or not?
@@ -132,11 +135,17 @@ int ha_rail_has_addr(struct ha_rail *rail, const struct ha_rail_addr *addr);
  * (InfiniBand without IPoIB). */
 void ha_rail_netdev(struct ha_rail *rail, char netdev[HA_NETDEV_MAX]);
 
-/* Non-blocking file descriptor of the device's asynchronous events. The caller
+/* The kernel removes a device of some drivers without a word, and waits for us, while it still works: has that begun?
+ * 1 when it is seen for the first time, and from then on it is gone; else 0. No device command. */
+int ha_rail_check(struct ha_rail *rail);
+
+/* Non-blocking file descriptor of the device's asynchronous events, or -ENODEV. The caller
  * polls it; ha_rail_event_get() takes one event (already acknowledged) for
- * this port, returns 1, 0 when there is none, or -EIO when the device is gone. */
-int ha_rail_event_fd(const struct ha_rail *rail);
-int ha_rail_event_get(struct ha_rail *rail, struct ha_rail_event *event);
+ * this port, returns 1, 0 when there is none, or -EIO when the device is gone. Nobody touches the descriptor after
+ * the end, which may close the device: that takes a while. */
+int  ha_rail_event_begin(struct ha_rail *rail);
+int  ha_rail_event_get(struct ha_rail *rail, struct ha_rail_event *event);
+void ha_rail_event_end(struct ha_rail *rail);
 
 /* Register memory on this rail. `access` = HA_ACCESS_*; local write is always
  * included when the mapping allows. The region belongs to the caller until

@@ -8,14 +8,14 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "ha_device.h"
 #include "ha_rail.h"
 
 struct ha_rail {
     struct ha_rail       *next; /* process-wide list */
     int                   refs;
     char                  name[HA_RAIL_NAME_MAX];
-    struct ibv_context   *ctx;
-    struct ibv_pd        *pd;
+    struct ha_device      device;
     uint8_t               port;
     struct ha_rail_opts   opts;
     struct ha_rail_limits limits;

@@ -100,11 +100,17 @@ int ha_rc_create(struct ha_rail *rail, struct ha_cq *cq, struct ha_rc_caps *caps
     if (rc == NULL) {
         return -ENOMEM;
     }
+    status = ha_device_use(&rail->device);
+    if (status != 0) {
+        free(rc);
+        return status;
+    }
     rc->rail = rail;
     errno    = 0;
-    rc->qp   = create_qp(rail->pd, &attr);
+    rc->qp   = create_qp(rail->device.pd, &attr);
     if (rc->qp == NULL) {
         status = errno != 0 ? -errno : -ENOMEM;
+        ha_device_leave(&rail->device);
         free(rc);
         return status;
     }
@@ -188,6 +194,7 @@ int ha_rc_fence(struct ha_rc *rc)
 void ha_rc_destroy(struct ha_rc *rc)
 {
     (void)ibv_destroy_qp(rc->qp);
+    ha_device_leave(&rc->rail->device);
     free(rc);
 }
 

@@ -24,7 +24,8 @@ struct ha_ud {
 };
 
 struct ha_ud_ah {
-    struct ibv_ah *ah;
+    struct ibv_ah  *ah;
+    struct ha_rail *rail;
 };
 
 static uint8_t *recv_slot(struct ha_ud *ud, unsigned i)
@@ -82,7 +83,7 @@ static int create_qp(struct ha_ud *ud)
     };
 
     errno  = 0;
-    ud->qp = ibv_create_qp(ud->rail->pd, &attr);
+    ud->qp = ibv_create_qp(ud->rail->device.pd, &attr);
     if (ud->qp == NULL) {
         return errno != 0 ? -errno : -EOPNOTSUPP;
     }
@@ -237,17 +238,22 @@ int ha_ud_recv(struct ha_ud *ud, void *data, size_t max)
 int ha_ud_ah_create(struct ha_rail *rail, const struct ha_rail_addr *remote, struct ha_ud_ah **ah_p)
 {
     struct ibv_ah_attr attr;
-    struct ha_ud_ah   *ah = calloc(1, sizeof(*ah));
+    struct ha_ud_ah   *ah     = calloc(1, sizeof(*ah));
+    int                status = ah == NULL ? -ENOMEM : ha_device_use(&rail->device);
 
-    if (ah == NULL) {
-        return -ENOMEM;
+    if (status != 0) {
+        free(ah);
+        return status;
     }
     ha_rail_fill_ah(rail, remote, &attr);
-    errno  = 0;
-    ah->ah = ibv_create_ah(rail->pd, &attr);
+    errno    = 0;
+    ah->rail = rail;
+    ah->ah   = ibv_create_ah(rail->device.pd, &attr);
     if (ah->ah == NULL) {
+        status = errno != 0 ? -errno : -EIO;
+        ha_device_leave(&rail->device);
         free(ah);
-        return errno != 0 ? -errno : -EIO;
+        return status;
     }
     *ah_p = ah;
     return 0;
@@ -256,5 +262,6 @@ int ha_ud_ah_create(struct ha_rail *rail, const struct ha_rail_addr *remote, str
 void ha_ud_ah_destroy(struct ha_ud_ah *ah)
 {
     (void)ibv_destroy_ah(ah->ah);
+    ha_device_leave(&ah->rail->device);
     free(ah);
 }

@@ -16,12 +16,13 @@ Every function may be called from any thread; calls that wait let other Python t
 """
 
 from .binding import version
-from .engine import Batch, Buffer, Engine, Memory, Notification, Segment, read, write
+from .engine import Batch, Buffer, Engine, Memory, Notification, RequestList, Segment, read, write
 from .errors import Error
 from .values import (CANCELED, COMPLETED, FAILED, GLOBAL_RO, GLOBAL_RW, HIGH, INVALID, LOCAL, LOW, MEDIUM, PENDING,
                      TIMEOUT, WAITING)
 
-__all__ = ["Batch", "Buffer", "Engine", "Error", "Memory", "Notification", "Segment", "read", "version", "write",
+__all__ = ["Batch", "Buffer", "Engine", "Error", "Memory", "Notification", "RequestList", "Segment", "read",
+           "version", "write",
            "CANCELED", "COMPLETED", "FAILED", "INVALID", "PENDING", "TIMEOUT", "WAITING",
            "GLOBAL_RO", "GLOBAL_RW", "LOCAL", "HIGH", "MEDIUM", "LOW"]
 __version__ = "0.1.0"

@@ -117,6 +117,31 @@ class Segment:
         self.close()
 
 
+class RequestList:
+    """Requests that are checked once and submitted often. Made by Engine.prepare(); until it is released, what they
+    use cannot be unregistered."""
+
+    def __init__(self, engine, array, count):
+        handle = ctypes.c_uint64()
+        check(library.hte_list_prepare(engine.handle, array, count, ctypes.byref(handle)))
+        self._engine = engine
+        self._count = count
+        self.handle = handle.value
+
+    def __len__(self):
+        return self._count
+
+    def release(self):
+        """Requests that were submitted of it go on."""
+        check(library.hte_list_release(self._engine.handle, self.handle))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *ignored):
+        self.release()
+
+
 class Batch:
     """Requests that are waited for together. Made by Engine.batch()."""
 
@@ -137,6 +162,10 @@ class Batch:
         else:
             check(library.hte_batch_submit_notify(self._engine.handle, self.handle, array, count,
                                                   _text(notify[0]), _text(notify[1])))
+
+    def submit_list(self, requests):
+        """Adds all requests of what Engine.prepare() gave."""
+        check(library.hte_list_submit(self._engine.handle, self.handle, requests.handle))
 
     def write_many(self, segment, local, remote, lengths, notify=None):
         """Adds len(local) requests: lengths[i] bytes from address local[i] to remote[i].
@@ -289,6 +318,22 @@ class Engine:
     def batch(self, capacity=128):
         """Room for so many requests, also as `with engine.batch() as batch`."""
         return Batch(self, capacity)
+
+    def prepare(self, requests):
+        """Checks requests of read() and write(), to submit all of them often: Batch.submit_list()."""
+        requests = list(requests)
+        return RequestList(self, (binding.Request * len(requests))(*requests), len(requests))
+
+    def prepare_write_many(self, segment, local, remote, lengths):
+        """The same of requests as those of Batch.write_many()."""
+        return self._prepare_many(values.WRITE, segment, local, remote, lengths)
+
+    def prepare_read_many(self, segment, local, remote, lengths):
+        return self._prepare_many(values.READ, segment, local, remote, lengths)
+
+    def _prepare_many(self, opcode, segment, local, remote, lengths):
+        memory, count = arrays.requests(opcode, segment.handle, local, remote, lengths)
+        return RequestList(self, arrays.first(memory), count)
 
     def notifications(self):
         """Takes those that have arrived, oldest first."""

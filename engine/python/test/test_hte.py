@@ -137,6 +137,31 @@ class Ends(unittest.TestCase):
             self.refuses("not registered", batch.write_many, self.peer, array.array("q", [-1] * 4), remote, 64)
             self.assertEqual(batch.status().submitted, 0)
 
+    def test_prepared(self):
+        memory = self.here.allocate(8192)
+        start = memory.addr
+        local = [start, start + 64]
+        with self.here.prepare_write_many(self.peer, local, [self.target.addr + 8, self.target.addr], 8) as writes, \
+                self.here.prepare([hte.read(self.peer, start + 4096, self.target.addr, 16)]) as reads:
+            self.assertEqual((len(writes), len(reads)), (2, 1))
+            for text in (b"together", b"tomorrow"):
+                memory.view[0:8], memory.view[64:72] = text, text[::-1]
+                with self.here.batch(2) as batch:
+                    batch.submit_list(writes)
+                    batch.wait(timeout=10)
+                    self.refuses("room for", batch.submit_list, reads)
+                with self.here.batch(1) as batch:
+                    batch.submit_list(reads)
+                    batch.wait(timeout=10)
+                self.assertEqual(bytes(memory.view[4096:4112]), text[::-1] + text)
+            self.refuses("lists", memory.unregister)
+        with self.here.batch(2) as batch:
+            self.refuses("was released", batch.submit_list, writes)
+        self.refuses("was released", writes.release)
+        self.refuses("count 0", self.here.prepare, [])
+        self.refuses("not inside", self.here.prepare_read_many, self.peer, local, [1, 2], 8)
+        memory.unregister()
+
     def test_many_without_objects(self):
         """Memory for 32 bytes per request and 8 of a column that is copied; an object of Python's has 28 and more."""
         count = 10000

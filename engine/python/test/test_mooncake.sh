@@ -11,4 +11,7 @@ if ! command -v python3 >/dev/null; then
     echo "skipped: there is no python3"
     exit 77
 fi
-exec python3 "$source/engine/python/test/test_mooncake.py"
+python3 "$source/engine/python/test/test_mooncake.py"
+for same_host in auto off; do
+    HTE_SAME_HOST=$same_host python3 "$source/engine/python/test/test_connectors.py"
+done

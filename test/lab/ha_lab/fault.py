@@ -5,11 +5,12 @@ from . import LabError
 
 RAILS = ("a", "b")
 HOSTS = (1, 2)
+CARD_KINDS = ("unplug", "plug", "unbind", "bind")
 # kind → (needs a value, may do without a host)
 KINDS = {
     "down": (None, False), "up": (None, True),
     "carrier-off": (None, False), "carrier-on": (None, True),
-    "unplug": (None, False), "plug": (None, False),
+    "unplug": (None, False), "plug": (None, False), "unbind": (None, False), "bind": (None, False),
     "drop": (None, True), "drop-from": (None, False), "acks": (None, True),
     "loss": ("PERCENT", True), "delay": ("MS", True), "after": ("FRAMES", False), "control": ("PERCENT", True),
     "clear": (None, True),
@@ -18,6 +19,7 @@ HELP = """kinds:
   down, up HOST          the host's own network device (up: both without HOST)
   carrier-off, -on HOST  the cable is pulled out of that host's port (carrier-on: both without HOST)
   unplug, plug HOST      shape two: the host's network card is taken out of its PCI slot, and put back in
+  unbind, bind HOST      shape two: the network card's driver lets it go, and takes it anew
   drop [HOST]            frames vanish silently, in both directions, or only those that HOST sends
   drop-from HOST         the same as drop HOST
   acks [HOST]            only RoCE acknowledgements and read responses (that HOST sends) vanish
@@ -156,6 +158,22 @@ card=$(readlink -f /sys/class/net/{device}/device/..)
 PLUG = """
 timeout 15 sh -c 'echo 1 > /sys/bus/pci/rescan' || {{ echo "the old card of {device} is still in use: end its programs"; exit 1; }}
 """
+UNBIND = """
+card=$(basename "$(readlink -f /sys/class/net/{device}/device)")
+[ -e "/sys/bus/virtio/drivers/virtio_net/$card" ] || {{ echo "{device} has no driver to take off"; exit 1; }}
+echo "$card" > /run/unbound-{device}
+(echo "$card" > /sys/bus/virtio/drivers/virtio_net/unbind; echo over > /run/unbound-{device}.over) > /dev/null 2>&1 < /dev/null &
+"""
+BIND = """
+i=0
+until [ -e /run/unbound-{device}.over ]; do
+    i=$((i + 1))
+    [ $i -le 150 ] || {{ echo "the driver of {device} is still in use: end its programs"; exit 1; }}
+    sleep 0.1
+done
+rm /run/unbound-{device}.over
+cat /run/unbound-{device} > /sys/bus/virtio/drivers/virtio_net/bind || exit 1
+"""
 PLUGGED = """
 ip -batch - << 'EOF' || exit 1
 link set {device} mtu 4300
@@ -177,12 +195,14 @@ done
 def card_script(fault, host):
     """Commands in the guest that take a card out or put it back (shape two)."""
     script = ""
-    for rail in fault.rails if fault.kind in ("unplug", "plug") else ():
+    for rail in fault.rails if fault.kind in CARD_KINDS else ():
         words = {"rail": rail, "device": {"a": "eth0", "b": "eth1"}[rail], "net": {"a": 1, "b": 2}[rail], "host": host}
-        if fault.kind == "unplug":
-            script += UNPLUG.format(**words) + WAIT.format(not_="! ", state="still there", **words)
+        if fault.kind in ("unplug", "unbind"):
+            away = UNPLUG if fault.kind == "unplug" else UNBIND
+            script += away.format(**words) + WAIT.format(not_="! ", state="still there", **words)
         else:
-            script += PLUG.format(**words) + WAIT.format(not_="", state="not back", **words) + PLUGGED.format(**words)
+            back = PLUG if fault.kind == "plug" else BIND
+            script += back.format(**words) + WAIT.format(not_="", state="not back", **words) + PLUGGED.format(**words)
     return script
 
 

@@ -263,7 +263,7 @@ class Warden:
         wanted = fault.parse(request["words"])
         if wanted.kind in ("after", "control") and self.shape == "one":
             raise LabError(f"fault {wanted.kind}: only in shape two, whose cable can look into frames")
-        if wanted.kind in ("unplug", "plug") and self.shape == "one":
+        if wanted.kind in fault.CARD_KINDS and self.shape == "one":
             raise LabError(f"fault {wanted.kind}: only in shape two, whose hosts have cards")
         async with self.fault_lock:
             before = time.time()
