@@ -66,6 +66,33 @@ tries "$wrong" "$wrong"
 expect "a wrong value twice in a slow build" 1 2 'first try: .*0x1 != 0x2' --slow
 tries "${wrong}WARNING: ThreadSanitizer: data race"$'\n' 'well'
 expect "a sanitizer's word in a slow build" 1 1 'ThreadSanitizer: data race' --slow
+
+# A program of hundreds of tests: only those that failed, and the result is that of all.
+by_name() { # STATUS-OF-THE-SECOND
+    rm -f "$dir"/test_glue*
+    printf '#!/bin/sh\necho "[ RUN      ] $1"; echo "$1" >>names; [ %s = 0 ] && echo "[       OK ] $1"; exit %s\n' \
+        "$1" "$1" >"$dir/test_glue"
+    cat >"$dir/run" <<'RUN'
+#!/usr/bin/env bash
+echo >>tries
+printf '%s\n' 'ERROR: still not: it is here' '[  ERROR   ] --- x' '[  FAILED  ] test_a' \
+    '[  PASSED  ] 7 test(s).' '[  FAILED  ] tests: 1 test(s), listed below:' '[  FAILED  ] test_a' \
+    '[  PASSED  ] 4 test(s).' >test_glue.log
+printf '%s\n' ':test-result: FAIL' ':global-test-result: FAIL' >test_glue.trs
+exit 1
+RUN
+    chmod +x "$dir/test_glue"
+    rm -f "$dir"/t.* "$dir"/tries "$dir"/names
+}
+by_name 0
+expect "by name" 0 1 'passed at the second try: test_glue'
+[[ $(cat "$dir/names") == test_a && $(tail -n 1 "$dir/test_glue.log") == '12 passed, 0 failed, 0 skipped' ]] &&
+    grep -qx ':global-test-result: PASS' "$dir/test_glue.trs" ||
+    { failed=1; echo "not ok - by name: result"; cat "$dir"/names "$dir"/test_glue.*; }
+by_name 1
+expect "by name, twice in vain" 1 1 'first try: .*still not'
+rm -f "$dir"/test_glue*
+
 tries $'FAILED without a word\n' 'well'
 expect "no result" 1 1 'no second try'
 exit "$failed"
