@@ -211,6 +211,8 @@ glue_sources = \
 	%D%/data/pending.h \
 	%D%/data/resume.c \
 	%D%/data/resume.h \
+	%D%/data/retire.c \
+	%D%/data/retire.h \
 	%D%/data/rx.c \
 	%D%/data/rx.h \
 	%D%/data/go.c \

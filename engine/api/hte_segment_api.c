@@ -151,7 +151,31 @@ static int way_of(struct hte_engine *engine, const struct hte_segment *segment, 
 
 /* ---- warm-up ---- */
 
-static int wait_warm(struct hte_engine *engine, const struct hte_segment *segment, int timeout_ms)
+static uint64_t incarnation_of(struct hte_segment *segment)
+{
+    struct hte_view *view        = hte_segment_view(segment);
+    uint64_t         incarnation = view->incarnation;
+
+    hte_view_put(view);
+    return incarnation;
+}
+
+/* It may have turned out meanwhile that another process has the name: then that one is meant. */
+static int order_warm(struct hte_engine *engine, struct hte_segment *segment, uint64_t *incarnation)
+{
+    uint64_t now = incarnation_of(segment);
+
+    if (atomic_load(&segment->is_closed)) {
+        return hte_fail(HTE_ERR_BAD_HANDLE, "segment '%s' was closed meanwhile", segment->name);
+    }
+    if (*incarnation == now) {
+        return HTE_OK;
+    }
+    *incarnation = now;
+    return hte_workers_warm(&engine->workers, segment);
+}
+
+static int wait_warm(struct hte_engine *engine, struct hte_segment *segment, uint64_t incarnation, int timeout_ms)
 {
     static const struct timespec pause = {.tv_nsec = 1000000};
     uint64_t                     end   = hte_now() + (uint64_t)(timeout_ms < 0 ? 0 : timeout_ms) * HTE_NS_PER_MS;
@@ -170,6 +194,10 @@ static int wait_warm(struct hte_engine *engine, const struct hte_segment *segmen
         }
         if (atomic_load(&engine->is_closing)) {
             return hte_fail(HTE_ERR_CANCELED, "the engine is being destroyed");
+        }
+        error = order_warm(engine, segment, &incarnation);
+        if (error != HTE_OK) {
+            return error;
         }
         if (timeout_ms >= 0 && hte_now() >= end) {
             return hte_fail(HTE_ERR_TIMEOUT, "%u of %u connections to '%s' are made", count, all, segment->name);
@@ -190,6 +218,7 @@ static int look_again(struct hte_engine *engine, struct hte_segment *segment)
 static int warm(struct hte_engine *engine, hte_segment_t id, int timeout_ms)
 {
     struct hte_segment *segment;
+    uint64_t            incarnation;
     int                 error;
 
     if (id == HTE_SEGMENT_LOCAL) {
@@ -201,10 +230,11 @@ static int warm(struct hte_engine *engine, hte_segment_t id, int timeout_ms)
     }
     error = look_again(engine, segment);
     if (error == HTE_OK) {
-        error = hte_workers_warm(&engine->workers, segment);
+        incarnation = incarnation_of(segment);
+        error       = hte_workers_warm(&engine->workers, segment);
     }
     if (error == HTE_OK) {
-        error = wait_warm(engine, segment, timeout_ms);
+        error = wait_warm(engine, segment, incarnation, timeout_ms);
     }
     hte_segment_put(segment);
     return error;

@@ -244,8 +244,9 @@ int hte_segment_close(struct hte_engine *engine, hte_segment_t segment);
  * DEAD_PEER.) */
 int hte_segment_sync(struct hte_engine *engine, hte_segment_t segment);
 
-/* Connect every worker thread now instead of with the first request. BLOCKS: until connected, at most
- * timeout_ms; -1: for ever. BAD_HANDLE, ENDPOINT, DEAD_PEER, TIMEOUT, CANCELED. */
+/* Connect every worker thread now instead of with the first request. BLOCKS: until connected, at most timeout_ms; -1:
+ * for ever. Where connections to it broke before, it is synchronized first (hte_segment_sync(): as long, and its
+ * errors). BAD_HANDLE (also: closed meanwhile), ENDPOINT, DEAD_PEER, TIMEOUT, CANCELED, MEMORY. */
 int hte_segment_warm(struct hte_engine *engine, hte_segment_t segment, int timeout_ms);
 
 enum hte_way {

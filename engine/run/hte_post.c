@@ -95,6 +95,9 @@ static void on_over(struct hte_lane *lane, struct hte_op *op, enum hte_slice_act
         retry(poster, slice);
         break;
     default:
+        if (error == HTE_ERR_RANGE || error == HTE_ERR_PERMISSION) { /* of what is known of the target's memory */
+            hte_refresh_order(poster->run->refresh, slice->task->segment);
+        }
         lost(poster, slice, error);
         break;
     }

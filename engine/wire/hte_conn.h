@@ -108,7 +108,7 @@ static inline uint64_t hte_conn_parts_size(const struct hte_conn *conn)
     if (conn->step != HTE_CONN_UP) {
         return 0;
     }
-    return conn->near != NULL ? UINT64_MAX : conn->by_letters ? HTE_LETTER_BYTES : 0;
+    return conn->near != NULL ? HTE_NEAR_SPAN : conn->by_letters ? HTE_LETTER_BYTES : 0;
 }
 
 /* Something went through. */

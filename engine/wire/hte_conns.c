@@ -195,7 +195,8 @@ static void doubt_rdma(struct hte_conn *conn)
 
 static void doubt(struct hte_conn *conn)
 {
-    if (conn->step != HTE_CONN_UP || !takes_long(conn)) {
+    /* Of one that UCX will not give back, after it broke, too: hte_conns_mend() waits for the answer. */
+    if (!takes_long(conn) || (conn->step != HTE_CONN_UP && !conn->is_unguarded)) {
         conn->doubts = 0;
         return;
     }

@@ -167,7 +167,8 @@ char *hte_near_mapped(struct hte_near *near, const struct hte_desc_buffer *buffe
 
 /* ---- moving ---- */
 
-/* It stopped after so many bytes of this one: whose memory is not mapped there? */
+/* It stopped after so many bytes of this one: whose memory is not mapped there, or, where a READ writes to it, may
+ * not be written? */
 static int fault_of(const struct hte_near_load *load, const struct hte_near_item *item, uint64_t done)
 {
     const struct iovec *local = &load->local[item->first];
@@ -179,7 +180,8 @@ static int fault_of(const struct hte_near_load *load, const struct hte_near_item
     }
     for (at = 0; at < local->iov_len; at += length) {
         length = local->iov_len - at < sizeof(scratch) ? local->iov_len - at : sizeof(scratch);
-        if (hte_access_copy(scratch, (char *)local->iov_base + at, length) != HTE_OK) {
+        if (hte_access_copy(scratch, (char *)local->iov_base + at, length) != HTE_OK ||
+            (!load->is_write && hte_access_copy((char *)local->iov_base + at, scratch, length) != HTE_OK)) {
             return HTE_ERR_MEMORY;
         }
     }

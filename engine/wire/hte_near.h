@@ -23,6 +23,7 @@
 struct hte_near;
 
 #define HTE_NEAR_RANGES_MAX 64
+#define HTE_NEAR_SPAN       (64ull << 20) /* bytes at a time: so long is their owner's unregister held up */
 #define HTE_NEAR_NOT_MOVED  1
 
 /* One operation: ranges of one buffer. */

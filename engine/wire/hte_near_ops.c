@@ -5,8 +5,7 @@
 #include "hte_near.h"
 #include "hte_op.h"
 
-#define SPANS_SIZE (1u << 20)    /* bytes of several, together */
-#define SPAN_SIZE  (64ull << 20) /* of one operation at a time: so long is its owner's unregister held up */
+#define SPANS_SIZE (1u << 20) /* bytes of several, together */
 
 static unsigned parts_of(const struct hte_op *op)
 {
@@ -36,7 +35,7 @@ static void add(struct hte_near_load *load, const struct hte_op *op)
     }
 }
 
-/* One that is larger than SPAN_SIZE: it has one range. */
+/* One that is larger than HTE_NEAR_SPAN: it has one range, see hte_conn_parts_size(). */
 static int move_large(struct hte_near *near, const struct hte_op *op, int *result)
 {
     struct hte_near_load load;
@@ -44,8 +43,8 @@ static int move_large(struct hte_near *near, const struct hte_op *op, int *resul
     int                  error = HTE_OK;
 
     *result = HTE_OK;
-    for (at = 0; at < op->length && error == HTE_OK && *result == HTE_OK; at += SPAN_SIZE) {
-        length = op->length - at < SPAN_SIZE ? op->length - at : SPAN_SIZE;
+    for (at = 0; at < op->length && error == HTE_OK && *result == HTE_OK; at += HTE_NEAR_SPAN) {
+        length = op->length - at < HTE_NEAR_SPAN ? op->length - at : HTE_NEAR_SPAN;
         hte_near_load_init(&load, op->state.is_write);
         add(&load, op);
         load.item[0].length = length;
@@ -94,7 +93,7 @@ static int move_some(struct hte_conn *conn)
     unsigned             i;
     int                  error, result;
 
-    if (first->length > SPAN_SIZE) {
+    if (first->length > HTE_NEAR_SPAN) {
         error = move_large(conn->near, first, &result);
         if (error == HTE_OK) {
             settle(first, result);

@@ -9,6 +9,8 @@
 #include "glue_tests.h"
 
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #define PUTS     16
 #define BOUND_NS 12000000000ull /* of an end that a time limit of 20 s must not be needed for */
@@ -318,6 +320,58 @@ static void test_memory_after_the_card(void **state)
     }
 }
 
+#define LATE_LEN 65536 /* more than a bounce buffer holds */
+
+/* A program that computes notices nothing. What it registers and sends before it calls progress goes by the other
+ * card. */
+static void memory_unnoticed(uint64_t seed, void (*lose)(int rail), int ms)
+{
+    static uint8_t memory[LATE_LEN];
+    struct side   *side = &world.side[0];
+    struct counted done;
+    uct_mem_h      memh;
+    uct_iov_t      iov = {.buffer = memory, .length = LATE_LEN, .count = 1};
+
+    world_open(seed, "DEAD_PEER=40s HEARTBEAT=20ms");
+    ep_open(0, 0);
+    ep_open(1, 0);
+    wait_standbys(2);
+    memory_open(LATE_LEN);
+    am_exchange(0, 4);
+    flush_all();
+    memset(memory, (int)seed, sizeof(memory));
+    lose(A0);
+    usleep((useconds_t)ms * 1000);
+    assert_int_equal(uct_md_mem_reg(side->md, memory, LATE_LEN, UCT_MD_MEM_ACCESS_ALL, &memh), UCS_OK);
+    iov.memh = memh;
+    assert_int_equal(uct_ep_put_zcopy(side->ep[0], &iov, 1, (uintptr_t)world.side[1].memory, side->rkey.rkey,
+                                      count_completion(&done)),
+                     UCS_INPROGRESS);
+    pump_until(done.called == 1);
+    assert_int_equal(done.status, UCS_OK);
+    flush_all();
+    assert_memory_equal(world.side[1].memory, memory, LATE_LEN);
+    pump_until(stats().failovers == 2);
+    assert_int_equal(uct_md_mem_dereg(side->md, memh), UCS_OK);
+}
+
+static void die(int rail)
+{
+    fake_card_reset(rail, FAKE_CARD_DEAD);
+}
+
+static void test_memory_on_a_dead_card_unnoticed(void **state)
+{
+    (void)state;
+    memory_unnoticed(1041, die, 100);
+}
+
+static void test_memory_on_a_removed_card_unnoticed(void **state)
+{
+    (void)state;
+    memory_unnoticed(1042, fake_card_remove, 1500);
+}
+
 /* The kernel removes a card that works, and waits for us: work moves away from it, exactly, and nothing of it stays
  * open. */
 static void remove_card(int rail, const char *proof)
@@ -401,6 +455,8 @@ static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_flushes_lost),
     GLUE_TEST(test_nothing_out_needs_no_marker),
     GLUE_TEST(test_memory_after_the_card),
+    GLUE_TEST(test_memory_on_a_dead_card_unnoticed),
+    GLUE_TEST(test_memory_on_a_removed_card_unnoticed),
     GLUE_TEST(test_card_removed),
     GLUE_TEST(test_card_comes_back),
 };

@@ -119,20 +119,39 @@ static void test_lost_sight_is_no_removal(void **state)
 static void test_closed_behind_the_last_user(void **state)
 {
     char          byte;
-    struct ha_mr *mr = NULL;
+    struct ha_mr *mr = NULL, *late = NULL, *none = NULL;
 
     (void)state;
     assert_int_equal(ha_device_use(&device), 0);
     assert_int_equal(ha_device_use(&device), 0);
     assert_int_equal(ha_device_reg(&device, &byte, 1, 0, &mr), 0);
     ha_device_leave(&device);
-    ha_device_be_gone(&device);
+    ha_device_be_gone(&device, 0);
     assert_int_equal(ha_device_use(&device), -ENODEV);
     assert_int_equal(closed, 0);
-    assert_int_equal(registered, 1);
+    assert_int_equal(ha_device_reg(&device, &byte, 1, 0, &late), 0); /* a lane is there yet, for which it is needed */
+    assert_int_equal(registered, 2);
     ha_device_leave(&device); /* regions go with the last user */
     assert_int_equal(closed, 1);
+    assert_int_equal(registered, 0);
+    assert_int_equal(ha_device_reg(&device, &byte, 1, 0, &none), -ENODEV);
     ha_device_dereg(mr); /* who holds it gives it back later */
+    ha_device_dereg(late);
+    assert_int_equal(closed, 1);
+}
+
+/* Its commands may take a minute, and fail. */
+static void test_failed_device_gets_no_memory(void **state)
+{
+    char          byte;
+    struct ha_mr *mr = NULL;
+
+    (void)state;
+    assert_int_equal(ha_device_use(&device), 0);
+    ha_device_be_gone(&device, 1);
+    assert_int_equal(ha_device_reg(&device, &byte, 1, 0, &mr), -ENODEV);
+    assert_int_equal(registered, 0);
+    ha_device_leave(&device);
     assert_int_equal(closed, 1);
 }
 
@@ -142,6 +161,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_removal_is_seen, open_device, close_device),
         cmocka_unit_test_setup_teardown(test_lost_sight_is_no_removal, open_device, close_device),
         cmocka_unit_test_setup_teardown(test_closed_behind_the_last_user, open_device, close_device),
+        cmocka_unit_test_setup_teardown(test_failed_device_gets_no_memory, open_device, close_device),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

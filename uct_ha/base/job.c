@@ -147,13 +147,14 @@ void uct_ha_job_post(enum uct_ha_job_kind kind, unsigned rail_no, struct uct_ha_
 
 static struct uct_ha_job *take_all_of(struct worker *worker, const void *owner)
 {
-    struct uct_ha_job **link, *job, *taken = NULL;
+    struct uct_ha_job **link, *job, *taken = NULL, **end = &taken;
 
     for (link = &worker->head; (job = *link) != NULL;) {
         if (job->owner == owner) {
             *link     = job->next;
-            job->next = taken;
-            taken     = job;
+            job->next = NULL;
+            *end      = job;
+            end       = &job->next;
         } else {
             link = &job->next;
         }

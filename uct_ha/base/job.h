@@ -48,7 +48,7 @@ void uct_ha_job_close(void);
 void uct_ha_job_post(enum uct_ha_job_kind kind, unsigned rail_no, struct uct_ha_job *job);
 
 /* Take every queued job of `owner` off and wait for the running one. For each
- * job taken off `drop` is called. Not from run(). */
+ * job taken off `drop` is called, in their order. Not from run(). */
 void uct_ha_job_cancel(enum uct_ha_job_kind kind, const void *owner, void (*drop)(struct uct_ha_job *job));
 
 /* A `drop` that does it here and now. */

@@ -274,6 +274,9 @@ ucs_status_t uct_ha_async_open(struct uct_ha_ctl *ctl)
             }
             pthread_mutex_lock(&ctl->lanes->wake.lock);
             ctl->ud_handled[s] = 1;
+            if (ctl->lanes->left[s]) { /* meanwhile; or before, which others were told */
+                uct_ha_port_leave_locked(ctl, s);
+            }
             pthread_mutex_unlock(&ctl->lanes->wake.lock);
         }
     }

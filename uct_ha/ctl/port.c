@@ -45,6 +45,7 @@ static void leave_run(struct uct_ha_job *job)
     struct ha_ud          *ud    = NULL;
 
     pthread_mutex_lock(&ctl->lanes->wake.lock);
+    leave->busy = 0;
     if (ctl->ud_handled[leave->slot]) {
         ud                           = ctl->ud[leave->slot];
         ctl->ud[leave->slot]         = NULL;

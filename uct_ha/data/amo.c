@@ -2,6 +2,7 @@
 #include "data/amo.h"
 
 #include "data/go.h"
+#include "data/retire.h"
 #include "mem/exposed.h"
 #include "mem/rkey.h"
 #include "pair/attention.h"

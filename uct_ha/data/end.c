@@ -3,7 +3,7 @@
 
 #include "base/stats.h"
 #include "data/amo.h"
-#include "data/tx.h"
+#include "data/retire.h"
 #include "pair/attention.h"
 #include "pair/fact.h"
 

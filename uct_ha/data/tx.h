@@ -3,14 +3,12 @@
 #define UCT_HA_TX_H_
 
 /*
- * Sending: from an appended operation to its completion. Data part only:
- * progress, no lock.
+ * Sending: from an appended operation to its posting. Data part only:
+ * progress, no lock. How it ends: data/retire.h.
  *
  *   uct_ha_tx_check()      may it be sent?
  *   uct_ha_tx_begin()      an entry to fill in
  *   uct_ha_tx_send()       into the log, and out at once when the lane is there and nothing waits
- *   uct_ha_tx_completion() a completion came
- *   uct_ha_tx_retire()     ends what is done, oldest first, and calls the user
  */
 
 #include "data/flow.h"
@@ -128,14 +126,8 @@ void uct_ha_tx_tail(struct uct_ha_flow *flow);
 /* ... of every connection, or of those that have sent nothing since the last call. */
 void uct_ha_tx_tails(struct uct_ha_flows *flows, int all);
 
-void uct_ha_tx_retire(struct uct_ha_flow *flow);
-void uct_ha_tx_complete_flushes(struct uct_ha_flow *flow);
-
 /* A message that only tells the peer how many of its messages were consumed. */
 void uct_ha_tx_credit(struct uct_ha_flow *flow);
-
-/* Send completion of a lane, good or bad. `before`: so many good ones came just before it, and are told by it. */
-void uct_ha_tx_completion(struct uct_ha_lane *lane, const struct ha_wc *wc, unsigned before);
 
 /* An operation was rejected. Outside of any lock: tell, and end the connection if the operation
  * could not report it. */

@@ -6,6 +6,7 @@
 #include "data/amo.h"
 #include "data/end.h"
 #include "data/resume.h"
+#include "data/retire.h"
 #include "data/rx.h"
 #include "data/tx.h"
 #include "lane/lane.h"

@@ -256,6 +256,7 @@ ucs_status_t uct_ha_ep_flush(uct_ep_h tl_ep, unsigned flags, uct_completion_t *c
     if (flags & UCT_FLUSH_FLAG_CANCEL) {
         cancel(flow);
     } else if (waits_behind(flow)) {
+        flow->post_refused = 0;
         return UCS_ERR_NO_RESOURCE;
     }
     if (ha_log_used(&flow->tx.log) == 0 && uct_ha_flow_atomics(flow) == 0 && !uct_ha_flow_ends(flow)) {
@@ -289,8 +290,9 @@ ucs_status_t uct_ha_ep_pending_add(uct_ep_h tl_ep, uct_pending_req_t *req, unsig
 {
     struct uct_ha_flow    *flow = uct_ha_ep_flow(tl_ep);
     uct_ha_pending_priv_t *priv = uct_ha_pending_priv(req);
-    unsigned               post = flow->post_refused; /* the check below forgets it */
+    unsigned               post = flow->post_refused;
 
+    flow->post_refused = 0; /* it was about this one */
     if (uct_ha_tx_check(flow, 1) != UCS_ERR_NO_RESOURCE && uct_ha_flow_atomics(flow) < UCT_HA_AMO_WINDOW) {
         return UCS_ERR_BUSY; /* try again: there is room now, or an error to see */
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "uct/poll.h"
 
+#include "data/retire.h"
 #include "data/rx.h"
-#include "data/tx.h"
 #include "pair/fact.h"
 
 /* Two sends of one lane that succeeded: the later one says all that there is to say. Where marks are counted they are

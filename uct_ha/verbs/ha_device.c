@@ -83,10 +83,23 @@ static struct ibv_mr *unlink_region(struct ha_mr *mr)
     return region;
 }
 
+/* As ha_device_use(); but as long as anybody uses one that is being removed, a lane say, so that operations go out over
+ * it, memory is made known to it as before. */
+static int use_for_memory(struct ha_device *device)
+{
+    int status;
+
+    pthread_mutex_lock(&device->lock);
+    status = device->gone && (device->failed || device->users == 0) ? -ENODEV : 0;
+    device->users += status == 0;
+    pthread_mutex_unlock(&device->lock);
+    return status;
+}
+
 int ha_device_reg(struct ha_device *device, void *addr, size_t length, int flags, struct ha_mr **mr_p)
 {
     struct ha_mr *mr;
-    int           status = ha_device_use(device);
+    int           status = use_for_memory(device);
 
     if (status != 0) {
         return status;
@@ -167,14 +180,21 @@ void ha_device_leave(struct ha_device *device)
     }
 }
 
-void ha_device_be_gone(struct ha_device *device)
+void ha_device_be_gone(struct ha_device *device, int failed)
 {
     pthread_mutex_lock(&device->lock);
     device->gone = 1;
+    device->failed |= failed;
     pthread_mutex_unlock(&device->lock);
 }
 
 int ha_device_is_removed(const struct ha_device *device)
 {
-    return device->node != 0 && node_of(device) != device->node && sees_sysfs(device);
+    struct stat is;
+    int         there = stat(device->path, &is) == 0;
+
+    if (device->node == 0 || (there ? is.st_ino == device->node : errno != ENOENT)) {
+        return 0; /* an error that says something else, says nothing */
+    }
+    return sees_sysfs(device);
 }

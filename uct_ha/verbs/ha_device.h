@@ -29,7 +29,7 @@ struct ha_device {
     dev_t               sysfs;
     pthread_mutex_t     lock;
     unsigned            users;
-    int                 gone, closed;
+    int                 gone, failed, closed;
     struct ha_mr       *regions;
 };
 
@@ -50,14 +50,14 @@ void ha_device_end(struct ha_device *device);
 int  ha_device_use(struct ha_device *device);
 void ha_device_leave(struct ha_device *device);
 
-/* Nobody begins to use it from here on. */
-void ha_device_be_gone(struct ha_device *device);
+/* Nobody begins to use it from here on. `failed`: it answers no more. */
+void ha_device_be_gone(struct ha_device *device, int failed);
 
 /* The kernel has taken its name away, or has it for another device: it is being removed, and waits for who has it
  * open. Not a device command. */
 int ha_device_is_removed(const struct ha_device *device);
 
-/* Regions. `flags`: of ibv_reg_mr(). */
+/* Regions. `flags`: of ibv_reg_mr(). -ENODEV: it has failed, or nobody uses it any more. */
 int  ha_device_reg(struct ha_device *device, void *addr, size_t length, int flags, struct ha_mr **mr_p);
 void ha_device_dereg(struct ha_mr *mr);
 

@@ -6,13 +6,13 @@
 
 #include "ha_rail_priv.h"
 
-static void be_gone(struct ha_rail *rail)
+static void be_gone(struct ha_rail *rail, int failed)
 {
     pthread_mutex_lock(&rail->lock);
     rail->up = 0;
     __atomic_store_n(&rail->gone, 1, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&rail->lock);
-    ha_device_be_gone(&rail->device);
+    ha_device_be_gone(&rail->device, failed);
 }
 
 int ha_rail_check(struct ha_rail *rail)
@@ -20,7 +20,7 @@ int ha_rail_check(struct ha_rail *rail)
     if (ha_rail_is_gone(rail) || !ha_device_is_removed(&rail->device)) {
         return 0;
     }
-    be_gone(rail);
+    be_gone(rail, 0);
     return 1;
 }
 
@@ -78,13 +78,13 @@ int ha_rail_event_get(struct ha_rail *rail, struct ha_rail_event *event)
         if (errno == EAGAIN || errno == EINTR) {
             return 0;
         }
-        be_gone(rail);
+        be_gone(rail, 1);
         return -EIO;
     }
     translate_event(rail, &raw, event);
     ibv_ack_async_event(&raw);
     if (event->kind == HA_RAIL_EVENT_DEVICE_FATAL) {
-        be_gone(rail);
+        be_gone(rail, 1);
     }
     return 1;
 }
