@@ -123,7 +123,8 @@
     _X(401, UCX_BUILD, "the UCX of the program is not laid out as the one this was built for",                         \
        "The line says how it differs and which UCX to use: each case has its own way out.")                            \
     _X(402, UCX_OTHER, "the program uses a UCX that this ucx-ha has no transport for, or ucx-ha is incomplete",        \
-       "The line names the way out; ldd shows whose UCX it is.")                                                       \
+       "The line names the way out; ldd shows whose UCX it is. 'libuct_ha_1_N.so: cannot open': built without UCX "    \
+       "1.N, see configure --with-ucx in docs/porting.md.")                                                            \
     _X(501, AMO_HW, "the peer's card executes atomics and cannot execute this one", "ATOMICS=sw on all sides.")        \
     _X(502, AMO_ALIGN, "the address of an atomic is not a multiple of its size", "The program has to align it.")       \
     _X(503, REJECTED, "an operation was rejected", "The program used a wrong address, length or key.")                 \

@@ -91,8 +91,10 @@ static void glue_load(const struct minor *minor, int is_needed)
     struct front_glue found;
 
     if (handle == NULL) {
-        front_say(is_needed, "install ucx-ha again, completely: that library belongs beside libuct_ha.so.0", "%s",
-                  dlerror());
+        front_say(is_needed,
+                  "that library belongs beside libuct_ha.so.0: build ucx-ha with that UCX (configure "
+                  "--with-ucx=PREFIX), or install it again, completely",
+                  "%s", dlerror());
         return;
     }
     if (!front_function_find(handle, "uct_ha_stats_get", &found.stats_get) ||
