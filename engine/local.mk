@@ -194,7 +194,7 @@ if HAVE_CMOCKA
 hte_tests = %D%/test/test_core %D%/test/test_devices %D%/test/test_engine %D%/test/test_faults \
 	%D%/test/test_life %D%/test/test_orphans %D%/test/test_shares %D%/test/test_doors \
 	%D%/test/test_deaths %D%/test/test_board %D%/test/test_near %D%/test/test_packs %D%/test/test_lists \
-	%D%/test/test_at_once %D%/test/test_spoiled
+	%D%/test/test_at_once %D%/test/test_spoiled %D%/test/test_anew
 check_PROGRAMS += $(hte_tests)
 TESTS          += $(hte_tests)
 
@@ -272,6 +272,10 @@ check_PROGRAMS += %D%/test/test_arrival
 %C%_test_test_at_once_SOURCES  = %D%/test/test_at_once.c $(hte_fixture)
 %C%_test_test_at_once_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 %C%_test_test_at_once_LDADD    = libhte.la $(CMOCKA_LIBS) -lpthread
+
+%C%_test_test_anew_SOURCES  = %D%/test/test_anew.c $(hte_fixture)
+%C%_test_test_anew_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(UCX_CFLAGS)
+%C%_test_test_anew_LDADD    = libhte.la $(CMOCKA_LIBS) -lpthread
 
 %C%_test_test_spoiled_SOURCES  = %D%/test/test_spoiled.c %D%/test/doors.c %D%/test/doors.h $(hte_fixture)
 %C%_test_test_spoiled_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/engine $(CMOCKA_CFLAGS) $(UCX_CFLAGS)

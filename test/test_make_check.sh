@@ -93,6 +93,10 @@ by_name 1
 expect "by name, twice in vain" 1 1 'first try: .*still not'
 rm -f "$dir"/test_glue*
 
+tries $'[vm:7995 :1:8061]      tcp_ep.c:478  Assertion `!(ep->flags & UCT_TCP_EP_FLAG_CTX_TYPE_TX)\' failed FAILED\n' 'well'
+expect "an assertion of UCX's TCP" 0 2 'first try: .*tcp_ep.c:478' --slow
+tries $'[vm:7995 :1:8061]      tcp_ep.c:700  Assertion `another\' failed FAILED\n' 'well'
+expect "another assertion" 1 1 'no second try'
 tries $'FAILED without a word\n' 'well'
 expect "no result" 1 1 'no second try'
 exit "$failed"

@@ -321,8 +321,34 @@ static void test_purge_with_pending_posts(void **state)
 
 static ucs_status_t no_room(uct_pending_req_t *super)
 {
-    (void)super;
+    ((struct waiting *)(void *)super)->calls++;
     return UCS_ERR_NO_RESOURCE;
+}
+
+/* A flush that waits behind such an atomic is none: it is handed over. */
+static void test_purge_of_a_flush_behind_posts(void **state)
+{
+    const char  *many   = "ATOMICS=sw RX_QUEUE_INIT=256 RX_QUEUE_LEN=256 TX_QUEUE_LEN=256";
+    struct side *side   = &world.side[0];
+    unsigned     purged = 0;
+
+    (void)state;
+    open_hw(112, many, many);
+    memset(waiting, 0, sizeof(waiting));
+    waiting[0].super.func = post_again;
+    waiting[1].super.func = no_room;
+    while (post_add() == UCS_OK) {
+    }
+    assert_int_equal(am_send(0, 0, SHORT, 8, NULL), UCS_OK); /* for messages there is room, for atomics none */
+    assert_int_equal(post_add(), UCS_ERR_NO_RESOURCE);
+    assert_int_equal(uct_ep_pending_add(side->ep[0], &waiting[0].super, 0), UCS_OK);
+    assert_int_equal(uct_ep_flush(side->ep[0], 0, NULL), UCS_ERR_NO_RESOURCE);
+    assert_int_equal(uct_ep_pending_add(side->ep[0], &waiting[1].super, 0), UCS_OK);
+    uct_ep_pending_purge(side->ep[0], on_purge, &purged);
+    assert_int_equal(purged, 1);
+    assert_int_equal(waiting[0].calls, 1);
+    assert_int_equal(waiting[1].calls, 0);
+    flush_all();
 }
 
 /* Requests that UCP takes away to send them by another lane are handed over, all of them. */
@@ -410,6 +436,7 @@ static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_failure_with_pending_posts),
     GLUE_TEST(test_purge_with_pending_posts),
     GLUE_TEST(test_purge_to_another_lane),
+    GLUE_TEST(test_purge_of_a_flush_behind_posts),
     GLUE_TEST(test_hw_wrong_key),
     GLUE_TEST(test_sw_wrong_key),
     GLUE_TEST(test_hw_fence),

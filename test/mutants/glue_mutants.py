@@ -33,6 +33,15 @@ MUTANTS = [
     ("flush-forgets-amo-at-once", "a flush that is asked for later ignores atomics by message", "test_flush_awaits_atomics", [
         ("ha_log_used(&flow->tx.log) == 0 && uct_ha_flow_atomics(flow) == 0 && !uct_ha_flow_ends(flow)",
          "ha_log_used(&flow->tx.log) == 0 && !uct_ha_flow_ends(flow)")]),
+    ("flush-waits-as-a-post", "a flush that waits behind an atomic without result is taken for one",
+     "test_purge_of_a_flush_behind_posts", [
+        ("        flow->post_refused = 0;\n        return UCS_ERR_NO_RESOURCE;\n    }\n    if (ha_log_used",
+         "        return UCS_ERR_NO_RESOURCE;\n    }\n    if (ha_log_used"),
+        ("    flow->post_refused = 0; /* it was about this one */\n", "")]),
+    ("memory-on-a-gone-card-fails", "an operation whose card is gone fails instead of waiting for the other one",
+     "test_memory_on_a_dead_card_unnoticed", [
+        ("    if (status == -ENXIO && !ha_rail_is_gone(flow->road.lanes->rail[slot])) {",
+         "    if (status == -ENXIO) {")]),
     ("flush-one-early", "a flush does not stand for the newest operation", "test_flush_completion", [
         ("        flush->index = flow->tx.log.tail;",
          "        flush->index = flow->tx.log.tail - 1;")]),
