@@ -235,6 +235,56 @@ static void test_cancel_during_outage(void **state)
     assert_int_equal(operations_ended(), OPS);
 }
 
+/* Destroyed with everything under way, as UCP does with its worker: who waits is told at once, once, and what was
+ * sent arrives. */
+static void test_destroy_tells_who_waits(void **state)
+{
+    struct side   *side = &world.side[0];
+    struct counted added;
+    uint64_t       old;
+
+    (void)state;
+    open_pair(95, "RX_QUEUE_INIT=32");
+    fake_set(A0, FAKE_STALL, 1000);
+    start_operations();
+    assert_int_equal(uct_ep_atomic64_fetch(side->ep[0], UCT_ATOMIC_OP_ADD, 1, &old, (uintptr_t)rma_place(1, 500),
+                                           side->rkey.rkey, count_completion(&added)),
+                     UCS_INPROGRESS);
+    assert_int_equal(uct_ep_flush(side->ep[0], 0, count_completion(&flushed)), UCS_INPROGRESS);
+    assert_int_equal(operations_ended() + added.called + flushed.called, 0);
+    ep_close(0, 0);
+    assert_int_equal(operations_ended(), OPS);
+    assert_int_equal(added.called + flushed.called, 2);
+    for (int i = 0; i < OPS; i++) {
+        assert_int_equal(ops[i].status, UCS_ERR_CANCELED);
+    }
+    assert_int_equal(added.status, UCS_ERR_CANCELED);
+    assert_int_equal(flushed.status, UCS_ERR_CANCELED);
+    fake_set(A0, FAKE_STALL, 0);
+    pump_until(am_all_here());
+    flush_all();
+    assert_int_equal(operations_ended(), OPS);
+    assert_int_equal(added.called + flushed.called, 2);
+}
+
+/* Canceled, and destroyed before the card has been stopped: who asked is told by then. */
+static void test_destroy_behind_a_cancel(void **state)
+{
+    (void)state;
+    open_pair(96, "RX_QUEUE_INIT=32");
+    fake_set(A0, FAKE_STALL, 1000);
+    start_operations();
+    assert_int_equal(uct_ep_flush(world.side[0].ep[0], UCT_FLUSH_FLAG_CANCEL, count_completion(&flushed)),
+                     UCS_INPROGRESS);
+    assert_int_equal(flushed.called, 0);
+    ep_close(0, 0);
+    assert_int_equal(flushed.called, 1);
+    assert_int_equal(flushed.status, UCS_ERR_CANCELED);
+    assert_int_equal(operations_ended(), OPS);
+    pump_until(world.side[1].errors == 1);
+    assert_int_equal(flushed.called, 1);
+}
+
 /* Many endpoints come and go; nothing is kept, nothing goes astray. */
 static void test_come_and_go(void **state)
 {
@@ -430,6 +480,8 @@ static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_peer_is_restarted),
     GLUE_TEST(test_cancel),
     GLUE_TEST(test_cancel_during_outage),
+    GLUE_TEST(test_destroy_tells_who_waits),
+    GLUE_TEST(test_destroy_behind_a_cancel),
     GLUE_TEST(test_come_and_go),
     GLUE_TEST(test_close_during_failover),
     GLUE_TEST(test_no_proof),

@@ -42,6 +42,12 @@ MUTANTS = [
      "test_memory_on_a_dead_card_unnoticed", [
         ("    if (status == -ENXIO && !ha_rail_is_gone(flow->road.lanes->rail[slot])) {",
          "    if (status == -ENXIO) {")]),
+    ("destroy-forgets-who-waits", "an endpoint that is destroyed tells nobody", "test_destroy_tells_who_waits", [
+        ("    txop->unpack = NULL;\n    if (comp != NULL) {",
+         "    txop->unpack = NULL;\n    if (0) {")]),
+    ("destroy-forgets-a-flush", "an endpoint that is destroyed tells no flush", "test_destroy_behind_a_cancel", [
+        ("        free(flush);\n        uct_ha_completion_invoke(comp, UCS_ERR_CANCELED);",
+         "        free(flush);\n        (void)comp;")]),
     ("flush-one-early", "a flush does not stand for the newest operation", "test_flush_completion", [
         ("        flush->index = flow->tx.log.tail;",
          "        flush->index = flow->tx.log.tail - 1;")]),

@@ -233,11 +233,19 @@ void uct_ha_amo_take(struct uct_ha_flow *flow, uint32_t imm, const void *data, u
 
 /* ---- ends ------------------------------------------------------------------------ */
 
-void uct_ha_amo_forget(struct uct_ha_flow *flow)
+void uct_ha_amo_let_go(struct uct_ha_flow *flow)
 {
-    for (uint32_t i = 0; flow->amo != NULL && i < UCT_HA_AMO_WINDOW; i++) {
-        flow->amo->own[i].comp   = NULL;
-        flow->amo->own[i].result = NULL;
+    struct pending_amo *own;
+    uct_completion_t   *comp;
+
+    for (uint32_t i = 0; i < uct_ha_flow_atomics(flow); i++) {
+        own         = &flow->amo->own[(flow->amo_done + i) % UCT_HA_AMO_WINDOW];
+        comp        = own->comp;
+        own->comp   = NULL;
+        own->result = NULL;
+        if (comp != NULL) {
+            uct_ha_completion_invoke(comp, UCS_ERR_CANCELED);
+        }
     }
 }
 

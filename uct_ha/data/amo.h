@@ -52,7 +52,7 @@ void uct_ha_amo_take(struct uct_ha_flow *flow, uint32_t imm, const void *data, u
 void uct_ha_amo_resume(struct uct_ha_flow *flow);
 int  uct_ha_amo_owes(const struct uct_ha_flow *flow);
 
-void uct_ha_amo_forget(struct uct_ha_flow *flow); /* call no user any more */
+void uct_ha_amo_let_go(struct uct_ha_flow *flow); /* the users are told now, and no more */
 void uct_ha_amo_cancel(struct uct_ha_flow *flow); /* end all with flow->status */
 
 #endif

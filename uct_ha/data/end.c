@@ -54,17 +54,30 @@ void uct_ha_end_fail(struct uct_ha_flow *flow, ucs_status_t status)
     }
 }
 
-void uct_ha_end_forget(struct uct_ha_flow *flow)
+static void let_go_op(struct uct_ha_txop *txop)
 {
-    struct uct_ha_flush *flush, *next;
+    uct_completion_t *comp = txop->pieces > 0 ? txop->comp : NULL;
+
+    txop->comp   = NULL;
+    txop->unpack = NULL;
+    if (comp != NULL) {
+        uct_ha_completion_invoke(comp, UCS_ERR_CANCELED);
+    }
+}
+
+void uct_ha_end_let_go(struct uct_ha_flow *flow)
+{
+    struct uct_ha_flush *flush;
+    uct_completion_t    *comp;
 
     for (uint32_t i = flow->tx.log.head; i != flow->tx.log.tail; i++) {
-        uct_ha_txlog_op(&flow->tx, i)->comp   = NULL;
-        uct_ha_txlog_op(&flow->tx, i)->unpack = NULL;
+        let_go_op(uct_ha_txlog_op(&flow->tx, i));
     }
-    uct_ha_amo_forget(flow);
-    ucs_list_for_each_safe (flush, next, &flow->flushes, list) {
-        ucs_list_del(&flush->list);
+    uct_ha_amo_let_go(flow);
+    while (!ucs_list_is_empty(&flow->flushes)) {
+        flush = ucs_list_extract_head(&flow->flushes, struct uct_ha_flush, list);
+        comp  = flush->comp;
         free(flush);
+        uct_ha_completion_invoke(comp, UCS_ERR_CANCELED);
     }
 }

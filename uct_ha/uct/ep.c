@@ -175,7 +175,7 @@ void uct_ha_ep_destroy(uct_ep_h tl_ep)
     uct_ha_ep_pending_purge(tl_ep, NULL, NULL);
     uct_ha_tx_tail(flow);
     uct_ha_late_keep(flow);
-    uct_ha_end_forget(flow);
+    uct_ha_end_let_go(flow);
     pthread_mutex_lock(lock);
     flow->ep               = NULL;
     flow->road.conn->bound = 0;

@@ -35,8 +35,7 @@ void ha_device_init(struct ha_device *device, struct ibv_context *ctx, struct ib
 {
     struct stat is;
 
-    device->ctx = ctx;
-    device->pd  = pd;
+    *device = (struct ha_device){.ctx = ctx, .pd = pd};
     snprintf(device->path, sizeof(device->path), "%s", ctx->device->dev_path);
     device->node  = node_of(device);
     device->sysfs = stat(device->path, &is) == 0 ? is.st_dev : 0;
