@@ -35,7 +35,7 @@ static void complete_send(struct ha_rc *rc, enum ha_wc_status status)
 {
     struct ha_wc wc = {.wr_id = wqe_at(rc, rc->head)->send.wr_id, .status = status, .raw = status, .src_qpn = rc->qpn};
 
-    int silent = status == HA_WC_OK && (wqe_at(rc, rc->head)->send.flags & HA_SEND_SILENT);
+    int silent = status == HA_WC_OK && !(wqe_at(rc, rc->head)->send.flags & HA_SEND_TELL);
 
     rc->head++;
     if (status == HA_WC_FLUSHED && (rc->rail->knob[FAKE_LOSE_FLUSHES] & FAKE_FLUSHES_NO_SENDS)) {

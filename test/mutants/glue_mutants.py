@@ -153,10 +153,10 @@ MUTANTS = [
     ("fill-sge-wrong-slot", "an operation goes out with the key of the other rail", "test_cut_here", [
         ("    sge->lkey = piece->mem->lkey[rail_no];", "    sge->lkey = piece->mem->lkey[rail_no & ~1u];")]),
     ("rkey-wrong-slot", "an operation goes out with the remote key of the other rail", "test_cut_here", [
-        ("uct_ha_rkey(txop->rkey, slot);", "uct_ha_rkey(txop->rkey, 0);")]),
+        ("uct_ha_rkey_at(&out->txop->rkey, slot);", "uct_ha_rkey_at(&out->txop->rkey, 0 * slot);")]),
     ("imm-told-without-total", "messages do not tell how many were consumed", "test_messages_both_ways", [
-        ("    return txop->imm | (uint32_t)flow->rx_consumed << UCT_HA_IMM_CREDIT_SHIFT;",
-         "    return txop->imm;")]),
+        ("    return imm | (uint32_t)flow->rx_consumed << UCT_HA_IMM_CREDIT_SHIFT;",
+         "    return imm;")]),
     ("kills-max-1", "a card that fails once at an operation makes it fail", "test_card_fails", [
         ("#define KILLS_MAX 3 ", "#define KILLS_MAX 1 ")]),
     ("post-failure-ignored", "a post that is refused is forgotten", "test_one_post_is_refused", [
@@ -246,7 +246,7 @@ MUTANTS = [
         ("        lane->left = *ring;\n    } else {", "    }\n    {")]),
     # ---- and of each room one more ----
     ("room-unlimited", "sends take no regard of the completion queue", "test_sends_wait_for_places", [
-        ("    return room->sends + 1 < room->sends_max;", "    return room->sends_max > 0;")]),
+        ("    return room->sends < room->sends_go;", "    return room->sends_max > 0;")]),
     ("rx-held-first", "messages of the new lane are delivered before those of the old one", "test_old_totals_are_not_taken", [
         ("    } else if (uct_ha_flow_of(lane->road)->rx_slot == lane->slot &&", "    } else if (1 ||")]),
     ("room-park-forgets-sends", "sends of a lane that is gone give their places back at once",

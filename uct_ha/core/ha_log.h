@@ -147,10 +147,11 @@ static inline int ha_log_no_backlog(const struct ha_log *log)
 }
 
 /*
- * The clean run: all entries from log->run on went straight out (ha_log_enter()) on one lane, and nothing has
- * happened to them since: they are POSTED there. Whatever posts, resolves, rejects or cancels otherwise has it begin
- * anew behind that. While it spans the whole log, a success of one entry is that of all before it, without a look at
- * them. `run` may have been left behind long ago: outside of (head, tail] it says that everything is clean.
+ * The clean run: all entries from log->run on went straight out (ha_log_enter()) on one lane, that of log->run_slot,
+ * and nothing has happened to them since: they are POSTED there. Whatever posts, resolves, rejects or cancels
+ * otherwise has it begin anew behind that. While it spans the whole log, a success of one entry is that of all before
+ * it, without a look at them. `run` may have been left behind long ago: outside of (head, tail] it says that everything
+ * is clean.
  */
 static inline int ha_log_is_clean(const struct ha_log *log)
 {
@@ -162,6 +163,15 @@ static inline void ha_log_run_from(struct ha_log *log, uint32_t index)
 {
     if (log->run - index > log->tail - index) {
         log->run = index;
+    }
+}
+
+/* From here on operations go straight out on `slot`: before the first ha_log_enter() of it. */
+static inline void ha_log_run_on(struct ha_log *log, unsigned slot)
+{
+    if (log->run_slot != slot) {
+        log->run_slot = slot;
+        log->run      = log->tail;
     }
 }
 
@@ -289,12 +299,11 @@ static inline void ha_log_post(struct ha_log *log, int slot, uint32_t npsn, int 
 
 /* Both at once, for an operation that goes out on `slot`, whose `lane` this is, as soon as it comes; nothing waits.
  * Two halves, so that little has to be kept while the device takes it: before, what is written behind the log's end,
- * which nobody looks at; after, it is in the log. One that the device refuses is appended as any other. */
-static inline void ha_log_draft(struct ha_log *log, const struct ha_log_lane *lane, int slot, enum ha_op_kind kind,
+ * which nobody looks at; after, it is in the log. One that the device refuses is appended as any other. ha_log_run_on()
+ * was called for this slot, and for no other one since. */
+static inline void ha_log_draft(struct ha_op *op, const struct ha_log_lane *lane, unsigned slot, enum ha_op_kind kind,
                                 unsigned flags, uint64_t length, uint32_t npsn)
 {
-    struct ha_op *op = ha_log_op(log, log->tail);
-
     op->length = length;
     op->place  = lane->place;
     op->npsn   = npsn;
@@ -306,15 +315,11 @@ static inline void ha_log_draft(struct ha_log *log, const struct ha_log_lane *la
     op->slot   = (uint8_t)slot;
 }
 
-static inline void ha_log_enter(struct ha_log *log, struct ha_log_lane *lane, unsigned slot, enum ha_op_kind kind,
-                                unsigned flags, uint32_t npsn, int silent)
+static inline void ha_log_enter(struct ha_log *log, struct ha_log_lane *lane, enum ha_op_kind kind, unsigned flags,
+                                uint32_t npsn, int silent)
 {
     uint32_t index = log->tail;
 
-    if (log->run_slot != slot) {
-        log->run_slot = slot;
-        log->run      = index;
-    }
     lane->takes += kind == HA_OP_SEND || (flags & HA_OP_FLAG_RECEIVE);
     lane->nxt = ha_psn_add(lane->nxt, npsn);
     log->post = index + 1;
@@ -333,8 +338,9 @@ static inline void ha_log_enter(struct ha_log *log, struct ha_log_lane *lane, un
 static inline void ha_log_append_posted(struct ha_log *log, struct ha_log_lane *lane, int slot, enum ha_op_kind kind,
                                         unsigned flags, uint64_t length, uint32_t npsn, int silent)
 {
-    ha_log_draft(log, lane, slot, kind, flags, length, npsn);
-    ha_log_enter(log, lane, (unsigned)slot, kind, flags, npsn, silent);
+    ha_log_run_on(log, (unsigned)slot);
+    ha_log_draft(ha_log_op(log, log->tail), lane, (unsigned)slot, kind, flags, length, npsn);
+    ha_log_enter(log, lane, kind, flags, npsn, silent);
 }
 
 /* Operations under way of which nothing will tell but what is posted behind them. */

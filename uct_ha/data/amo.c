@@ -38,11 +38,13 @@ int uct_ha_amo_owes(const struct uct_ha_flow *flow)
 
 static void send_message(struct uct_ha_flow *flow, int go, uint8_t imm, const void *data, size_t length)
 {
-    struct uct_ha_txop *txop = uct_ha_tx_begin(flow, HA_SEND_IMM, 0, imm, length);
+    struct uct_ha_out out = {
+        .op = HA_SEND_IMM, .kind = HA_OP_SEND, .flags = HA_OP_FLAG_QUIET, .imm = imm, .length = (uint32_t)length};
 
+    uct_ha_tx_begin_out(flow, &out, 0);
     flow->tx.sent++;
-    memcpy(txop->bytes, data, length);
-    uct_ha_go_short(flow, go, txop, HA_SEND_IMM, HA_OP_SEND, (uint32_t)length, 1);
+    memcpy(out.txop->bytes, data, length);
+    uct_ha_go_short(flow, go, &out, 1);
 }
 
 ucs_status_t uct_ha_amo_send(struct uct_ha_flow *flow, struct uct_ha_amo_request *request, uct_rkey_t rkey,

@@ -49,9 +49,10 @@ struct uct_ha_go {
     struct uct_ha_lane *lane;
     struct ha_log_lane *of_log;     /* the log's part about it */
     struct uct_ha_room *room;       /* the lane's */
+    uint32_t            mtu;        /* bytes of a packet */
     uint32_t            light;      /* bytes that an operation may have */
     uint32_t            zcopy_max;  /* ... and one of the user's memory that is not long */
-    uint32_t            silent_max; /* so many may be silent in a row */
+    uint32_t            told_mask;  /* operations at indices in which none of these bits is set tell of their success */
     uint8_t             max_inline; /* bytes that go from the entry */
     uint8_t             shift;      /* of the path MTU */
     uint8_t             rail_no;

@@ -37,6 +37,12 @@ static uint32_t credits(const struct uct_ha_flow *flow)
     return left > 0 ? (uint32_t)left : 0;
 }
 
+/* One in so many tells, or in a few less: a power of two. */
+static uint32_t told_mask(uint32_t every)
+{
+    return every > 1 ? (1u << (31 - __builtin_clz(every))) - 1 : 0;
+}
+
 int uct_ha_go_open(struct uct_ha_flow *flow, int message)
 {
     struct uct_ha_lane  *lane = lane_of(flow);
@@ -44,7 +50,8 @@ int uct_ha_go_open(struct uct_ha_flow *flow, int message)
     uint32_t             left = room(flow);
 
     uct_ha_flow_close_go(flow);
-    if (lane == NULL || ha_psn_distance(log->lane[lane->slot].una, log->lane[lane->slot].nxt) >= HA_PSN_WINDOW / 4) {
+    if (lane == NULL || light(flow, lane) < lane->log_mtu ||
+        ha_psn_distance(log->lane[lane->slot].una, log->lane[lane->slot].nxt) >= HA_PSN_WINDOW / 4) {
         return 0;
     }
     flow->go.lane    = lane;
@@ -52,16 +59,33 @@ int uct_ha_go_open(struct uct_ha_flow *flow, int message)
     flow->go.of_log  = &flow->tx.log.lane[lane->slot];
     flow->go.room    = lane->room;
     flow->go.rail_no = (uint8_t)flow->road.lanes->rail_no[lane->slot];
+    flow->go.mtu     = lane->log_mtu;
     flow->go.shift   = (uint8_t)__builtin_ctz(lane->log_mtu);
     flow->go.light   = light(flow, lane);
 
     flow->go.zcopy_max  = ucs_min(ucs_min(flow->go.light, UCT_HA_LONG_OP), flow->road.lanes->max_zcopy);
-    flow->go.silent_max = lane->tell_every > 0 ? lane->tell_every - 1 : 0;
+    flow->go.told_mask  = told_mask(lane->tell_every);
     flow->go.max_inline = (uint8_t)flow->road.lanes->max_inline;
     if (!flow->silent_listed) {
         uct_ha_flow_list_silent(flow);
     }
+    ha_log_run_on(&flow->tx.log, lane->slot);
     flow->go.limit[0] = log->tail + left;
     flow->go.limit[1] = log->tail + ucs_min(left, credits(flow));
     return uct_ha_go_is_open(flow, message);
+}
+
+void uct_ha_go_far(struct uct_ha_flow *flow, int go, enum ha_op_kind kind, unsigned flags)
+{
+    struct uct_ha_out out = uct_ha_tx_out(flow, flow->tx.log.tail, kind, flags);
+
+    uct_ha_go_pieces(flow, go, &out, 1);
+}
+
+void uct_ha_go_tell(struct uct_ha_flow *flow, enum ha_op_kind kind, unsigned flags, uint32_t npsn, unsigned send_flags,
+                    struct ha_send *send)
+{
+    struct uct_ha_out out = uct_ha_tx_out(flow, flow->tx.log.tail, kind, flags);
+
+    uct_ha_go_post(flow, &out, npsn, send_flags, 0, send);
 }

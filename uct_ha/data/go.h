@@ -20,6 +20,14 @@
 #include "data/tx.h"
 #include "pair/attention.h"
 
+/* What is seldom, of the operation whose entry comes next; that has all of it, so that nobody needs the address of what
+ * is in registers. One piece that is not one packet, or not of memory that the rail knows. */
+void uct_ha_go_far(struct uct_ha_flow *flow, int go, enum ha_op_kind kind, unsigned flags);
+
+/* ... One that nobody waits for, but that tells of its success. */
+void uct_ha_go_tell(struct uct_ha_flow *flow, enum ha_op_kind kind, unsigned flags, uint32_t npsn, unsigned send_flags,
+                    struct ha_send *send);
+
 /* Asks everything again: may an operation, or a `message`, go the short way? */
 int uct_ha_go_open(struct uct_ha_flow *flow, int message);
 
@@ -45,35 +53,26 @@ static inline int uct_ha_go(struct uct_ha_flow *flow, int message, ucs_status_t 
 /* Packets of a light operation. */
 static inline uint32_t uct_ha_go_packets(const struct uct_ha_flow *flow, uint32_t length)
 {
-    uint32_t shift = flow->go.shift;
-
-    return length >> shift == 0 ? 1 : (uint32_t)(length + (1u << shift) - 1) >> shift;
+    return length <= flow->go.mtu ? 1 : (length + flow->go.mtu - 1) >> flow->go.shift;
 }
 
-/* As uct_ha_tx_send(), with what of the request is not in the entry. Little is kept while the device takes it. */
-static UCS_F_ALWAYS_INLINE void uct_ha_go_post(struct uct_ha_flow *flow, const struct uct_ha_txop *txop, unsigned op,
-                                               enum ha_op_kind kind, unsigned flags, uint32_t length, uint32_t npsn,
-                                               struct ha_sge *sge, int num_sge, unsigned send_flags)
+/* As uct_ha_tx_send(); `send` has where the bytes are. Little is kept while the device takes it. */
+static UCS_F_ALWAYS_INLINE void uct_ha_go_post(struct uct_ha_flow *flow, const struct uct_ha_out *out, uint32_t npsn,
+                                               unsigned send_flags, int silent, struct ha_send *send)
 {
-    const struct uct_ha_lane *lane   = flow->go.lane;
-    const struct ha_log_lane *of_log = flow->go.of_log;
-    struct ha_log            *log    = &flow->tx.log;
-    int                       silent = (flags & HA_OP_FLAG_QUIET) && of_log->silent < flow->go.silent_max;
-    unsigned                  slot   = flow->go.slot;
-    struct ha_send            send;
+    const struct uct_ha_lane *lane = flow->go.lane;
+    struct ha_log            *log  = &flow->tx.log;
+    unsigned                  slot = flow->go.slot;
     int                       status;
 
-    send_flags |= silent ? HA_SEND_SILENT : 0;
-    uct_ha_tx_describe(flow, txop, lane, slot, log->tail, op, send_flags, &send);
-    send.sge     = sge;
-    send.num_sge = num_sge;
-    ha_log_draft(log, of_log, (int)slot, kind, flags, length, npsn);
-    status = ha_rc_post_send(lane->rc, &send);
+    uct_ha_tx_describe(flow, out, lane, slot, send_flags | (silent ? 0 : HA_SEND_TELL), send);
+    ha_log_draft(&log->ops[out->place], flow->go.of_log, slot, out->kind, out->flags, out->length, npsn);
+    status = ha_rc_post_send(lane->rc, send);
     if (ucs_unlikely(status != 0)) {
-        uct_ha_tx_not_taken(flow, kind, flags, status);
+        uct_ha_tx_not_taken(flow, out->kind, out->flags, status);
         return;
     }
-    ha_log_enter(log, flow->go.of_log, flow->go.slot, kind, flags, npsn, silent);
+    ha_log_enter(log, flow->go.of_log, out->kind, out->flags, npsn, silent);
     flow->flows->outstanding++;
     flow->go.room->sends++;
     flow->go.lane->sends++;
@@ -82,19 +81,35 @@ static UCS_F_ALWAYS_INLINE void uct_ha_go_post(struct uct_ha_flow *flow, const s
     }
 }
 
-/* `length` bytes that are in the entry; they fit into one packet. `some`: there are any. */
-static UCS_F_ALWAYS_INLINE void uct_ha_go_short(struct uct_ha_flow *flow, int go, struct uct_ha_txop *txop, unsigned op,
-                                                enum ha_op_kind kind, uint32_t length, int some)
+/* Of those that nobody waits for, one in so many tells, by its place in the log: nothing has to be counted. */
+static UCS_F_ALWAYS_INLINE void uct_ha_go_out(struct uct_ha_flow *flow, const struct uct_ha_out *out, uint32_t npsn,
+                                              unsigned send_flags, struct ha_send *send)
 {
-    struct ha_sge sge;
+    if (!(out->flags & HA_OP_FLAG_QUIET)) {
+        uct_ha_go_post(flow, out, npsn, send_flags, 0, send);
+    } else if (ucs_likely((out->index & flow->go.told_mask) != 0)) {
+        uct_ha_go_post(flow, out, npsn, send_flags, 1, send);
+    } else {
+        uct_ha_go_tell(flow, out->kind, out->flags, npsn, send_flags, send);
+    }
+}
+
+/* Its bytes are in the entry; they fit into one packet. `some`: there are any. */
+static UCS_F_ALWAYS_INLINE void uct_ha_go_short(struct uct_ha_flow *flow, int go, const struct uct_ha_out *out,
+                                                int some)
+{
+    struct ha_sge  sge;
+    struct ha_send send;
 
     if (ucs_unlikely(!go)) {
-        uct_ha_tx_send(flow, kind, HA_OP_FLAG_QUIET);
+        uct_ha_tx_send(flow, out->kind, out->flags);
         return;
     }
-    sge.addr   = (uintptr_t)txop->bytes;
-    sge.length = length;
-    uct_ha_go_post(flow, txop, op, kind, HA_OP_FLAG_QUIET, length, 1, &sge, some, HA_SEND_INLINE);
+    sge.addr     = (uintptr_t)out->txop->bytes;
+    sge.length   = out->length;
+    send.sge     = &sge;
+    send.num_sge = some;
+    uct_ha_go_out(flow, out, 1, HA_SEND_INLINE, &send);
 }
 
 /* Are all pieces known to the rail? Then `sge` says how. */
@@ -112,27 +127,47 @@ static UCS_F_ALWAYS_INLINE int uct_ha_go_sge(const struct uct_ha_flow *flow, con
 }
 
 /* Pieces of registered memory, of a light operation for which the short way is open. */
-static UCS_F_ALWAYS_INLINE void uct_ha_go_light(struct uct_ha_flow *flow, struct uct_ha_txop *txop, unsigned op,
-                                                enum ha_op_kind kind, unsigned flags, unsigned pieces, uint32_t length)
+static UCS_F_ALWAYS_INLINE void uct_ha_go_light(struct uct_ha_flow *flow, const struct uct_ha_out *out, unsigned pieces)
 {
-    struct ha_sge sge[UCT_HA_IOV_MAX];
+    struct ha_sge  sge[UCT_HA_IOV_MAX];
+    struct ha_send send;
 
-    if (ucs_unlikely(!uct_ha_go_sge(flow, txop, pieces, sge))) {
-        uct_ha_tx_send(flow, kind, flags);
+    if (ucs_unlikely(!uct_ha_go_sge(flow, out->txop, pieces, sge))) {
+        uct_ha_tx_send(flow, out->kind, out->flags);
         return;
     }
-    uct_ha_go_post(flow, txop, op, kind, flags, length, uct_ha_go_packets(flow, length), sge, (int)pieces, 0);
+    send.sge     = sge;
+    send.num_sge = (int)pieces;
+    uct_ha_go_out(flow, out, uct_ha_go_packets(flow, out->length), 0, &send);
 }
 
-static UCS_F_ALWAYS_INLINE void uct_ha_go_pieces(struct uct_ha_flow *flow, int go, struct uct_ha_txop *txop,
-                                                 unsigned op, enum ha_op_kind kind, unsigned flags, unsigned pieces,
-                                                 uint32_t length)
+static UCS_F_ALWAYS_INLINE void uct_ha_go_pieces(struct uct_ha_flow *flow, int go, const struct uct_ha_out *out,
+                                                 unsigned pieces)
 {
-    if (ucs_unlikely(!go || length > flow->go.light)) {
-        uct_ha_tx_send(flow, kind, flags);
+    if (ucs_unlikely(!go || out->length > flow->go.light)) {
+        uct_ha_tx_send(flow, out->kind, out->flags);
         return;
     }
-    uct_ha_go_light(flow, txop, op, kind, flags, pieces, length);
+    uct_ha_go_light(flow, out, pieces);
+}
+
+/* One packet from a bounce buffer, as most are; else as any pieces. */
+static UCS_F_ALWAYS_INLINE void uct_ha_go_desc(struct uct_ha_flow *flow, int go, const struct uct_ha_out *out,
+                                               struct uct_ha_desc *desc)
+{
+    struct ha_sge  sge;
+    struct ha_send send;
+
+    if (ucs_unlikely(!go || out->length > flow->go.mtu || !uct_ha_reg_is_on(desc->mem, flow->go.rail_no))) {
+        uct_ha_go_far(flow, go, out->kind, out->flags);
+        return;
+    }
+    sge.addr     = (uintptr_t)desc->data;
+    sge.length   = out->length;
+    sge.lkey     = desc->mem->lkey[flow->go.rail_no];
+    send.sge     = &sge;
+    send.num_sge = 1;
+    uct_ha_go_out(flow, out, 1, 0, &send);
 }
 
 #endif

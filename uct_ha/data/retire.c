@@ -25,16 +25,12 @@ static ucs_status_t result_status(const struct uct_ha_flow *flow, enum ha_op_res
 
 /* The slot in the ring may be used again by what the callbacks do: everything
  * needed is taken out first. */
-static inline void complete(struct uct_ha_flow *flow, const struct uct_ha_txop *txop, ucs_status_t status)
+static inline void conclude(struct uct_ha_flow *flow, const struct uct_ha_txop *txop, ucs_status_t status)
 {
     uct_completion_t   *comp    = txop->comp;
     struct uct_ha_desc *desc    = txop->desc;
     int                 stained = txop->flags & UCT_HA_TXOP_STAINED;
 
-    flow->flows->outstanding--;
-    if (txop->pieces == 0) {
-        return;
-    }
     if (txop->unpack != NULL && status == UCS_OK) {
         txop->unpack(txop->unpack_arg, desc->data, txop->length);
     }
@@ -76,15 +72,33 @@ static inline void retired(struct uct_ha_flow *flow, int some)
 
 void uct_ha_tx_retire(struct uct_ha_flow *flow)
 {
-    enum ha_op_result result;
-    uint32_t          index;
-    int               some = 0;
+    const struct uct_ha_txop *txop;
+    enum ha_op_result         result;
+    uint32_t                  index;
+    int                       some = 0;
 
     while (ha_log_retire(&flow->tx.log, &index, &result)) {
-        complete(flow, uct_ha_txlog_op(&flow->tx, index), result_status(flow, result));
+        txop = uct_ha_txlog_op(&flow->tx, index);
+        flow->flows->outstanding--;
+        if (txop->pieces > 0) {
+            conclude(flow, txop, result_status(flow, result));
+        }
         some = 1;
     }
     retired(flow, some);
+}
+
+/* Its end concerns nobody: at most a bounce buffer comes back. */
+static inline int is_nobodys(const struct uct_ha_txop *txop)
+{
+    return txop->pieces == 0 ||
+           (txop->comp == NULL && txop->unpack == NULL && txop->desc != NULL && !(txop->flags & UCT_HA_TXOP_STAINED));
+}
+
+static inline void retire_silently(struct uct_ha_flow *flow, uint32_t end)
+{
+    flow->flows->outstanding -= end - flow->tx.log.head;
+    ha_log_retire_to(&flow->tx.log, end);
 }
 
 /* All before `end` has just succeeded. What was sent from the log itself concerns nobody any more. */
@@ -94,14 +108,17 @@ static void retire_to(struct uct_ha_flow *flow, uint32_t end)
     const struct uct_ha_txop *txop;
     uint32_t                  held = (int32_t)(flow->tx.held - end) < 0 ? flow->tx.held : end;
 
-    while ((int32_t)(held - log->head) > 0) {
-        txop = uct_ha_txlog_op(&flow->tx, log->head);
-        ha_log_retire_to(log, log->head + 1);
-        complete(flow, txop, UCS_OK);
+    for (uint32_t i = log->head; (int32_t)(held - i) > 0; i++) {
+        txop = uct_ha_txlog_op(&flow->tx, i);
+        if (ucs_unlikely(!is_nobodys(txop))) {
+            retire_silently(flow, i + 1);
+            conclude(flow, txop, UCS_OK);
+        } else if (txop->pieces > 0) {
+            uct_ha_desc_free(uct_ha_flow_pool(flow), txop->desc);
+        }
     }
     if ((int32_t)(end - log->head) > 0) {
-        flow->flows->outstanding -= end - log->head;
-        ha_log_retire_to(log, end);
+        retire_silently(flow, end);
     }
     if (ucs_unlikely(log->head != log->tail && ha_log_op(log, log->head)->state == HA_OP_DONE)) {
         uct_ha_tx_retire(flow);

@@ -46,7 +46,7 @@ static int post_marked(struct uct_ha_flow *flow, struct uct_ha_lane *lane, struc
     int                 marked = ha_op_needs_mark(op);
     int                 status;
 
-    send->flags |= marked ? HA_SEND_SILENT : 0;
+    send->flags &= marked ? ~HA_SEND_TELL : ~0u;
     status = ha_rc_error(ha_rc_post_send(lane->rc, send));
     if (status != 0 || !marked) {
         return status;
@@ -62,10 +62,12 @@ static int post_marked(struct uct_ha_flow *flow, struct uct_ha_lane *lane, struc
 
 static int post_on_lane(struct uct_ha_flow *flow, struct uct_ha_lane *lane, const struct uct_ha_txop *txop, int silent)
 {
-    struct ha_sge  sge[UCT_HA_IOV_MAX];
-    struct ha_send send;
+    const struct ha_op *op  = ha_log_op(&flow->tx.log, flow->tx.log.post);
+    struct uct_ha_out   out = uct_ha_tx_out(flow, flow->tx.log.post, (enum ha_op_kind)op->kind, op->flags);
+    struct ha_sge       sge[UCT_HA_IOV_MAX];
+    struct ha_send      send;
 
-    uct_ha_tx_describe(flow, txop, lane, lane->slot, flow->tx.log.post, txop->op, silent ? HA_SEND_SILENT : 0, &send);
+    uct_ha_tx_describe(flow, &out, lane, lane->slot, silent ? 0 : HA_SEND_TELL, &send);
     send.sge = sge;
     if (txop->pieces == 0) {
         sge[0].addr   = (uintptr_t)txop->bytes;

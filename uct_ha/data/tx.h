@@ -25,12 +25,12 @@ static inline int uct_ha_tx_has_credit(const struct uct_ha_flow *flow)
     return (int16_t)(flow->tx.sent - flow->tx_granted) < (int)flow->tx_credits;
 }
 
-static inline uint32_t uct_ha_tx_imm(struct uct_ha_flow *flow, const struct uct_ha_txop *txop)
+static inline uint32_t uct_ha_tx_imm(struct uct_ha_flow *flow, unsigned imm)
 {
     /* Always the present total: a message that is sent again tells no less
      * than it did the first time. */
     flow->rx_told = flow->rx_consumed;
-    return txop->imm | (uint32_t)flow->rx_consumed << UCT_HA_IMM_CREDIT_SHIFT;
+    return imm | (uint32_t)flow->rx_consumed << UCT_HA_IMM_CREDIT_SHIFT;
 }
 
 /* May a new operation enter the log? UCS_OK, UCS_ERR_NO_RESOURCE, or the error
@@ -44,6 +44,22 @@ static inline ucs_status_t uct_ha_tx_check(struct uct_ha_flow *flow, int message
     }
     return UCS_OK;
 }
+
+/* An operation as it goes out: what its entry has as well, for the next time. Where it goes out as soon as it comes,
+ * all of it is in registers, or known as the program is compiled. */
+struct uct_ha_out {
+    enum ha_send_op op;
+    enum ha_op_kind kind;
+    unsigned        flags; /* HA_OP_FLAG_*: QUIET where nobody waits for the end, and what is sent is in the log
+                            * or in a bounce buffer */
+    unsigned            imm;
+    uint32_t            length;
+    uint32_t            index; /* in the log, */
+    uint32_t            place; /* ... and in its ring */
+    uint64_t            remote_addr;
+    uct_rkey_t          rkey;
+    struct uct_ha_txop *txop;
+};
 
 /* The entry that the next operation gets, to be filled in; the caller checked. `pieces` 0: the bytes are in it. */
 static inline struct uct_ha_txop *uct_ha_tx_begin(struct uct_ha_flow *flow, enum ha_send_op op, unsigned pieces,
@@ -67,20 +83,54 @@ static inline struct uct_ha_txop *uct_ha_tx_begin(struct uct_ha_flow *flow, enum
     return txop;
 }
 
-/* Bytes that go from the entry: mostly few. Without a call, for which the caller would keep more than for the post. */
+/* The same, of `out`, which knows its entry from here on. */
+static UCS_F_ALWAYS_INLINE void uct_ha_tx_begin_out(struct uct_ha_flow *flow, struct uct_ha_out *out, unsigned pieces)
+{
+    out->index = flow->tx.log.tail;
+    out->place = out->index & flow->tx.log.mask;
+    out->txop  = uct_ha_tx_begin(flow, out->op, pieces, out->imm, out->length);
+    if (out->op != HA_SEND_IMM) {
+        out->txop->remote_addr = out->remote_addr;
+        out->txop->rkey        = out->rkey;
+    }
+}
+
+/* As the entry at `index` has it. */
+static inline struct uct_ha_out uct_ha_tx_out(const struct uct_ha_flow *flow, uint32_t index, enum ha_op_kind kind,
+                                              unsigned flags)
+{
+    struct uct_ha_txop *txop = uct_ha_txlog_op(&flow->tx, index);
+
+    return (struct uct_ha_out){.op          = (enum ha_send_op)txop->op,
+                               .kind        = kind,
+                               .flags       = flags,
+                               .imm         = txop->imm,
+                               .length      = txop->length,
+                               .index       = index,
+                               .place       = index & flow->tx.log.mask,
+                               .remote_addr = txop->remote_addr,
+                               .rkey        = txop->rkey,
+                               .txop        = txop};
+}
+
+/* Bytes that go from the entry: mostly one word. Without a call, for which the caller would keep more than for the
+ * post. */
 static inline void uct_ha_tx_copy(void *to, const void *from, size_t length)
 {
     const size_t word = sizeof(uint64_t);
     size_t       last = length - word;
 
+    if (ucs_likely(length == word)) {
+        memcpy(to, from, word);
+        return;
+    }
     if (ucs_unlikely(length < word)) {
         for (last = 0; last < length; last++) {
             ((uint8_t *)to)[last] = ((const uint8_t *)from)[last];
         }
         return;
     }
-    memcpy(to, from, word);
-    for (size_t i = word; ucs_unlikely(i < last); i += word) {
+    for (size_t i = 0; i < last; i += word) {
         memcpy((uint8_t *)to + i, (const uint8_t *)from + i, word);
     }
     memcpy((uint8_t *)to + last, (const uint8_t *)from + last, word);
@@ -94,20 +144,20 @@ void uct_ha_tx_send(struct uct_ha_flow *flow, enum ha_op_kind kind, unsigned fla
 void uct_ha_tx_not_taken(struct uct_ha_flow *flow, enum ha_op_kind kind, unsigned flags, int status);
 
 /* What of a request is the same on the short way and on the long one: all but where the bytes are. */
-static UCS_F_ALWAYS_INLINE void uct_ha_tx_describe(struct uct_ha_flow *flow, const struct uct_ha_txop *txop,
-                                                   const struct uct_ha_lane *lane, unsigned slot, uint32_t index,
-                                                   unsigned op, unsigned flags, struct ha_send *send)
+static UCS_F_ALWAYS_INLINE void uct_ha_tx_describe(struct uct_ha_flow *flow, const struct uct_ha_out *out,
+                                                   const struct uct_ha_lane *lane, unsigned slot, unsigned flags,
+                                                   struct ha_send *send)
 {
-    send->wr_id = lane->send_tag | index;
+    send->wr_id = lane->send_tag | out->index;
     send->next  = NULL;
-    send->op    = op;
+    send->op    = out->op;
     send->flags = flags;
-    if (ha_send_op_has_imm(op)) {
-        send->imm = ha_imm(uct_ha_tx_imm(flow, txop));
+    if (ha_send_op_has_imm(out->op)) {
+        send->imm = ha_imm(uct_ha_tx_imm(flow, out->imm));
     }
-    if (op != HA_SEND_IMM) {
-        send->remote_addr = txop->remote_addr;
-        send->rkey        = uct_ha_rkey(txop->rkey, slot);
+    if (out->op != HA_SEND_IMM) {
+        send->remote_addr = out->remote_addr;
+        send->rkey        = uct_ha_rkey_at(&out->txop->rkey, slot);
     }
 }
 

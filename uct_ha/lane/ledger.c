@@ -91,7 +91,7 @@ int uct_ha_ledger_mark(struct uct_ha_lane *lane, uint64_t wr_id, uint32_t number
                            .sge         = &sge,
                            .num_sge     = 1,
                            .op          = HA_WRITE,
-                           .flags       = HA_SEND_INLINE,
+                           .flags       = HA_SEND_INLINE | HA_SEND_TELL,
                            .remote_addr = lane->mark_addr,
                            .rkey        = lane->mark_key};
 

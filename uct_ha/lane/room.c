@@ -15,6 +15,7 @@
 static void set_sends_max(struct uct_ha_room *room)
 {
     room->sends_max = room->depth - room->reserved;
+    room->sends_go  = room->sends_max > 0 ? room->sends_max - 1 : 0;
 }
 
 static unsigned depth_limit(const struct uct_ha_room *room)

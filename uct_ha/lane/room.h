@@ -35,9 +35,10 @@ struct uct_ha_room {
     unsigned            coming, coming_logs; /* of lanes that are being built */
     unsigned            asked;               /* so deep it will be when the jobs that were asked are done */
     unsigned            sends, sends_max;
-    unsigned            parked; /* places of lanes that are gone */
-    int                 lent;   /* the queue is another room's: the card of this one is gone */
-    unsigned            freed;  /* atomic: of these, destroyed */
+    unsigned            sends_go; /* below so many there is room for one and its mark */
+    unsigned            parked;   /* places of lanes that are gone */
+    int                 lent;     /* the queue is another room's: the card of this one is gone */
+    unsigned            freed;    /* atomic: of these, destroyed */
 };
 
 /* A queue for one lane, to begin with; rail, log_len and wake are filled in. 0 or a
@@ -96,7 +97,7 @@ void     uct_ha_room_put_back(struct uct_ha_room *room, unsigned freed);
 /* For an operation and its mark. */
 static inline int uct_ha_room_for_send(const struct uct_ha_room *room)
 {
-    return room->sends + 1 < room->sends_max;
+    return room->sends < room->sends_go;
 }
 
 #endif

@@ -157,7 +157,8 @@ static int post(struct selftest *t, enum ha_send_op op, uint32_t length, uint8_t
                            .num_sge     = length > 0,
                            .remote_addr = (uintptr_t)remote,
                            .rkey        = ha_mr_rkey(t->mr),
-                           .op          = op};
+                           .op          = op,
+                           .flags       = HA_SEND_TELL};
 
     t->psn = ha_psn_add(t->psn, ha_psn_count(length, MTU));
     return ha_rc_error(ha_rc_post_send(t->from, &send));

@@ -13,7 +13,7 @@
  * come back in time is given up: pair/lost.h. */
 static void drain_lane(struct uct_ha_conn *conn, struct uct_ha_lane *lane)
 {
-    struct ha_send  marker = {.op = HA_SEND_IMM};
+    struct ha_send  marker = {.op = HA_SEND_IMM, .flags = HA_SEND_TELL};
     struct ha_event event  = {.kind = HA_EV_DRAINED, .slot = lane->slot, .gen = lane->gen};
 
     if (!lane->fenced || lane->drained || lane->marker) {

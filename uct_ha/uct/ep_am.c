@@ -7,16 +7,22 @@
 
 #include <string.h>
 
+static UCS_F_ALWAYS_INLINE struct uct_ha_out describe(uint8_t id, unsigned flags, size_t length)
+{
+    return (struct uct_ha_out){
+        .op = HA_SEND_IMM, .kind = HA_OP_SEND, .flags = flags, .imm = id, .length = (uint32_t)length};
+}
+
 static UCS_F_ALWAYS_INLINE void am_short(struct uct_ha_flow *flow, int go, uint8_t id, uint64_t header,
                                          const void *payload, unsigned length)
 {
-    uint32_t            all  = length + (uint32_t)sizeof(header);
-    struct uct_ha_txop *txop = uct_ha_tx_begin(flow, HA_SEND_IMM, 0, id, all);
+    struct uct_ha_out out = describe(id, HA_OP_FLAG_QUIET, length + sizeof(header));
 
-    memcpy(txop->bytes, &header, sizeof(header));
-    uct_ha_tx_copy(txop->bytes + sizeof(header), payload, length);
+    uct_ha_tx_begin_out(flow, &out, 0);
+    memcpy(out.txop->bytes, &header, sizeof(header));
+    uct_ha_tx_copy(out.txop->bytes + sizeof(header), payload, length);
     flow->tx.sent++;
-    uct_ha_go_short(flow, go, txop, HA_SEND_IMM, HA_OP_SEND, all, 1);
+    uct_ha_go_short(flow, go, &out, 1);
 }
 
 static UCS_F_NOINLINE ucs_status_t ask_am_short(uct_ep_h tl_ep, uint8_t id, uint64_t header, const void *payload,
@@ -52,9 +58,9 @@ ucs_status_t uct_ha_ep_am_short_iov(uct_ep_h tl_ep, uint8_t id, const uct_iov_t 
     struct uct_ha_flow *flow   = uct_ha_ep_flow(tl_ep);
     size_t              length = uct_ha_iov_length(iov, iovcnt);
     ucs_status_t        status;
-    int                 go = uct_ha_go(flow, 1, &status);
-    struct uct_ha_txop *txop;
+    int                 go     = uct_ha_go(flow, 1, &status);
     size_t              offset = 0;
+    struct uct_ha_out   out    = describe(id, HA_OP_FLAG_QUIET, length);
 
     if (ucs_unlikely(status != UCS_OK)) {
         return status;
@@ -62,25 +68,26 @@ ucs_status_t uct_ha_ep_am_short_iov(uct_ep_h tl_ep, uint8_t id, const uct_iov_t 
     if (ucs_unlikely(length > flow->road.lanes->max_inline)) {
         return UCS_ERR_INVALID_PARAM;
     }
-    txop = uct_ha_tx_begin(flow, HA_SEND_IMM, 0, id, length);
+    uct_ha_tx_begin_out(flow, &out, 0);
     for (size_t i = 0; i < iovcnt; i++) {
-        memcpy(txop->bytes + offset, iov[i].buffer, iov[i].length * iov[i].count);
+        memcpy(out.txop->bytes + offset, iov[i].buffer, iov[i].length * iov[i].count);
         offset += iov[i].length * iov[i].count;
     }
     flow->tx.sent++;
-    uct_ha_go_short(flow, go, txop, HA_SEND_IMM, HA_OP_SEND, (uint32_t)length, length > 0);
+    uct_ha_go_short(flow, go, &out, length > 0);
     return UCS_OK;
 }
 
 static UCS_F_ALWAYS_INLINE ssize_t am_bcopy(struct uct_ha_flow *flow, int go, uint8_t id, uct_pack_callback_t pack,
                                             void *arg, struct uct_ha_desc *desc)
 {
-    size_t              length = pack(desc->data, arg);
-    struct uct_ha_txop *txop   = uct_ha_tx_begin(flow, HA_SEND_IMM, 1, id, length);
+    size_t            length = pack(desc->data, arg);
+    struct uct_ha_out out    = describe(id, HA_OP_FLAG_QUIET, length);
 
-    uct_ha_txop_use(txop, desc, length);
+    uct_ha_tx_begin_out(flow, &out, 1);
+    uct_ha_txop_use(out.txop, desc, length);
     flow->tx.sent++;
-    uct_ha_go_pieces(flow, go, txop, HA_SEND_IMM, HA_OP_SEND, HA_OP_FLAG_QUIET, 1, (uint32_t)length);
+    uct_ha_go_desc(flow, go, &out, desc);
     return (ssize_t)length;
 }
 
@@ -117,7 +124,7 @@ ucs_status_t uct_ha_ep_am_zcopy(uct_ep_h tl_ep, uint8_t id, const void *header, 
     ucs_status_t        status;
     int                 go   = uct_ha_go(flow, 1, &status);
     struct uct_ha_desc *desc = NULL;
-    struct uct_ha_txop *txop;
+    struct uct_ha_out   out  = describe(id, 0, length);
 
     (void)flags;
     if (ucs_unlikely(status != UCS_OK)) {
@@ -132,11 +139,11 @@ ucs_status_t uct_ha_ep_am_zcopy(uct_ep_h tl_ep, uint8_t id, const void *header, 
         return UCS_ERR_NO_MEMORY;
     }
     memcpy(desc->data, header, header_length);
-    txop       = uct_ha_tx_begin(flow, HA_SEND_IMM, 1, id, length);
-    txop->comp = comp;
-    uct_ha_txop_use(txop, desc, header_length);
-    txop->pieces = (uint8_t)uct_ha_iov_fill(txop, 1, iov, iovcnt, length - header_length);
+    uct_ha_tx_begin_out(flow, &out, 1);
+    out.txop->comp = comp;
+    uct_ha_txop_use(out.txop, desc, header_length);
+    out.txop->pieces = (uint8_t)uct_ha_iov_fill(out.txop, 1, iov, iovcnt, length - header_length);
     flow->tx.sent++;
-    uct_ha_go_pieces(flow, go, txop, HA_SEND_IMM, HA_OP_SEND, 0, txop->pieces, (uint32_t)length);
+    uct_ha_go_pieces(flow, go, &out, out.txop->pieces);
     return UCS_INPROGRESS;
 }

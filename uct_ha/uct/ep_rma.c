@@ -7,30 +7,35 @@
 
 #include <string.h>
 
-static inline struct uct_ha_txop *begin(struct uct_ha_flow *flow, enum ha_send_op op, unsigned pieces, size_t length,
-                                        uint64_t remote_addr, uct_rkey_t rkey)
+static UCS_F_ALWAYS_INLINE struct uct_ha_out describe(enum ha_op_kind kind, unsigned flags, size_t length,
+                                                      uint64_t remote_addr, uct_rkey_t rkey)
 {
-    struct uct_ha_txop *txop = uct_ha_tx_begin(flow, op, pieces, UCT_HA_IMM_PUT, length);
-
-    txop->remote_addr = remote_addr;
-    txop->rkey        = rkey;
-    return txop;
+    return (struct uct_ha_out){.op          = kind == HA_OP_WRITE ? HA_WRITE : HA_READ,
+                               .kind        = kind,
+                               .flags       = flags,
+                               .imm         = UCT_HA_IMM_PUT,
+                               .length      = (uint32_t)length,
+                               .remote_addr = remote_addr,
+                               .rkey        = rkey};
 }
 
-/* A peer that proves by count has to notice each PUT: these go the long way. */
-static inline struct uct_ha_txop *begin_put(struct uct_ha_flow *flow, int go, unsigned pieces, size_t length,
-                                            uint64_t remote_addr, uct_rkey_t rkey)
+/* A peer that proves by count has to notice each PUT: these go the long way, which reads the entry. */
+static UCS_F_ALWAYS_INLINE void begin_put(struct uct_ha_flow *flow, int go, struct uct_ha_out *out, unsigned pieces)
 {
-    return begin(flow, go ? HA_WRITE : (enum ha_send_op)flow->put_op, pieces, length, remote_addr, rkey);
+    uct_ha_tx_begin_out(flow, out, pieces);
+    if (!go) {
+        out->txop->op = flow->put_op;
+    }
 }
 
 static UCS_F_ALWAYS_INLINE void put_short(struct uct_ha_flow *flow, int go, const void *buffer, unsigned length,
                                           uint64_t remote_addr, uct_rkey_t rkey)
 {
-    struct uct_ha_txop *txop = begin_put(flow, go, 0, length, remote_addr, rkey);
+    struct uct_ha_out out = describe(HA_OP_WRITE, HA_OP_FLAG_QUIET, length, remote_addr, rkey);
 
-    uct_ha_tx_copy(txop->bytes, buffer, length);
-    uct_ha_go_short(flow, go, txop, HA_WRITE, HA_OP_WRITE, length, length > 0);
+    begin_put(flow, go, &out, 0);
+    uct_ha_tx_copy(out.txop->bytes, buffer, length);
+    uct_ha_go_short(flow, go, &out, length > 0);
 }
 
 static UCS_F_NOINLINE ucs_status_t ask_put_short(uct_ep_h tl_ep, const void *buffer, unsigned length,
@@ -65,11 +70,12 @@ ucs_status_t uct_ha_ep_put_short(uct_ep_h tl_ep, const void *buffer, unsigned le
 static UCS_F_ALWAYS_INLINE ssize_t put_bcopy(struct uct_ha_flow *flow, int go, uct_pack_callback_t pack, void *arg,
                                              uint64_t remote_addr, uct_rkey_t rkey, struct uct_ha_desc *desc)
 {
-    size_t              length = pack(desc->data, arg);
-    struct uct_ha_txop *txop   = begin_put(flow, go, 1, length, remote_addr, rkey);
+    size_t            length = pack(desc->data, arg);
+    struct uct_ha_out out    = describe(HA_OP_WRITE, HA_OP_FLAG_QUIET, length, remote_addr, rkey);
 
-    uct_ha_txop_use(txop, desc, length);
-    uct_ha_go_pieces(flow, go, txop, HA_WRITE, HA_OP_WRITE, HA_OP_FLAG_QUIET, 1, (uint32_t)length);
+    begin_put(flow, go, &out, 1);
+    uct_ha_txop_use(out.txop, desc, length);
+    uct_ha_go_desc(flow, go, &out, desc);
     return (ssize_t)length;
 }
 
@@ -103,13 +109,12 @@ ssize_t uct_ha_ep_put_bcopy(uct_ep_h tl_ep, uct_pack_callback_t pack, void *arg,
 static UCS_F_ALWAYS_INLINE void zcopy_one(struct uct_ha_flow *flow, enum ha_op_kind kind, const uct_iov_t *iov,
                                           uint64_t remote_addr, uct_rkey_t rkey, uct_completion_t *comp)
 {
-    uint32_t            length = (uint32_t)iov->length;
-    enum ha_send_op     op     = kind == HA_OP_WRITE ? HA_WRITE : HA_READ;
-    struct uct_ha_txop *txop   = begin(flow, op, 1, length, remote_addr, rkey);
+    struct uct_ha_out out = describe(kind, 0, iov->length, remote_addr, rkey);
 
-    txop->comp = comp;
-    uct_ha_piece_set(&txop->piece[0], iov->buffer, length, uct_ha_mem(iov->memh));
-    uct_ha_go_light(flow, txop, op, kind, 0, 1, length);
+    uct_ha_tx_begin_out(flow, &out, 1);
+    out.txop->comp = comp;
+    uct_ha_piece_set(&out.txop->piece[0], iov->buffer, out.length, uct_ha_mem(iov->memh));
+    uct_ha_go_light(flow, &out, 1);
 }
 
 static inline int is_one(const struct uct_ha_flow *flow, const uct_iov_t *iov, size_t iovcnt)
@@ -122,12 +127,11 @@ static UCS_F_NOINLINE ucs_status_t ask_zcopy(struct uct_ha_flow *flow, enum ha_o
                                              size_t iovcnt, uint64_t remote_addr, uct_rkey_t rkey,
                                              uct_completion_t *comp)
 {
-    size_t              length = uct_ha_iov_length(iov, iovcnt);
-    int                 put    = kind == HA_OP_WRITE;
-    enum ha_send_op     op     = put ? (enum ha_send_op)flow->put_op : HA_READ;
-    ucs_status_t        status;
-    int                 go = uct_ha_go(flow, put && flow->put_counts, &status);
-    struct uct_ha_txop *txop;
+    size_t            length = uct_ha_iov_length(iov, iovcnt);
+    int               put    = kind == HA_OP_WRITE;
+    struct uct_ha_out out    = describe(kind, 0, length, remote_addr, rkey);
+    ucs_status_t      status;
+    int               go = uct_ha_go(flow, put && flow->put_counts, &status);
 
     if (ucs_unlikely(status != UCS_OK)) {
         return status;
@@ -142,15 +146,10 @@ static UCS_F_NOINLINE ucs_status_t ask_zcopy(struct uct_ha_flow *flow, enum ha_o
     if (ucs_unlikely(length > UCT_HA_LONG_OP && length > __atomic_load_n(&flow->tx.longest, __ATOMIC_RELAXED))) {
         __atomic_store_n(&flow->tx.longest, (uint32_t)length, __ATOMIC_RELAXED);
     }
-    txop         = begin(flow, op, 1, length, remote_addr, rkey);
-    txop->comp   = comp;
-    txop->pieces = (uint8_t)uct_ha_iov_fill(txop, 0, iov, iovcnt, length);
-    op = put ? HA_WRITE : HA_READ; /* known here, which saves work there; a peer that counts gets the long way */
-    if (ucs_likely(txop->pieces == 1)) {
-        uct_ha_go_pieces(flow, go, txop, op, kind, 0, 1, (uint32_t)length);
-    } else {
-        uct_ha_go_pieces(flow, go, txop, op, kind, 0, txop->pieces, (uint32_t)length);
-    }
+    begin_put(flow, go || !put, &out, 1);
+    out.txop->comp   = comp;
+    out.txop->pieces = (uint8_t)uct_ha_iov_fill(out.txop, 0, iov, iovcnt, length);
+    uct_ha_go_pieces(flow, go, &out, out.txop->pieces);
     return UCS_INPROGRESS;
 }
 
@@ -185,7 +184,7 @@ ucs_status_t uct_ha_ep_get_bcopy(uct_ep_h tl_ep, uct_unpack_callback_t unpack, v
     ucs_status_t        status;
     int                 go = uct_ha_go(flow, 0, &status);
     struct uct_ha_desc *desc;
-    struct uct_ha_txop *txop;
+    struct uct_ha_out   out = describe(HA_OP_READ, 0, length, remote_addr, rkey);
 
     if (ucs_unlikely(status != UCS_OK)) {
         return status;
@@ -197,11 +196,11 @@ ucs_status_t uct_ha_ep_get_bcopy(uct_ep_h tl_ep, uct_unpack_callback_t unpack, v
     if (ucs_unlikely(desc == NULL)) {
         return UCS_ERR_NO_MEMORY;
     }
-    txop             = begin(flow, HA_READ, 1, length, remote_addr, rkey);
-    txop->comp       = comp;
-    txop->unpack     = unpack;
-    txop->unpack_arg = arg;
-    uct_ha_txop_use(txop, desc, length);
-    uct_ha_go_pieces(flow, go, txop, HA_READ, HA_OP_READ, 0, 1, (uint32_t)length);
+    uct_ha_tx_begin_out(flow, &out, 1);
+    out.txop->comp       = comp;
+    out.txop->unpack     = unpack;
+    out.txop->unpack_arg = arg;
+    uct_ha_txop_use(out.txop, desc, length);
+    uct_ha_go_desc(flow, go, &out, desc);
     return UCS_INPROGRESS;
 }

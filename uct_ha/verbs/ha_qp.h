@@ -81,7 +81,7 @@ static inline int ha_send_op_is_atomic(unsigned op)
 
 /* The device's own bits, but for SILENT, which is its own turned round. */
 #define HA_SEND_FENCE  0x1u
-#define HA_SEND_SILENT 0x2u /* success makes no completion: that of a later one says it */
+#define HA_SEND_TELL   0x2u /* success makes a completion; without it that of a later one says so */
 #define HA_SEND_INLINE 0x8u /* bytes are copied by the post: no lkey needed */
 
 struct ha_send { /* layout of the device's own request, which it is made into in its place */

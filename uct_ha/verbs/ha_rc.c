@@ -46,7 +46,7 @@ _Static_assert(HA_WRITE == (int)IBV_WR_RDMA_WRITE && HA_WRITE_IMM == (int)IBV_WR
                    HA_FETCH_ADD == (int)IBV_WR_ATOMIC_FETCH_AND_ADD,
                "so is its operation");
 
-_Static_assert(HA_SEND_FENCE == (unsigned)IBV_SEND_FENCE && HA_SEND_SILENT == (unsigned)IBV_SEND_SIGNALED &&
+_Static_assert(HA_SEND_FENCE == (unsigned)IBV_SEND_FENCE && HA_SEND_TELL == (unsigned)IBV_SEND_SIGNALED &&
                    HA_SEND_INLINE == (unsigned)IBV_SEND_INLINE,
                "so are its flags");
 
@@ -224,7 +224,6 @@ int ha_rc_final_psn(struct ha_rc *rc, uint32_t *psn)
 int ha_rc_post_send(struct ha_rc *rc, struct ha_send *send)
 {
     /* Nothing is left to be done when the driver returns: that makes its call a jump. */
-    send->flags ^= IBV_SEND_SIGNALED;
     return ibv_post_send(rc->qp, (struct ibv_send_wr *)(void *)send, &rc->bad);
 }
 
