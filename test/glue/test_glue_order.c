@@ -110,10 +110,80 @@ static void test_flush_awaits_atomics(void **state)
     assert_int_equal(uct_iface_flush(side->iface, 0, NULL), UCS_OK);
 }
 
+static ucs_status_t put_word(uint64_t value)
+{
+    struct side *side = &world.side[0];
+
+    return uct_ep_put_short(side->ep[0], &value, sizeof(value), (uintptr_t)word_of(1), side->rkey.rkey);
+}
+
+static struct waiting {
+    uct_pending_req_t super;
+    uint64_t          before; /* the word when it went out */
+    unsigned          went;
+} waiting;
+
+static ucs_status_t put_again(uct_pending_req_t *super)
+{
+    struct waiting *request = (struct waiting *)(void *)super;
+    uint64_t        before  = *word_of(1);
+    ucs_status_t    status  = put_word(100);
+
+    if (status == UCS_OK) {
+        request->before = before;
+        request->went++;
+    }
+    return status;
+}
+
+/* The owner executes an atomic by message when it looks; its card executes a PUT or a GET at once. */
+static void fence_behind_an_atomic(uint64_t seed, ucs_status_t (*fence)(void))
+{
+    struct side *side = &world.side[0];
+    uint64_t    *got;
+
+    redundant_open(seed, "");
+    got         = (uint64_t *)(void *)rma_source(0, 2);
+    *word_of(1) = 5;
+    memset(&waiting, 0, sizeof(waiting));
+    waiting.super.func = put_again;
+    assert_int_equal(uct_ep_atomic64_post(side->ep[0], UCT_ATOMIC_OP_ADD, 2, (uintptr_t)word_of(1), side->rkey.rkey),
+                     UCS_OK);
+    assert_int_equal(fence(), UCS_OK);
+    assert_int_equal(put_word(100), UCS_ERR_NO_RESOURCE);
+    assert_int_equal(am_send(0, 0, SHORT, 8, NULL), UCS_OK); /* a message comes behind it anyway */
+    assert_int_equal(put_word(100), UCS_ERR_NO_RESOURCE);
+    assert_int_equal(get_word(got, NULL), UCS_ERR_NO_RESOURCE);
+    assert_int_equal(uct_ep_pending_add(side->ep[0], &waiting.super, 0), UCS_OK);
+    progress_alone(0, 50);
+    assert_int_equal(waiting.went, 0);
+    assert_int_equal(*word_of(1), 5);
+    pump_until(waiting.went == 1);
+    assert_int_equal(waiting.before, 7);
+    flush_all();
+    assert_int_equal(*word_of(1), 100);
+    assert_int_equal(put_word(101), UCS_OK);
+    flush_all();
+}
+
+static void test_fence_behind_an_atomic(void **state)
+{
+    (void)state;
+    fence_behind_an_atomic(403, fence_endpoint);
+}
+
+static void test_interface_fence_behind_an_atomic(void **state)
+{
+    (void)state;
+    fence_behind_an_atomic(404, fence_interface);
+}
+
 static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_fence_across),
     GLUE_TEST(test_interface_fence_across),
     GLUE_TEST(test_flush_awaits_atomics),
+    GLUE_TEST(test_fence_behind_an_atomic),
+    GLUE_TEST(test_interface_fence_behind_an_atomic),
 };
 
 int glue_order(void)

@@ -22,8 +22,8 @@ MUTANTS = [
         ("    if (ucs_unlikely(ha_log_is_held(&flow->tx.log))) {",
          "    if (0) {")]),
     ("fence-of-interface-ignored", "a fence of the interface is none for its endpoints", "test_interface_fence_across", [
-        ("    if (ucs_unlikely(flow->fence_next || flow->fence_seen != flows->fence_seq)) {",
-         "    if (ucs_unlikely(flow->fence_next)) {")]),
+        ("    return flow->fence_next || flow->fence_seen != flow->flows->fence_seq;",
+         "    return flow->fence_next;")]),
     ("fence-of-endpoint-ignored", "a fence of the endpoint is none", "test_fence_across", [
         ("    uct_ha_ep_flow(tl_ep)->fence_next = 1;\n",
          "    (void)tl_ep;\n")]),
@@ -35,9 +35,9 @@ MUTANTS = [
          "ha_log_used(&flow->tx.log) == 0 && !uct_ha_flow_ends(flow)")]),
     ("flush-waits-as-a-post", "a flush that waits behind an atomic without result is taken for one",
      "test_purge_of_a_flush_behind_posts", [
-        ("        flow->post_refused = 0;\n        return UCS_ERR_NO_RESOURCE;\n    }\n    if (ha_log_used",
+        ("        flow->amo_refused = 0;\n        return UCS_ERR_NO_RESOURCE;\n    }\n    if (ha_log_used",
          "        return UCS_ERR_NO_RESOURCE;\n    }\n    if (ha_log_used"),
-        ("    flow->post_refused = 0; /* it was about this one */\n", "")]),
+        ("    flow->amo_refused = 0; /* it was about this one */\n", "")]),
     ("memory-on-a-gone-card-fails", "an operation whose card is gone fails instead of waiting for the other one",
      "test_memory_on_a_dead_card_unnoticed", [
         ("    if (status == -ENXIO && !ha_rail_is_gone(flow->road.lanes->rail[slot])) {",
@@ -169,8 +169,15 @@ MUTANTS = [
         ("    ucs_list_add_head(&flow->pending, &priv->list);",
          "    (void)priv;")]),
     ("purge-ends-nothing", "an atomic without result that waits is purged like any other", "test_purge_with_pending_posts", [
-        ("        if (cb != NULL && !(priv->post && end_post(flow, priv))) {",
-         "        (void)end_post;\n        if (cb != NULL) {")]),
+        ("        if (cb != NULL && !(priv->amo && end_atomic(flow, priv))) {",
+         "        (void)end_atomic;\n        if (cb != NULL) {")]),
+    ("fence-forgets-atomics", "what a card executes overtakes atomics by message that are before a fence",
+     "test_fence_behind_an_atomic", [
+        ("    return end - flow->amo_done - 1u < uct_ha_flow_atomics(flow);",
+         "    return end == flow->amo_done + UINT32_MAX / 2;")]),
+    ("fence-forgets-atomics-later", "a message behind the fence makes it forget the atomics before it",
+     "test_fence_behind_an_atomic", [
+        ("        flow->amo_fence  = flow->amo_issued;\n", "")]),
     ("late-no-registration", "memory that the new rail does not know makes the operation fail", "test_large_across", [
         ("        status = uct_ha_reg_on(mem, rail_no);", "        status = -ENOMEM;")]),
     ("late-keep-nothing", "operations of a destroyed endpoint use memory that was taken back", "test_memory_taken_back", [

@@ -149,7 +149,7 @@ typedef struct uct_ha_pending_priv {
     ucs_list_link_t list;
     uct_ep_h        ep;
     unsigned        flags;
-    unsigned        post; /* an atomic without result, see uct_ha_tx_fail() */
+    unsigned        amo; /* an atomic, see uct_ha_pending_purge() */
 } uct_ha_pending_priv_t;
 
 _Static_assert(sizeof(uct_ha_pending_priv_t) <= UCT_PENDING_REQ_PRIV_LEN,

@@ -78,12 +78,12 @@ struct uct_ha_flow {
     uint8_t            card_atomics;         /* the peer's card executes atomics on its memory */
     uint32_t           fence_seen;           /* flows->fence_seq that the last operation has honoured */
     uint8_t            fence_next;
-    uint32_t           killer;       /* operation at which a card failed last, */
-    uint8_t            kills;        /* ... and on how many lanes in a row */
-    uint8_t            reported;     /* the user has been told */
-    uint8_t            canceled;     /* the user asked for the end */
-    uint8_t            purging;      /* an atomic that waits is being ended */
-    uint8_t            post_refused; /* the latest operation without room was an atomic without result */
+    uint32_t           killer;      /* operation at which a card failed last, */
+    uint8_t            kills;       /* ... and on how many lanes in a row */
+    uint8_t            reported;    /* the user has been told */
+    uint8_t            canceled;    /* the user asked for the end */
+    uint8_t            purging;     /* an atomic that waits is being ended */
+    uint8_t            amo_refused; /* the latest operation without room was an atomic */
     uint8_t            backlogged, pending_queued, credit_due;
     uint8_t            silent_listed; /* it may have silent operations under way: in flows->silent */
     uint32_t           silent_tail;   /* the log's, when it was looked at last for that */
@@ -92,6 +92,7 @@ struct uct_ha_flow {
     ucs_list_link_t    pending; /* of uct_ha_pending_priv_t */
     ucs_list_link_t    flushes;
     uint32_t           amo_issued, amo_done; /* own atomics by message; replies come in their order */
+    uint32_t           amo_fence;            /* issued before the latest fence that an operation has honoured */
     struct uct_ha_amo *amo;                  /* NULL before the first */
 };
 
@@ -124,6 +125,21 @@ static inline struct uct_ha_desc_pool *uct_ha_flow_pool(const struct uct_ha_flow
 static inline uint32_t uct_ha_flow_atomics(const struct uct_ha_flow *flow)
 {
     return flow->amo_issued - flow->amo_done;
+}
+
+/* A fence that the next operation has to honour. */
+static inline int uct_ha_flow_fence_waits(const struct uct_ha_flow *flow)
+{
+    return flow->fence_next || flow->fence_seen != flow->flows->fence_seq;
+}
+
+/* Are atomics by message before the latest fence not answered yet? Their owner executes them when it makes progress;
+ * what its card executes would overtake them. Messages do not. */
+static inline int uct_ha_flow_fenced_atomics(const struct uct_ha_flow *flow)
+{
+    uint32_t end = uct_ha_flow_fence_waits(flow) ? flow->amo_issued : flow->amo_fence;
+
+    return end - flow->amo_done - 1u < uct_ha_flow_atomics(flow);
 }
 
 /* Canceled, and not yet at its end: until then a card may still be at its work. */

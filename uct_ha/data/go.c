@@ -5,8 +5,8 @@ static struct uct_ha_lane *lane_of(const struct uct_ha_flow *flow)
 {
     struct uct_ha_lane *lane;
 
-    if (flow->tx_slot == HA_NO_SLOT || flow->tx.dead || flow->fence_next ||
-        flow->fence_seen != flow->flows->fence_seq || !ha_log_no_backlog(&flow->tx.log) || flow->put_counts) {
+    if (flow->tx_slot == HA_NO_SLOT || flow->tx.dead || uct_ha_flow_fence_waits(flow) ||
+        !ha_log_no_backlog(&flow->tx.log) || flow->put_counts) {
         return NULL;
     }
     lane = flow->road.lane[flow->tx_slot];
@@ -70,7 +70,7 @@ int uct_ha_go_open(struct uct_ha_flow *flow, int message)
         uct_ha_flow_list_silent(flow);
     }
     ha_log_run_on(&flow->tx.log, lane->slot);
-    flow->go.limit[0] = log->tail + left;
+    flow->go.limit[0] = log->tail + (uct_ha_flow_fenced_atomics(flow) ? 0 : left);
     flow->go.limit[1] = log->tail + ucs_min(left, credits(flow));
     return uct_ha_go_is_open(flow, message);
 }

@@ -50,6 +50,17 @@ static inline int uct_ha_go(struct uct_ha_flow *flow, int message, ucs_status_t 
     return 0;
 }
 
+/* The same for a PUT or a GET. */
+static inline int uct_ha_go_rma(struct uct_ha_flow *flow, int message, ucs_status_t *status)
+{
+    if (ucs_unlikely(uct_ha_flow_fenced_atomics(flow) && !flow->tx.dead)) {
+        flow->amo_refused = 0;
+        *status           = UCS_ERR_NO_RESOURCE;
+        return 0;
+    }
+    return uct_ha_go(flow, message, status);
+}
+
 /* Packets of a light operation. */
 static inline uint32_t uct_ha_go_packets(const struct uct_ha_flow *flow, uint32_t length)
 {

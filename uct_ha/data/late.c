@@ -123,19 +123,8 @@ int uct_ha_late(struct uct_ha_flow *flow, int slot)
     return status;
 }
 
-static int is_known(const struct uct_ha_flow *flow, const struct uct_ha_txop *txop)
-{
-    int known = 1;
-
-    for (unsigned i = 0; i < txop->pieces; i++) {
-        for (int s = 0; s < flow->road.slots; s++) {
-            known &= uct_ha_reg_is_on(txop->piece[i].mem, flow->road.lanes->rail_no[s]);
-        }
-    }
-    return known;
-}
-
-/* On both rails, or in a copy that is. */
+/* In a copy: what is sent again is what it was, whatever becomes of the memory. What is too long for that, on both
+ * rails. */
 static void make_known(struct uct_ha_flow *flow, struct uct_ha_txop *txop)
 {
     struct uct_ha_desc *desc = txop->desc;
@@ -181,7 +170,7 @@ void uct_ha_late_keep(struct uct_ha_flow *flow)
         if (ha_log_op(&flow->tx.log, i)->state == HA_OP_DONE || !has_handles(txop)) {
             continue;
         }
-        if (txop->op != HA_READ && !is_known(flow, txop)) {
+        if (txop->op != HA_READ) {
             make_known(flow, txop);
         }
         keep_keys(flow, txop);

@@ -13,14 +13,14 @@ static int dispatch_one(struct uct_ha_flows *flows, struct uct_ha_flow *flow)
 {
     uct_ha_pending_priv_t *priv = ucs_list_head(&flow->pending, uct_ha_pending_priv_t, list);
     uct_pending_req_t     *req  = uct_ha_pending_req(priv);
-    unsigned               post = priv->post;
+    unsigned               amo  = priv->amo;
     ucs_status_t           status;
 
     ucs_list_del(&priv->list);
     flows->dispatching = flow;
     status             = req->func(req);
     flows->dispatching = NULL;
-    if (status == UCS_OK || (post && status != UCS_ERR_NO_RESOURCE)) {
+    if (status == UCS_OK || (amo && status != UCS_ERR_NO_RESOURCE)) {
         return 1; /* UCP has ended an atomic that failed, although it returns the error */
     }
     /* Not finished: it stays first. Its private area was ours all the time. */
@@ -55,11 +55,12 @@ unsigned uct_ha_pending_dispatch(struct uct_ha_flows *flows)
 }
 
 /* UCP purges an endpoint that is to end, one that failed or another of the same peer. For an atomic without
- * result it then calls a completion function that UCP 1.13 has never set: the process aborts. So these are tried
- * once more instead. UCP has put a stub in the place of a failed endpoint, and ends them with that stub's error;
- * if they come here, uct_ha_ep_atomic*_post() refuses them while `purging`. Only a purge that moves
+ * result it then calls a completion function that UCP 1.13 has never set: the process aborts; and one with a result
+ * it takes for under way, and never ends it. So these are tried once more instead. UCP has put a stub in the place of
+ * a failed endpoint, and ends them with that stub's error; if they come here, uct_ha_ep_atomic*() refuses them
+ * while `purging`. Only a purge that moves
  * requests to another lane finds no room, and gets them as usual. */
-static int end_post(struct uct_ha_flow *flow, uct_ha_pending_priv_t *priv)
+static int end_atomic(struct uct_ha_flow *flow, uct_ha_pending_priv_t *priv)
 {
     uct_pending_req_t *req = uct_ha_pending_req(priv);
     ucs_status_t       status;
@@ -81,7 +82,7 @@ void uct_ha_pending_purge(struct uct_ha_flow *flow, uct_pending_purge_callback_t
     while (!ucs_list_is_empty(&flow->pending)) {
         priv = ucs_list_head(&flow->pending, uct_ha_pending_priv_t, list);
         ucs_list_del(&priv->list);
-        if (cb != NULL && !(priv->post && end_post(flow, priv))) {
+        if (cb != NULL && !(priv->amo && end_atomic(flow, priv))) {
             cb(uct_ha_pending_req(priv), arg);
         }
     }

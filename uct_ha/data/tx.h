@@ -39,7 +39,7 @@ static inline ucs_status_t uct_ha_tx_check(struct uct_ha_flow *flow, int message
 {
     if (ucs_unlikely(ha_log_room(&flow->tx.log) == 0 || flow->tx.dead || (message && !uct_ha_tx_has_credit(flow)) ||
                      (!ucs_list_is_empty(&flow->pending) && flow->flows->dispatching != flow))) {
-        flow->post_refused = 0;
+        flow->amo_refused = 0;
         return flow->tx.dead ? uct_ha_tx_refuse(flow) : UCS_ERR_NO_RESOURCE;
     }
     return UCS_OK;

@@ -206,8 +206,8 @@ ucs_status_t uct_ha_ep_check(uct_ep_h tl_ep, unsigned flags, uct_completion_t *c
     (void)comp;
     /* Heartbeats watch the peer all the time: only tell what they found. */
     if (flow->tx.dead) {
-        uct_ha_end_report(flow);
-        return flow->status;
+        (void)uct_ha_tx_refuse(flow); /* from progress: UCP goes on with the endpoint behind this call */
+        return UCS_OK;
     }
     if (conn->pairs->heartbeat == 0) {
         pthread_mutex_lock(&flow->road.lanes->wake.lock);
@@ -256,7 +256,7 @@ ucs_status_t uct_ha_ep_flush(uct_ep_h tl_ep, unsigned flags, uct_completion_t *c
     if (flags & UCT_FLUSH_FLAG_CANCEL) {
         cancel(flow);
     } else if (waits_behind(flow)) {
-        flow->post_refused = 0;
+        flow->amo_refused = 0;
         return UCS_ERR_NO_RESOURCE;
     }
     if (ha_log_used(&flow->tx.log) == 0 && uct_ha_flow_atomics(flow) == 0 && !uct_ha_flow_ends(flow)) {
@@ -290,15 +290,16 @@ ucs_status_t uct_ha_ep_pending_add(uct_ep_h tl_ep, uct_pending_req_t *req, unsig
 {
     struct uct_ha_flow    *flow = uct_ha_ep_flow(tl_ep);
     uct_ha_pending_priv_t *priv = uct_ha_pending_priv(req);
-    unsigned               post = flow->post_refused;
+    unsigned               amo  = flow->amo_refused;
 
-    flow->post_refused = 0; /* it was about this one */
-    if (uct_ha_tx_check(flow, 1) != UCS_ERR_NO_RESOURCE && uct_ha_flow_atomics(flow) < UCT_HA_AMO_WINDOW) {
+    flow->amo_refused = 0; /* it was about this one */
+    if (uct_ha_tx_check(flow, 1) != UCS_ERR_NO_RESOURCE && uct_ha_flow_atomics(flow) < UCT_HA_AMO_WINDOW &&
+        !uct_ha_flow_fenced_atomics(flow)) {
         return UCS_ERR_BUSY; /* try again: there is room now, or an error to see */
     }
     priv->ep    = tl_ep;
     priv->flags = flags;
-    priv->post  = post;
+    priv->amo   = amo;
     ucs_list_add_tail(&flow->pending, &priv->list);
     uct_ha_flow_close_go(flow);
     uct_ha_pending_queue(flow);

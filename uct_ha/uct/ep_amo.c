@@ -68,27 +68,24 @@ static ucs_status_t issue(uct_ep_h ep, struct uct_ha_amo_request *request, uct_r
                           uct_completion_t *comp)
 {
     struct uct_ha_flow *flow = uct_ha_ep_flow(ep);
+    ucs_status_t        status;
 
-    if (flow->card_atomics) {
-        return hw(flow, request, rkey, result, comp);
+    if (flow->purging) {
+        return flow->tx.dead ? flow->status : UCS_ERR_CANCELED;
     }
-    return uct_ha_amo_send(flow, request, rkey, result, comp);
+    status = flow->card_atomics ? hw(flow, request, rkey, result, comp)
+                                : uct_ha_amo_send(flow, request, rkey, result, comp);
+    if (status == UCS_ERR_NO_RESOURCE) {
+        flow->amo_refused = 1;
+    }
+    return status;
 }
 
 static ucs_status_t post(uct_ep_h ep, unsigned op, uint8_t size, uint64_t value, uint64_t remote_addr, uct_rkey_t rkey)
 {
     struct uct_ha_amo_request request = {.address = remote_addr, .operand = value, .op = (uint8_t)op, .size = size};
-    struct uct_ha_flow       *flow    = uct_ha_ep_flow(ep);
-    ucs_status_t              status;
 
-    if (flow->purging) {
-        return flow->tx.dead ? flow->status : UCS_ERR_CANCELED;
-    }
-    status = issue(ep, &request, rkey, NULL, NULL);
-    if (status == UCS_ERR_NO_RESOURCE) {
-        flow->post_refused = 1;
-    }
-    return status;
+    return issue(ep, &request, rkey, NULL, NULL);
 }
 
 static ucs_status_t fetch(uct_ep_h ep, unsigned op, uint8_t size, uint64_t value, uint64_t compare, void *result,

@@ -43,7 +43,7 @@ static UCS_F_NOINLINE ucs_status_t ask_put_short(uct_ep_h tl_ep, const void *buf
 {
     struct uct_ha_flow *flow = uct_ha_ep_flow(tl_ep);
     ucs_status_t        status;
-    int                 go = uct_ha_go(flow, flow->put_counts, &status);
+    int                 go = uct_ha_go_rma(flow, flow->put_counts, &status);
 
     if (ucs_unlikely(status != UCS_OK)) {
         return status;
@@ -84,7 +84,7 @@ static UCS_F_NOINLINE ssize_t ask_put_bcopy(uct_ep_h tl_ep, uct_pack_callback_t 
 {
     struct uct_ha_flow *flow = uct_ha_ep_flow(tl_ep);
     ucs_status_t        status;
-    int                 go = uct_ha_go(flow, flow->put_counts, &status);
+    int                 go = uct_ha_go_rma(flow, flow->put_counts, &status);
     struct uct_ha_desc *desc;
 
     if (ucs_unlikely(status != UCS_OK)) {
@@ -131,7 +131,7 @@ static UCS_F_NOINLINE ucs_status_t ask_zcopy(struct uct_ha_flow *flow, enum ha_o
     int               put    = kind == HA_OP_WRITE;
     struct uct_ha_out out    = describe(kind, 0, length, remote_addr, rkey);
     ucs_status_t      status;
-    int               go = uct_ha_go(flow, put && flow->put_counts, &status);
+    int               go = uct_ha_go_rma(flow, put && flow->put_counts, &status);
 
     if (ucs_unlikely(status != UCS_OK)) {
         return status;
@@ -182,7 +182,7 @@ ucs_status_t uct_ha_ep_get_bcopy(uct_ep_h tl_ep, uct_unpack_callback_t unpack, v
 {
     struct uct_ha_flow *flow = uct_ha_ep_flow(tl_ep);
     ucs_status_t        status;
-    int                 go = uct_ha_go(flow, 0, &status);
+    int                 go = uct_ha_go_rma(flow, 0, &status);
     struct uct_ha_desc *desc;
     struct uct_ha_out   out = describe(HA_OP_READ, 0, length, remote_addr, rkey);
 
