@@ -53,6 +53,10 @@ static inline int uct_ha_go(struct uct_ha_flow *flow, int message, ucs_status_t 
 /* The same for a PUT or a GET. */
 static inline int uct_ha_go_rma(struct uct_ha_flow *flow, int message, ucs_status_t *status)
 {
+    *status = UCS_OK;
+    if (uct_ha_go_is_open(flow, message)) {
+        return 1;
+    }
     if (ucs_unlikely(uct_ha_flow_fenced_atomics(flow) && !flow->tx.dead)) {
         flow->amo_refused = 0;
         *status           = UCS_ERR_NO_RESOURCE;
