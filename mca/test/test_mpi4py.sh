@@ -16,7 +16,7 @@ python=${PYTHON:-/usr/bin/python3}
 "$python" -c 'import mpi4py' 2>/dev/null || { echo "SKIP: no mpi4py (apt-get install python3-mpi4py)"; exit 77; }
 command -v mpirun >/dev/null || { echo "SKIP: no mpirun (apt-get install openmpi-bin)"; exit 77; }
 passed=0 failed=0 skipped=0
-seconds=() # of traffic: none
+traffic=() # until this file is there: none
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 components=$(ompi_info --path pkglibdir --parsable 2>/dev/null | cut -d: -f3)
@@ -26,8 +26,8 @@ job() {
     local ranks=$1 root=()
     shift
     [[ $(id -u) != 0 ]] || root=(--allow-run-as-root)
-    timeout 60 mpirun "${root[@]}" --oversubscribe -np "$ranks" --mca mca_base_component_path "$components:$hook_dir" "$@" \
-        "$python" "$here/mpi4py_probe.py" "${seconds[@]}" >"$work/out" 2>&1 && echo "exit 0" >>"$work/out" || true
+    timeout 90 mpirun "${root[@]}" --oversubscribe -np "$ranks" --mca mca_base_component_path "$components:$hook_dir" "$@" \
+        "$python" "$here/mpi4py_probe.py" "${traffic[@]}" >"$work/out" 2>&1 && echo "exit 0" >>"$work/out" || true
     output=$(<"$work/out")
 }
 
@@ -90,9 +90,11 @@ cut() {
     done
     sleep 0.5
     SOFTCARD_DIR=$fabric "$tool" fault down sc0
+    sleep 1
+    touch "$work/stop"
 }
 if [[ -e $card && -x $tool ]]; then
-    seconds=(4)
+    traffic=("$work/stop")
     : >"$work/out"
     cut &
     job 2 -x LD_PRELOAD="$card" -x SOFTCARD_DIR="$fabric" -x UCX_TLS=ha_rc,self --mca hook_ha_library "$library" \
