@@ -38,6 +38,7 @@ unit_tests = \
 	test/unit/test_topo \
 	test/unit/test_trial \
 	test/unit/test_device \
+	test/unit/test_job \
 	test/unit/test_topo_pair \
 	test/unit/test_zone \
 	test/unit/test_setup \
@@ -132,6 +133,10 @@ test_unit_test_core_seal_LDADD    = libha_core.la $(unit_libs)
 test_unit_test_trial_SOURCES  = test/unit/test_trial.c uct_ha/verbs/ha_trial.c
 test_unit_test_trial_CPPFLAGS = $(unit_cppflags) $(VERBS_CFLAGS)
 test_unit_test_trial_LDADD    = $(unit_libs)
+
+test_unit_test_job_SOURCES  = test/unit/test_job.c uct_ha/base/job.c
+test_unit_test_job_CPPFLAGS = $(unit_cppflags)
+test_unit_test_job_LDADD    = $(unit_libs) -lpthread
 
 test_unit_test_device_SOURCES  = test/unit/test_device.c uct_ha/verbs/ha_device.c
 test_unit_test_device_CPPFLAGS = $(unit_cppflags) $(VERBS_CFLAGS)
@@ -230,6 +235,7 @@ test_glue_test_glue_SOURCES = $(glue_sources) \
 	%D%/glue/test_glue_devices.c \
 	%D%/glue/test_glue_detect.c \
 	%D%/glue/test_glue_ends.c \
+	%D%/glue/test_glue_leave.c \
 	%D%/glue/test_glue_failover.c \
 	%D%/glue/test_glue_hang.c \
 	%D%/glue/test_glue_hundreds.c \

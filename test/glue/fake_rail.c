@@ -327,7 +327,7 @@ int ha_rail_refresh(struct ha_rail *rail)
 
     fake_command(FAKE_CALL_PORT_QUERY, rail);
     pthread_mutex_lock(&fake.lock);
-    up = rail->port_up && rail->card == FAKE_CARD_WELL && !rail->gone;
+    up = rail->port_up && rail->card == FAKE_CARD_WELL && !rail->gone && fake_refuses(FAKE_CALL_PORT_QUERY, rail) == 0;
     memcpy(rail->addr.gid, rail->gid, sizeof(rail->gid));
     __atomic_store_n(&rail->up, up, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&fake.lock);

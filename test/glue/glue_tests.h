@@ -25,6 +25,7 @@ int glue_hundreds(void);
 int glue_hang(void);
 int glue_proof(void);
 int glue_ends(void);
+int glue_leave(void);
 int glue_detect(void);
 int glue_paths(void);
 int glue_peers(void);

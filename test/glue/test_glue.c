@@ -52,6 +52,7 @@ int main(int argc, char **argv)
     failed += glue_hang();
     failed += glue_detect();
     failed += glue_ends();
+    failed += glue_leave();
     failed += glue_paths();
     failed += glue_peers();
     failed += glue_forged();

@@ -51,6 +51,19 @@ static void test_address_changes(void **state)
     }
 }
 
+/* Its port was looked at in a bad moment, and no event will come: it is looked at again. */
+static void test_look_that_fails(void **state)
+{
+    (void)state;
+    open_pair(105, "HEARTBEAT=10ms", 2);
+    fake_fail(FAKE_CALL_PORT_QUERY, A1, -5, 1);
+    fake_readdress(A1, 22);
+    pump_until(stats().standbys < 2);
+    wait_standbys(2);
+    fake_port(A0, 0);
+    work_and_check();
+}
+
 /* Nobody else can tell the peer. */
 static void test_address_of_the_only_rail_changes(void **state)
 {
@@ -192,6 +205,7 @@ static void test_slow_way_after_silence(void **state)
 
 static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_address_changes),
+    GLUE_TEST(test_look_that_fails),
     GLUE_TEST(test_address_of_the_only_rail_changes),
     GLUE_TEST(test_address_of_an_idle_standby_changes),
     GLUE_TEST(test_address_moves_in_its_table),

@@ -59,6 +59,11 @@ MUTANTS = [
     # ---- barrier: settle, drain, close ----
     ("settle-one-read", "a process that computes proves by one read", "test_late_packet_between_reads", [
         ("lane->answer == 0 && lane->reads > 0 && lane->answer_psn == lane->last_read;", "lane->answer == 0;")]),
+    ("final-answer-once", "a device that refuses the answer which would be the proof is not asked again",
+     "test_proof_at_the_third_final_try", [
+        ("        if (!is_asked_again(lane)) {", "        (void)is_asked_again;\n        if (1) {")]),
+    ("look-once", "a rail whose port could not be looked at stays down", "test_look_that_fails", [
+        ("        } else if (!ha_rail_up(entry->rail) && !ha_rail_is_gone(entry->rail)) {", "        } else if (0) {")]),
     ("close-lane-no-reread", "the proof is not read again when a lane is closed", "test_card_that_goes_on_after_its_proof", [
         ("    uct_ha_settle_read(lane, &event);\n    lane->closing = 0;",
          "    event.proof    = conn->pair.lane[lane->slot].proof;\n    event.psn      = conn->pair.lane[lane->slot].rxpsn;\n    event.received = conn->pair.lane[lane->slot].received;\n    lane->closing = 0;")]),

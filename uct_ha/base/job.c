@@ -14,8 +14,10 @@ struct worker {
     pthread_cond_t     idle; /* a job is done */
     struct uct_ha_job *head, **tail;
     const void        *running; /* owner of the job that runs now */
+    unsigned           cancels; /* who takes jobs off: no other one is begun meanwhile */
 };
 
+static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER; /* open, close: one after the other; taken before `lock` */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards everything here */
 static struct worker   workers[UCT_HA_JOB_KINDS][HA_RAILS_MAX];
 static int             users, stopping;
@@ -38,7 +40,7 @@ static void *work(void *arg)
 
     pthread_mutex_lock(&lock);
     for (;;) {
-        while (worker->head == NULL && !stopping) {
+        while ((worker->head == NULL || worker->cancels > 0) && !stopping) {
             pthread_cond_wait(&worker->wake, &lock);
         }
         if (worker->head == NULL) {
@@ -103,6 +105,7 @@ int uct_ha_job_open(void)
 {
     int status = 0;
 
+    pthread_mutex_lock(&life);
     pthread_mutex_lock(&lock);
     if (users == 0) {
         stopping = 0;
@@ -115,6 +118,7 @@ int uct_ha_job_open(void)
     if (status != 0) {
         stop();
     }
+    pthread_mutex_unlock(&life);
     return status;
 }
 
@@ -122,12 +126,14 @@ void uct_ha_job_close(void)
 {
     int last;
 
+    pthread_mutex_lock(&life); /* whoever opens meanwhile finds all threads, or none */
     pthread_mutex_lock(&lock);
     last = --users == 0;
     pthread_mutex_unlock(&lock);
     if (last) {
         stop();
     }
+    pthread_mutex_unlock(&life);
 }
 
 void uct_ha_job_post(enum uct_ha_job_kind kind, unsigned rail_no, struct uct_ha_job *job)
@@ -145,9 +151,10 @@ void uct_ha_job_post(enum uct_ha_job_kind kind, unsigned rail_no, struct uct_ha_
     pthread_mutex_unlock(&lock);
 }
 
-static struct uct_ha_job *take_all_of(struct worker *worker, const void *owner)
+/* Onto the end of a list, where `end` is; the new end. */
+static struct uct_ha_job **take_all_of(struct worker *worker, const void *owner, struct uct_ha_job **end)
 {
-    struct uct_ha_job **link, *job, *taken = NULL, **end = &taken;
+    struct uct_ha_job **link, *job;
 
     for (link = &worker->head; (job = *link) != NULL;) {
         if (job->owner == owner) {
@@ -160,19 +167,25 @@ static struct uct_ha_job *take_all_of(struct worker *worker, const void *owner)
         }
     }
     worker->tail = link;
-    return taken;
+    return end;
 }
 
 static struct uct_ha_job *cancel_at(struct worker *worker, const void *owner)
 {
-    struct uct_ha_job *taken;
+    struct uct_ha_job *taken = NULL, **end = &taken;
 
     pthread_mutex_lock(&lock);
-    while (worker->started && worker->running == owner) {
-        pthread_cond_wait(&worker->idle, &lock);
+    if (worker->started) { /* before the wait: those that are queued are not waited for; after it: the one that runs may
+                            * have posted itself again */
+        end = take_all_of(worker, owner, end);
+        worker->cancels++;
+        while (worker->running == owner) {
+            pthread_cond_wait(&worker->idle, &lock);
+        }
+        worker->cancels--;
+        (void)take_all_of(worker, owner, end);
+        pthread_cond_signal(&worker->wake);
     }
-    /* after the wait: it may have posted itself again */
-    taken = worker->started ? take_all_of(worker, owner) : NULL;
     pthread_mutex_unlock(&lock);
     return taken;
 }

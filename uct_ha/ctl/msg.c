@@ -329,9 +329,13 @@ static int take_packet(struct uct_ha_ctl *ctl, int carrier, const void *data, si
 
 int uct_ha_msg_tcp(void *arg, const void *data, size_t length)
 {
-    struct uct_ha_ctl *ctl  = arg;
-    int                ours = data != NULL && take_packet(ctl, HA_CARRIER_TCP, data, length);
+    struct uct_ha_ctl *ctl = arg;
+    int                ours;
 
+    if (ctl->lanes->leaving) {
+        return 0; /* it would begin what nobody waits for any more */
+    }
+    ours = data != NULL && take_packet(ctl, HA_CARRIER_TCP, data, length);
     uct_ha_flush_locked(ctl);
     return ours;
 }

@@ -134,6 +134,17 @@ void uct_ha_tcp_sweep(struct uct_ha_tcp *tcp, uint64_t now)
     }
 }
 
+/* A host that vanishes says nothing: within a minute and a half its connection is one that failed. */
+static void keep_alive(int fd)
+{
+    static const int on = 1, idle = 30, interval = 10, count = 6;
+
+    (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
+}
+
 static void accept_all(struct uct_ha_tcp *tcp)
 {
     struct incoming *in;
@@ -152,6 +163,7 @@ static void accept_all(struct uct_ha_tcp *tcp)
             close(fd);
             continue;
         }
+        keep_alive(fd);
         in->fd        = fd;
         in->next      = tcp->incoming;
         in->since     = uct_ha_now();

@@ -162,6 +162,8 @@ void uct_ha_watch_check(uint64_t now)
         if (entry->fd >= 0 && ha_rail_check(entry->rail)) {
             deliver(entry->rail, &event, 1);
             is_gone(entry);
+        } else if (!ha_rail_up(entry->rail) && !ha_rail_is_gone(entry->rail)) {
+            look(entry); /* a look may fail, an event be lost: a rail that is well must not stay down for that */
         }
     }
     pthread_mutex_unlock(&lock);

@@ -142,13 +142,26 @@ static int is_at_rest(struct uct_ha_lane *lane)
     return rests;
 }
 
+/* The device has refused the answer that would be the proof; the timer asks again soon, but not for ever. */
+static int is_asked_again(struct uct_ha_lane *lane)
+{
+    if (lane->answer == 0 || lane->read_fails + 1 >= UCT_HA_PROOF_TRIES) {
+        return 0;
+    }
+    lane->read_fails++;
+    lane->read_at = uct_ha_now();
+    return 1;
+}
+
 /* What was asked behind the barrier is the proof: a flushed receive, or two equal answers. */
 void uct_ha_fact_answered_locked(struct uct_ha_lane *lane)
 {
     if (lane->settled) {
         lane->reread = 1; /* for the close */
     } else if (lane->asked_final) {
-        settle(lane, HA_CTX_ASYNC);
+        if (!is_asked_again(lane)) {
+            settle(lane, HA_CTX_ASYNC);
+        }
     } else if (is_at_rest(lane)) {
         uct_ha_settle_ask_locked(lane, 1);
     } else if (__atomic_load_n(&lane->flushed, __ATOMIC_ACQUIRE)) {
