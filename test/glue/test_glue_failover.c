@@ -406,8 +406,9 @@ static void test_slow_host(void **state)
     (void)state;
     redundant_open(59, "HEARTBEAT=80ms SLOW_RAIL=10");
     pump_ms(2000);
+    fake_set(A1, FAKE_CTL_DELAY_US, 60000); /* the standby first: between the two somebody may look */
+    pump_ms(500);
     fake_set(A0, FAKE_CTL_DELAY_US, 60000);
-    fake_set(A1, FAKE_CTL_DELAY_US, 60000);
     pump_ms(1000);
     assert_int_equal(stats().failovers, 0);
 }

@@ -147,9 +147,11 @@ static void test_first_lanes_are_not_paced(void **state)
     for (int rail = A0; rail <= A1; rail++) {
         fake_port(rail, 0);
     }
-    pump_ms(100);
+    do { /* until all have noticed */
+        paced = stats().paced;
+        pump_ms(200);
+    } while (stats().paced != paced);
     fake_port(A1, 1);
-    paced = stats().paced;
     pump_until(stats().pairs == 2 * EPS_MANY);
     assert_int_equal(stats().paced, paced);
     am_post(0, EPS_MANY - 1, 5);
