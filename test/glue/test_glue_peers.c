@@ -140,6 +140,47 @@ static void test_lost_and_found(void **state)
     }
 }
 
+/* Only one of two has given the other one up: that one is told, too, and soon, although it waits for nothing, and
+ * whatever the first one has done meanwhile. */
+static void one_sided(uint64_t seed, int closes, int sends)
+{
+    uint64_t start;
+
+    world_open(seed, MORTAL);
+    side_close(1);
+    side_open(1, "CONTROL=ud HEARTBEAT=20ms DEAD_PEER=30s");
+    ep_open(0, 0);
+    ep_open(1, 0);
+    am_exchange(0, 8);
+    wait_standbys(2);
+    flush_all();
+    part(0);
+    pump_until(world.side[0].errors == 1);
+    assert_int_equal(world.side[1].errors, 0);
+    if (closes) {
+        ep_close(0, 0);
+        ep_open(0, 1); /* and tries again at once: else it would forget the peer as well */
+    }
+    part(1);
+    start = now_ns();
+    if (sends) {
+        (void)am_send(1, 0, SHORT, 8, NULL);
+    }
+    pump_until(world.side[1].errors == 1);
+    assert_int_equal(world.side[1].error, UCS_ERR_CONNECTION_RESET);
+    assert_true(now_ns() - start < 10000000000ull); /* a third of its own time */
+}
+
+static void test_one_sided_end(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        one_sided(214 + (uint64_t)i, i / 2, i % 2);
+        world_close();
+        (void)glue_setup(NULL);
+    }
+}
+
 /* Nobody asks where the rails of a lost peer are, whatever becomes of our own. */
 static void test_lost_is_not_looked_for(void **state)
 {
@@ -253,9 +294,13 @@ static void test_not_ready_blames_no_rail(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    GLUE_TEST(test_killed_clients),           GLUE_TEST(test_lost_and_found),
-    GLUE_TEST(test_lost_is_not_looked_for),   GLUE_TEST(test_failure_is_said_per_peer),
-    GLUE_TEST(test_not_ready_blames_no_rail), GLUE_TEST(test_silent_rail_holds_nobody_up),
+    GLUE_TEST(test_killed_clients),
+    GLUE_TEST(test_lost_and_found),
+    GLUE_TEST(test_one_sided_end),
+    GLUE_TEST(test_lost_is_not_looked_for),
+    GLUE_TEST(test_failure_is_said_per_peer),
+    GLUE_TEST(test_not_ready_blames_no_rail),
+    GLUE_TEST(test_silent_rail_holds_nobody_up),
 };
 
 int glue_peers(void)

@@ -64,6 +64,11 @@ MUTANTS = [
         ("        if (!is_asked_again(lane)) {", "        (void)is_asked_again;\n        if (1) {")]),
     ("look-once", "a rail whose port could not be looked at stays down", "test_look_that_fails", [
         ("        } else if (!ha_rail_up(entry->rail) && !ha_rail_is_gone(entry->rail)) {", "        } else if (0) {")]),
+    ("forgotten-is-silent", "who does not close is not told that his connection is forgotten", "test_one_sided_end", [
+        ("    if (record->dst_ep != HA_EP_ANY) {\n        answer_ended(peer, record);",
+         "    if ((record->state.flags & OVER) && record->dst_ep != HA_EP_ANY) {\n        answer_ended(peer, record);")]),
+    ("never-told-again", "a peer that is heard again is told nothing", "test_one_sided_end", [
+        ("    if (ucs_likely(peer->retells == 0)) {", "    if (1) {")]),
     ("close-lane-no-reread", "the proof is not read again when a lane is closed", "test_card_that_goes_on_after_its_proof", [
         ("    uct_ha_settle_read(lane, &event);\n    lane->closing = 0;",
          "    event.proof    = conn->pair.lane[lane->slot].proof;\n    event.psn      = conn->pair.lane[lane->slot].rxpsn;\n    event.received = conn->pair.lane[lane->slot].received;\n    lane->closing = 0;")]),

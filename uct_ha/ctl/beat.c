@@ -19,7 +19,6 @@
 #define WITNESSES      2u  /* ... of each, beyond that */
 #define VERDICTS       64u /* of a round, that hold for others */
 #define STEADY_ANSWERS 2
-#define QUESTIONS      3 /* one may be lost */
 
 static unsigned shares; /* interfaces with peers; they share the budget of the process */
 
@@ -162,7 +161,7 @@ static int heartbeat(struct uct_ha_peer *peer, uint64_t now, int *suspect)
             *suspect = s;
         }
     }
-    return peer->asked >= QUESTIONS && now - peer->asked_at > ctl->pairs->dead_peer;
+    return peer->asked >= UCT_HA_QUESTIONS && now - peer->asked_at > ctl->pairs->dead_peer;
 }
 
 static void suspect_rail(struct uct_ha_peer *peer, int slot)
@@ -185,6 +184,21 @@ void uct_ha_beat_lose_peer_locked(struct uct_ha_peer *peer)
     uct_ha_fact_peer_lost_locked(peer, HA_FAIL_PEER_DEAD);
 }
 
+/* One of two sides may have given the other one up, and told it while nothing came through; or have been given up while
+ * it was stopped. Each tells all that it has, and hears what has become of it. Some may be lost. */
+void uct_ha_beat_retell_locked(struct uct_ha_peer *peer)
+{
+    struct uct_ha_conn *conn;
+
+    if (ucs_likely(peer->retells == 0)) {
+        return;
+    }
+    peer->retells--;
+    ucs_list_for_each (conn, &peer->conns, peer_link) {
+        uct_ha_due_send(&conn->due, &peer->due);
+    }
+}
+
 /* This process was stopped or starved: what it did not hear meanwhile says
  * nothing about its peers. Only that time is forgiven: pauses may be many, and a dead
  * peer is to be noticed all the same. */
@@ -196,6 +210,9 @@ static void forgive_silence(struct uct_ha_ctl *ctl, uint64_t now)
     ucs_list_for_each (peer, &ctl->pairs->peers, list) {
         peer->last_rx  = ucs_min(peer->last_rx + pause, now);
         peer->asked_at = ucs_min(peer->asked_at + pause, now);
+        if (pause > ctl->pairs->dead_peer / 2) {
+            peer->retells = UCT_HA_RETELLS;
+        }
         for (int s = 0; s < HA_SLOTS; s++) {
             peer->rail[s].waiting    = 0;
             peer->rail[s].missed     = 0;
@@ -475,7 +492,7 @@ int uct_ha_beat_ask_locked(struct uct_ha_peer *peer, uint64_t now)
     if (peer->asked == 0 || peer->last_rx > peer->asked_at) {
         peer->asked_at = now;
         peer->asked    = 0;
-    } else if (peer->asked >= QUESTIONS && now - peer->asked_at > peer->pairs->dead_peer) {
+    } else if (peer->asked >= UCT_HA_QUESTIONS && now - peer->asked_at > peer->pairs->dead_peer) {
         return 1;
     }
     peer->asked++;

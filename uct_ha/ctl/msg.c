@@ -146,11 +146,11 @@ static void answer_ended(struct uct_ha_peer *peer, const struct ha_packet_record
     uct_ha_send_record_locked(peer, &reply);
 }
 
-/* The connection is forgotten here, the peer still waits to hear that: both sides
- * have let go. */
+/* The connection is forgotten here, and the peer, who knows it by our name for it, does not know that: both sides have
+ * let go, or we have given him up, and he has not heard of it. */
 static void answer_forgotten(struct uct_ha_peer *peer, const struct ha_packet_record *record)
 {
-    if ((record->state.flags & OVER) && record->dst_ep != HA_EP_ANY) {
+    if (record->dst_ep != HA_EP_ANY) {
         answer_ended(peer, record);
     }
 }
@@ -282,7 +282,13 @@ static void take_header(struct uct_ha_peer *peer, int carrier, const struct ha_p
     }
     if (peer->lost && !peer->bye_rx) {
         uct_ha_path_revive(peer, uct_ha_now());
+        peer->retells = UCT_HA_RETELLS;
     }
+    if (peer->asked >= UCT_HA_QUESTIONS) {
+        peer->asked   = 0;
+        peer->retells = UCT_HA_RETELLS; /* it may have given us up meanwhile */
+    }
+    uct_ha_beat_retell_locked(peer);
     heard(peer, carrier);
     (void)uct_ha_terms_learn_locked(peer, header);
 }
