@@ -184,21 +184,6 @@ void uct_ha_beat_lose_peer_locked(struct uct_ha_peer *peer)
     uct_ha_fact_peer_lost_locked(peer, HA_FAIL_PEER_DEAD);
 }
 
-/* One of two sides may have given the other one up, and told it while nothing came through; or have been given up while
- * it was stopped. Each tells all that it has, and hears what has become of it. Some may be lost. */
-void uct_ha_beat_retell_locked(struct uct_ha_peer *peer)
-{
-    struct uct_ha_conn *conn;
-
-    if (ucs_likely(peer->retells == 0)) {
-        return;
-    }
-    peer->retells--;
-    ucs_list_for_each (conn, &peer->conns, peer_link) {
-        uct_ha_due_send(&conn->due, &peer->due);
-    }
-}
-
 /* This process was stopped or starved: what it did not hear meanwhile says
  * nothing about its peers. Only that time is forgiven: pauses may be many, and a dead
  * peer is to be noticed all the same. */

@@ -22,9 +22,6 @@ uint64_t uct_ha_beat_round_locked(struct uct_ha_ctl *ctl, uint64_t now);
 /* A word has come by this rail. */
 void uct_ha_beat_heard_locked(struct uct_ha_peer *peer, int slot, uint64_t now);
 
-/* It is heard, and perhaps one of us has given up the other one: tell it how things are here. */
-void uct_ha_beat_retell_locked(struct uct_ha_peer *peer);
-
 /* The peer does not answer any more: what still waits for it, waits in vain. */
 void uct_ha_beat_lose_peer_locked(struct uct_ha_peer *peer);
 

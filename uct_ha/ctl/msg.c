@@ -273,6 +273,21 @@ static int is_genuine(struct uct_ha_ctl *ctl, struct uct_ha_peer *peer, int carr
     return 1;
 }
 
+/* One of two sides may have given the other one up, and told it while nothing came through; or have been given up while
+ * it was stopped. Each tells all that it has, and hears what has become of it. Some may be lost. */
+static void retell(struct uct_ha_peer *peer)
+{
+    struct uct_ha_conn *conn;
+
+    if (ucs_likely(peer->retells == 0)) {
+        return;
+    }
+    peer->retells--;
+    ucs_list_for_each (conn, &peer->conns, peer_link) {
+        uct_ha_due_send(&conn->due, &peer->due);
+    }
+}
+
 /* What is the same in every packet. Overtaken ones do not know how things are now. */
 static void take_header(struct uct_ha_peer *peer, int carrier, const struct ha_packet_header *header)
 {
@@ -288,7 +303,7 @@ static void take_header(struct uct_ha_peer *peer, int carrier, const struct ha_p
         peer->asked   = 0;
         peer->retells = UCT_HA_RETELLS; /* it may have given us up meanwhile */
     }
-    uct_ha_beat_retell_locked(peer);
+    retell(peer);
     heard(peer, carrier);
     (void)uct_ha_terms_learn_locked(peer, header);
 }

@@ -82,7 +82,7 @@ struct uct_ha_peer {
     uint64_t                bye_at;   /* it said so last then */
     uint8_t                 bye_rx;   /* it leaves and owes us nothing */
     uint8_t                 lost;     /* every connection to it has failed: silent for too long */
-    uint8_t                 retells;  /* so often it is told how things are, when it is heard: ctl/beat.h */
+    uint8_t                 retells;  /* so often it is told how things are, when it is heard: ctl/msg.c */
     unsigned                asked;    /* questions since it was heard, */
     uint64_t                asked_at; /* the first one then */
     uint64_t                told_at;  /* an error line about it was written then, 0 = never */
