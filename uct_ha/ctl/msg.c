@@ -150,6 +150,13 @@ static void answer_ended(struct uct_ha_peer *peer, const struct ha_packet_record
  * let go, or we have given him up, and he has not heard of it. */
 static void answer_forgotten(struct uct_ha_peer *peer, const struct ha_packet_record *record)
 {
+    const struct uct_ha_conn *conn;
+
+    ucs_list_for_each (conn, &peer->conns, peer_link) {
+        if (conn->sn == record->sn) {
+            return; /* it lives, whatever else is wrong with the record: nobody may end it by that */
+        }
+    }
     if (record->dst_ep != HA_EP_ANY) {
         answer_ended(peer, record);
     }
