@@ -66,6 +66,15 @@ tries "$wrong" "$wrong"
 expect "a wrong value twice in a slow build" 1 2 'first try: .*0x1 != 0x2' --slow
 tries "${wrong}WARNING: ThreadSanitizer: data race"$'\n' 'well'
 expect "a sanitizer's word in a slow build" 1 1 'ThreadSanitizer: data race' --slow
+leaked=$'==1==ERROR: LeakSanitizer: detected memory leaks\n    #0 0x7 in __interceptor_calloc ../libsanitizer/asan/x.cpp:77\nSUMMARY: AddressSanitizer: 56 byte(s) leaked in 1 allocation(s).\n'
+tries "$wrong$leaked" 'well'
+expect "what a failed test left behind, in a slow build" 0 2 'passed at the second try: t' --slow
+tries "$wrong$leaked" 'well'
+expect "what a failed test left behind" 1 1 'no second try'
+tries "FAILED $leaked" 'well'
+expect "a leak of its own" 1 1 'LeakSanitizer: detected' --slow
+tries "$wrong$leaked==1==ERROR: AddressSanitizer: heap-use-after-free"$'\n' 'well'
+expect "more than a leak" 1 1 'heap-use-after-free' --slow
 
 # A program of hundreds of tests: only those that failed, and the result is that of all.
 by_name() { # STATUS-OF-THE-SECOND

@@ -306,49 +306,62 @@ static void test_stop_initiators(void **state)
 
 /* ---- refused by the target itself ---- */
 
-/* Over plain shared memory a descriptor is fetched whenever a connection is made, on a thread of its own (open_at() in
- * wire/hte_conn.c): it may come late, and tell already. */
-static void expect_refusal(const struct fixture *f, const struct hte_request *r)
+/* By the target, or by the initiator, which fetches a descriptor anew whenever it makes a connection, on a thread of its
+ * own (open_at() in wire/hte_conn.c): on a slow machine that may come late, and tell already. Returns which. */
+static bool is_refused_by_target(const struct fixture *f, const struct hte_request *r)
 {
-    const char             *transports = getenv("UCX_TLS");
     struct hte_batch_status status;
     hte_batch_t             batch;
     int                     error;
+    bool                    is_submitted;
 
     OK(hte_batch_alloc(f->engine, 1, &batch));
-    error = hte_batch_submit(f->engine, batch, r, 1);
-    if (error == HTE_OK) {
+    error        = hte_batch_submit(f->engine, batch, r, 1);
+    is_submitted = error == HTE_OK;
+    if (is_submitted) {
         OK(hte_batch_wait(f->engine, batch, PATIENCE, &status));
         assert_int_equal(status.code, HTE_INVALID);
         error = status.error;
-    } else {
-        assert_true(transports != NULL && strstr(transports, "posix") != NULL);
     }
     assert_int_equal(error, HTE_ERR_RANGE);
     OK(hte_batch_free(f->engine, batch));
+    return is_submitted;
 }
 
-/* Asked for no descriptor, the initiator does not know that the buffer is gone: the target says so, and goes on. */
-static void test_refused(void **state)
+static bool refuse(void)
 {
     static const struct target_buffer buffers[] = {{.length = M}, {.length = SIZE - M}};
     struct hte_request                r;
     struct fixture                    f;
     int                               opcode;
+    bool                              is_by_target = true;
 
-    (void)state;
     open_with(&f, NULL, 0, buffers, 2);
     r = request(&f, HTE_WRITE, 0, 0, M);
     transfer_ok(&f, &r, 1);
     target_unregister(&f.target, 0);
     for (opcode = HTE_READ; opcode <= HTE_WRITE; ++opcode) {
-        r = request(&f, opcode, 0, 0, M);
-        expect_refusal(&f, &r);
+        r            = request(&f, opcode, 0, 0, M);
+        is_by_target = is_refused_by_target(&f, &r) && is_by_target;
     }
     r = request(&f, HTE_WRITE, 0, M, M);
     transfer_ok(&f, &r, 1);
     target_stop(&f.target);
     close_fixture(&f);
+    return is_by_target;
+}
+
+/* Asked for no descriptor, the initiator does not know that the buffer is gone: the target says so, and goes on. Over
+ * plain shared memory it may be asked every time. */
+static void test_refused(void **state)
+{
+    const char *transports = getenv("UCX_TLS");
+    unsigned    tries      = 1;
+
+    (void)state;
+    while (!refuse() && ++tries <= 10) {
+    }
+    assert_true(tries <= 10 || (transports != NULL && strstr(transports, "posix") != NULL));
 }
 
 static void test_counted(void **state)
