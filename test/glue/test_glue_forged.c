@@ -146,8 +146,9 @@ static void test_flood_of_strangers(void **state)
 
 #define LOOKUP_MS 300
 
-/* Side 0 finds a way to this host of side 1 on its first rail: few others' are looked for once it knows of it. */
-static void find_way(uint8_t host)
+/* Side 0 finds a way to this host of side 1 on its first rail: few others' are looked for once it knows of it, and has
+ * heard it there since. */
+static void find_way(uint8_t host, uint64_t since)
 {
     uint64_t            before = fake_counts().lookups;
     struct uct_ha_peer *peer;
@@ -158,18 +159,31 @@ static void find_way(uint8_t host)
         pthread_mutex_lock(&forged_iface(0)->lanes.wake.lock);
         peer   = forged_peer(0);
         before = known ? before : fake_counts().lookups;
-        known  = peer->rail[0].where.addr.gid[15] == host;
+        known  = peer->rail[0].where.addr.gid[15] == host && peer->rail[0].last_rx >= since;
         found  = known && peer->rail[0].way != NULL;
         pthread_mutex_unlock(&forged_iface(0)->lanes.wake.lock);
         assert_in_range(fake_counts().lookups - before, 0, 4);
     }
 }
 
+/* Side 0 has looked for side 1 at this host, on its first rail, in vain. */
+static int looked_in_vain(uint8_t host)
+{
+    const struct uct_ha_peer *peer;
+    int                       is_so;
+
+    pthread_mutex_lock(&forged_iface(0)->lanes.wake.lock);
+    peer  = forged_peer(0);
+    is_so = peer->rail[0].where.addr.gid[15] == host && peer->rail[0].ah_fails > 0;
+    pthread_mutex_unlock(&forged_iface(0)->lanes.wake.lock);
+    return is_so;
+}
+
 /* In the addresses that UCX carries: docs/wire.md. */
 #define DEV_HOST    23 /* the last byte of a GID */
 #define ADDR_HOST   48
 #define ADDR_COOKIE 2
-#define DEAD        8
+#define DEAD        12
 
 /* Endpoints to hosts that are not there. */
 static void call_the_dead(uct_ep_h *eps)
@@ -197,7 +211,7 @@ static void call_the_dead(uct_ep_h *eps)
 static void test_dead_neighbours_wait(void **state)
 {
     uct_ep_h dead[DEAD];
-    uint64_t before;
+    uint64_t before, since;
 
     (void)state;
     redundant_open(1180, "CONNECT_TIMEOUT=200s HEARTBEAT=200ms");
@@ -208,9 +222,21 @@ static void test_dead_neighbours_wait(void **state)
     fake_port(A0, 0);
     pump_until(stats().failovers == 2);
     fake_port(A0, 1); /* all ways are looked for anew, that to the living peer first, by its age */
-    find_way(2);
+    find_way(2, 0);
     fake_readdress(B0, 55); /* ... and now the others wait already */
-    find_way(55);
+    find_way(55, 0);
+    fake_port_silently(B0, 0);
+    fake_readdress(B0, 56);
+    pump_until(looked_in_vain(56));
+    fake_set(A0, FAKE_BLOCK_MS, 3 * LOOKUP_MS);
+    fake_port(A0, 0);
+    pump_ms(20);
+    before = fake_counts().lookups;
+    fake_port(A0, 1); /* once more it waits, behind all of them ... */
+    pump_until(fake_counts().lookups > before);
+    since = uct_ha_now();
+    fake_port_silently(B0, 1);
+    find_way(56, since); /* ... until it is heard */
     for (unsigned i = 0; i < DEAD; i++) {
         uct_ep_destroy(dead[i]);
     }

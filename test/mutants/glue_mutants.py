@@ -242,6 +242,9 @@ MUTANTS = [
     ("dead-neighbours-first", "who was looked for in vain stands before who answers", "test_dead_neighbours_wait", [
         ("    return rail->ah_fails == 0 ? UCT_HA_JOB_RESOLVE : UCT_HA_JOB_RETRY;",
          "    return UCT_HA_JOB_RESOLVE;")]),
+    ("heard-among-the-dead", "who was looked for in vain and is heard stands behind those who are not",
+     "test_dead_neighbours_wait", [
+        ("    if (rail->ah_fails > 0 && now >= rail->first_at &&", "    if (0 &&")]),
     # ---- control packets ----
     ("msg-record-unchecked", "records that contradict the pair are believed", "test_forged_packets", [
         ("    if (ha_packet_record_check(&conn->pair, &record->state) != 0) {", "    if (0) {")]),

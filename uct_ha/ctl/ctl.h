@@ -36,6 +36,7 @@ struct uct_ha_way {
     uint64_t            cookie;
     int                 slot;
     uint32_t            addr_seq;
+    uint32_t            ah_job;
     struct ha_rail_addr addr;
 };
 

@@ -70,16 +70,6 @@ static uint64_t pause_after(unsigned fails)
     return RETRY_NS << ucs_min(fails - 1, RETRY_MAX);
 }
 
-void uct_ha_path_heard(struct uct_ha_peer *peer, int slot, uint64_t now)
-{
-    struct uct_ha_peer_rail *rail = &peer->rail[slot];
-
-    if (rail->way == NULL) {
-        rail->retry_at = ucs_min(rail->retry_at, now + RETRY_NS);
-        uct_ha_path_find(peer, now);
-    }
-}
-
 /* There is no way to it on this rail, which is not seen by pings, for none can be sent,
  * while the other one answers: no new lanes here until it answers as well. */
 static void leave_unresolved(struct uct_ha_peer *peer, int slot)
@@ -108,8 +98,8 @@ static void resolve_run(struct uct_ha_job *job)
     status = ha_ud_ah_create(ctl->lanes->rail[way->slot], &way->addr, &way->ah);
     pthread_mutex_lock(&ctl->lanes->wake.lock);
     peer = uct_ha_peer_find(ctl->pairs, way->cookie);
-    if (peer != NULL) {
-        rail           = &peer->rail[way->slot];
+    rail = peer == NULL ? NULL : &peer->rail[way->slot];
+    if (rail != NULL && rail->ah_job == way->ah_job) { /* else it was overtaken */
         rail->ah_busy  = 0;
         rail->ah_fails = status == 0 ? 0 : rail->ah_fails + 1;
         rail->ah_error = -status;
@@ -153,33 +143,61 @@ static enum uct_ha_job_kind queue_of(const struct uct_ha_peer_rail *rail)
     return rail->ah_fails == 0 ? UCT_HA_JOB_RESOLVE : UCT_HA_JOB_RETRY;
 }
 
+static int can_look_for(const struct uct_ha_peer *peer, int slot)
+{
+    const struct uct_ha_peer_rail *rail = &peer->rail[slot];
+
+    return rail->known && rail->way == NULL && !peer->pairs->down[slot] && peer->pairs->ctl->ud[slot] != NULL;
+}
+
+static void look_for(struct uct_ha_peer *peer, int slot, enum uct_ha_job_kind queue, uint64_t now)
+{
+    struct uct_ha_ctl       *ctl  = peer->pairs->ctl;
+    struct uct_ha_peer_rail *rail = &peer->rail[slot];
+    struct uct_ha_way       *way  = calloc(1, sizeof(*way));
+
+    if (way == NULL) {
+        return; /* the next tick tries again */
+    }
+    way->super.owner = ctl->lanes;
+    way->super.run   = resolve_run;
+    way->ctl         = ctl;
+    way->cookie      = peer->cookie;
+    way->slot        = slot;
+    way->addr_seq    = rail->addr_seq;
+    way->ah_job      = ++rail->ah_job;
+    way->addr        = rail->where.addr;
+    rail->ah_busy    = 1;
+    rail->retry_at   = now + RETRY_NS;
+    uct_ha_job_post(queue, ctl->lanes->rail_no[slot], &way->super);
+}
+
 void uct_ha_path_find(struct uct_ha_peer *peer, uint64_t now)
 {
-    struct uct_ha_ctl       *ctl = peer->pairs->ctl;
-    struct uct_ha_peer_rail *rail;
-    struct uct_ha_way       *way;
+    const struct uct_ha_peer_rail *rail;
 
-    for (int s = 0; s < ctl->lanes->slots; s++) {
+    for (int s = 0; s < peer->pairs->lanes->slots; s++) {
         rail = &peer->rail[s];
-        if (!rail->known || rail->way != NULL || rail->ah_busy || ctl->pairs->down[s] || ctl->ud[s] == NULL ||
-            now < rail->retry_at || can_wait(peer, s, now)) {
-            continue;
+        if (can_look_for(peer, s) && !rail->ah_busy && now >= rail->retry_at && !can_wait(peer, s, now)) {
+            look_for(peer, s, queue_of(rail), now);
         }
-        way = calloc(1, sizeof(*way));
-        if (way == NULL) {
-            continue; /* the next tick tries again */
-        }
-        way->super.owner = ctl->lanes;
-        way->super.run   = resolve_run;
-        way->ctl         = ctl;
-        way->cookie      = peer->cookie;
-        way->slot        = s;
-        way->addr_seq    = rail->addr_seq;
-        way->addr        = rail->where.addr;
-        rail->ah_busy    = 1;
-        rail->retry_at   = now + RETRY_NS;
-        uct_ha_job_post(queue_of(rail), ctl->lanes->rail_no[s], &way->super);
     }
+}
+
+void uct_ha_path_heard(struct uct_ha_peer *peer, int slot, uint64_t now)
+{
+    struct uct_ha_peer_rail *rail = &peer->rail[slot];
+
+    if (rail->way != NULL) {
+        return;
+    }
+    /* It stands in the queue of the dead, or would. But who is heard and never found does not hold up others. */
+    if (rail->ah_fails > 0 && now >= rail->first_at && can_look_for(peer, slot)) {
+        rail->first_at = now + pause_after(RETRY_MAX + 1);
+        look_for(peer, slot, UCT_HA_JOB_RESOLVE, now);
+    }
+    rail->retry_at = ucs_min(rail->retry_at, now + RETRY_NS);
+    uct_ha_path_find(peer, now);
 }
 
 /* ---- what is known of the peer's rails -------------------------------------------- */

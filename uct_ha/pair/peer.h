@@ -25,6 +25,7 @@ struct uct_ha_peer_rail {
     struct uct_ha_way       *way;      /* to its control port; NULL before it is found */
     uint8_t                  known;    /* an address is known and can match ours */
     uint8_t                  ah_busy;  /* a job resolves it */
+    uint32_t                 ah_job;   /* ... this one; an older one may still wait */
     unsigned                 ah_fails; /* so many in vain, in a row */
     int                      ah_error; /* errno of the latest one, 0 = it worked */
     uint8_t                  used;     /* a packet of the peer has come by it */
@@ -43,6 +44,7 @@ struct uct_ha_peer_rail {
     uint32_t                 heard;    /* of the newest ping that was answered */
     uint32_t                 addr_seq; /* raised when the address changes */
     uint64_t                 retry_at; /* next try to resolve it */
+    uint64_t                 first_at; /* once heard, it goes before others looked for in vain, but not before then */
     uint64_t                 fresh_at; /* with no answer until then the path is resolved anew */
     uint64_t                 last_rx;
     struct ha_damp           damp;       /* cool-down, grows when it flaps */
