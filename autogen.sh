@@ -10,4 +10,5 @@ for tool in autoreconf automake libtoolize pkg-config; do
     fi
 done
 mkdir -p build-aux m4
+scripts/make_minors
 exec autoreconf --install --warnings=all "$@"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 
 # The minor versions of UCX whose internal interface is described in uct_ha/abi.
-m4_define([HA_UCX_MINORS], [13, 18, 23])
+m4_define([HA_UCX_MINORS], [13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23])
 
 # UCX: --with-ucx=PREFIX[:PREFIX...], each of another minor version; "system" is pkg-config's. The first is
 # the one that programs and tests are built with. Sets UCX_CFLAGS and UCX_LIBS for it, and for each minor
@@ -27,6 +27,7 @@ AC_DEFUN([HA_UCX], [
     AC_SUBST([UCX_CFLAGS])
     AC_SUBST([UCX_LIBS])
     AC_SUBST([UCX_MINORS])
+    AC_SUBST([UCX_KNOWN], ["m4_join([ ], HA_UCX_MINORS)"])
     HA_UCX_TRY
 ])
 
@@ -69,7 +70,7 @@ AC_DEFUN([HA_UCX_TAKE], [
              UCX_MINORS="$UCX_MINORS 1_]ha_minor[=$ha_libdir"],
             ])
             [AC_MSG_RESULT([no])
-             AC_MSG_ERROR([UCX $ha_version is not supported, only 1.13 (Debian 12), 1.18 (Debian 13) and 1.23 (Debian sid) are. Point --with-ucx at one of them, or see docs/porting.md])])
+             AC_MSG_ERROR([UCX $ha_version is not supported, only 1.13 to 1.23 are. Point --with-ucx at one of them, or see docs/porting.md])])
     AC_MSG_RESULT([yes])
     AS_IF([test -z "$ucx_version"],
           [UCX_CFLAGS=$ha_cflags

@@ -114,9 +114,9 @@ glue_sources = \
 	%D%/abi/uct_ha_guard.c \
 	%D%/abi/uct_ha_guard.h \
 	%D%/abi/ucx_1_13.h \
-	%D%/abi/ucx_1_18.h \
-	%D%/abi/ucx_1_23.h \
+	%D%/abi/ucx_1_14_on.h \
 	%D%/abi/ucx_common.h \
+	%D%/abi/ucx_md_rcache.h \
 	%D%/abi/ucx_v2.h \
 	%D%/base/config.c \
 	%D%/base/config.h \
@@ -304,35 +304,8 @@ glue_ldflags = $(AM_LDFLAGS) -module -avoid-version -no-undefined \
 	-export-symbols-regex '^uct_ha_((rail_)?stats_get|refusal)$$' -Wl,-z,nodelete
 glue_libs    = libha_core.la libha_discover.la libha_verbs.la
 
-if HAVE_UCX_1_13
-noinst_LTLIBRARIES        += libglue_1_13.la
-lib_LTLIBRARIES           += libuct_ha_1_13.la
-libglue_1_13_la_SOURCES   = $(glue_sources)
-libglue_1_13_la_CPPFLAGS  = $(AM_CPPFLAGS) $(UCX_1_13_CFLAGS)
-libuct_ha_1_13_la_SOURCES =
-libuct_ha_1_13_la_LIBADD  = libglue_1_13.la $(glue_libs) $(UCX_1_13_LIBS) -lpthread
-libuct_ha_1_13_la_LDFLAGS = $(glue_ldflags)
-endif
-
-if HAVE_UCX_1_18
-noinst_LTLIBRARIES        += libglue_1_18.la
-lib_LTLIBRARIES           += libuct_ha_1_18.la
-libglue_1_18_la_SOURCES   = $(glue_sources)
-libglue_1_18_la_CPPFLAGS  = $(AM_CPPFLAGS) $(UCX_1_18_CFLAGS)
-libuct_ha_1_18_la_SOURCES =
-libuct_ha_1_18_la_LIBADD  = libglue_1_18.la $(glue_libs) $(UCX_1_18_LIBS) -lpthread
-libuct_ha_1_18_la_LDFLAGS = $(glue_ldflags)
-endif
-
-if HAVE_UCX_1_23
-noinst_LTLIBRARIES        += libglue_1_23.la
-lib_LTLIBRARIES           += libuct_ha_1_23.la
-libglue_1_23_la_SOURCES   = $(glue_sources)
-libglue_1_23_la_CPPFLAGS  = $(AM_CPPFLAGS) $(UCX_1_23_CFLAGS)
-libuct_ha_1_23_la_SOURCES =
-libuct_ha_1_23_la_LIBADD  = libglue_1_23.la $(glue_libs) $(UCX_1_23_LIBS) -lpthread
-libuct_ha_1_23_la_LDFLAGS = $(glue_ldflags)
-endif
+include %D%/minors.mk
+EXTRA_DIST += %D%/minor.mk.in
 
 # libc only: it is in processes that never heard of UCX
 libuct_ha_la_SOURCES = \
@@ -351,19 +324,12 @@ libuct_ha_la_LDFLAGS  = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined \
 	-export-symbols-regex '^uct_(ha_((rail_)?stats_get|refusal)|query_components)$$' -Wl,-z,nodelete
 
 # what each minor's library needs of UCX, for the front to ask for
-front_symbols   = %D%/front/symbols_1_13.h %D%/front/symbols_1_18.h %D%/front/symbols_1_23.h
-EXTRA_DIST     += %D%/abi/ucx_1_13.symbols %D%/abi/ucx_1_18.symbols %D%/abi/ucx_1_23.symbols
+front_symbols   = %D%/front/minors.h
+EXTRA_DIST     += %D%/abi/ucx.symbols scripts/ucx_symbols scripts/make_minors
 BUILT_SOURCES  += $(front_symbols)
 CLEANFILES     += $(front_symbols)
-symbols_header  = $(MKDIR_P) $(@D) && { \
-	echo '/* made from $(<F) */'; echo "static const char *const `basename $@ .h`[] = {"; \
-	$(SED) -e '/^\#/d' -e 's/.*/    "&",/' $<; echo '    0'; echo '};'; } >$@.tmp && mv $@.tmp $@
-%D%/front/symbols_1_13.h: %D%/abi/ucx_1_13.symbols
-	$(AM_V_GEN)$(symbols_header)
-%D%/front/symbols_1_18.h: %D%/abi/ucx_1_18.symbols
-	$(AM_V_GEN)$(symbols_header)
-%D%/front/symbols_1_23.h: %D%/abi/ucx_1_23.symbols
-	$(AM_V_GEN)$(symbols_header)
+%D%/front/minors.h: %D%/abi/ucx.symbols scripts/ucx_symbols
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(top_srcdir)/scripts/ucx_symbols --header $(UCX_KNOWN) >$@.tmp && mv $@.tmp $@
 # nothing but libuct_ha.so and the transports
 transports: $(front_symbols)
 	$(MAKE) $(AM_MAKEFLAGS) libuct_ha.la `for m in $(UCX_MINORS); do echo libuct_ha_$${m%%=*}.la; done`

@@ -12,7 +12,6 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 library=${HA_LIB:-$PWD/.libs/libuct_ha.so.0}
 probe=${HA_PROBE:-$PWD/test/front/front_probe}
 glue=libuct_ha_1_13.so
-list=$here/../../uct_ha/abi/ucx_1_13.symbols
 line='no ha_rc for this program'
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -47,7 +46,7 @@ expect() { # NAME TEXT COUNT ...: each text comes so many times
 fake_ucx() {
     local name=$1 version=$2 without=$3 folder=$work/$1 part
     mkdir "$folder"
-    sed '/^#/d' "$list" | grep -vE "^ucp_get_version|$without" | sed 's/.*/void &(void) {}/' >"$folder/uct.c"
+    "$here/../../scripts/ucx_symbols" 13 | grep -vE "^ucp_get_version|$without" | sed 's/.*/void &(void) {}/' >"$folder/uct.c"
     cat >>"$folder/uct.c" <<'UCT'
 signed char uct_query_components(void **components, unsigned *count) { *components = 0; *count = 0; return 0; }
 UCT

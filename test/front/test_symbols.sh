@@ -12,8 +12,8 @@ export LC_ALL=C
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 glue=${HA_GLUE:-$(echo "$PWD"/.libs/libuct_ha_1_*.so | cut -d' ' -f1)}
 front=${HA_FRONT:-${glue%/*}/libuct_ha.so.0}
-minor=${glue##*libuct_ha_}
-list=$here/../../uct_ha/abi/ucx_${minor%.so}.symbols
+minor=${glue##*libuct_ha_1_}
+minor=${minor%.so}
 
 ucx_libraries() {
     if [[ -n ${HA_UCX:-} ]]; then
@@ -34,9 +34,9 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 nm -D --undefined-only "$glue" | awk '$1 == "U" { print $2 }' | sort >"$work/imports"
 comm -12 "$work/imports" <(exported_by_ucx) >"$work/imported"
-sed '/^#/d' "$list" | sort >"$work/listed"
+"$here/../../scripts/ucx_symbols" "$minor" | sort >"$work/listed"
 if [[ ! -s "$work/imported" ]] || ! diff "$work/listed" "$work/imported"; then
-    echo "${glue##*/} imports from UCX something else (>) than ${list##*/} lists (<): change the list"
+    echo "${glue##*/} imports from UCX something else (>) than ucx.symbols lists for 1.$minor (<): change the list"
     echo "0 passed, 1 failed, 0 skipped"
     exit 1
 fi

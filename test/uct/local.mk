@@ -53,25 +53,5 @@ test_uct_uct_contract_fake_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/test/glue $
 test_uct_uct_contract_fake_LDADD    = libha_core.la libha_discover.la $(UCX_LIBS) -lpthread
 
 elsewhere_ldflags = $(AM_LDFLAGS) -Wl,--allow-shlib-undefined -no-install
-if HAVE_UCX_1_18
-EXTRA_PROGRAMS += test/uct/uct_contract_1_18 test/uct/uct_contract_fake_1_18
-test_uct_uct_contract_1_18_SOURCES       = $(contract_sources) %D%/contract_cut_command.c
-test_uct_uct_contract_1_18_CPPFLAGS      = $(AM_CPPFLAGS) $(UCX_1_18_CFLAGS)
-test_uct_uct_contract_1_18_LDFLAGS       = $(elsewhere_ldflags)
-test_uct_uct_contract_1_18_LDADD         = $(UCX_1_18_LIBS) -ldl
-test_uct_uct_contract_fake_1_18_SOURCES  = $(contract_sources) $(contract_fakes) %D%/contract_cut_fake.c
-test_uct_uct_contract_fake_1_18_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/test/glue $(UCX_1_18_CFLAGS)
-test_uct_uct_contract_fake_1_18_LDFLAGS  = $(elsewhere_ldflags) -Wl,-u,uct_ha_refusal # else nothing registers
-test_uct_uct_contract_fake_1_18_LDADD    = libglue_1_18.la libha_core.la libha_discover.la $(UCX_1_18_LIBS) -lpthread
-endif
-if HAVE_UCX_1_23
-EXTRA_PROGRAMS += test/uct/uct_contract_1_23 test/uct/uct_contract_fake_1_23
-test_uct_uct_contract_1_23_SOURCES       = $(contract_sources) %D%/contract_cut_command.c
-test_uct_uct_contract_1_23_CPPFLAGS      = $(AM_CPPFLAGS) $(UCX_1_23_CFLAGS)
-test_uct_uct_contract_1_23_LDFLAGS       = $(elsewhere_ldflags)
-test_uct_uct_contract_1_23_LDADD         = $(UCX_1_23_LIBS) -ldl
-test_uct_uct_contract_fake_1_23_SOURCES  = $(contract_sources) $(contract_fakes) %D%/contract_cut_fake.c
-test_uct_uct_contract_fake_1_23_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/test/glue $(UCX_1_23_CFLAGS)
-test_uct_uct_contract_fake_1_23_LDFLAGS  = $(elsewhere_ldflags) -Wl,-u,uct_ha_refusal # else nothing registers
-test_uct_uct_contract_fake_1_23_LDADD    = libglue_1_23.la libha_core.la libha_discover.la $(UCX_1_23_LIBS) -lpthread
-endif
+include %D%/minors.mk
+EXTRA_DIST += %D%/minor.mk.in

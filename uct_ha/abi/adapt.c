@@ -3,10 +3,6 @@
 
 #include <string.h>
 
-/* Numbers below are the minors in which UCX changed something, the released ones between those
- * that are described here included. */
-#define SINCE(_minor) (UCT_HA_ABI_VERSION_MINOR >= (_minor))
-
 static const struct uct_ha_md_face    *md_face;
 static const struct uct_ha_iface_face *iface_face;
 static uct_ha_rkey_unpack_func_t       key_unpack;
@@ -21,7 +17,11 @@ static ucs_status_t md_query(uct_md_h md, uct_md_attr_v2_t *attr)
     uct_md_attr_t old;
     ucs_status_t  status = md_face->query(md, &old);
 
-    uct_md_base_md_query(attr);
+#if SINCE(17)
+    uct_md_base_md_query(attr); /* before, UCX has cleared it */
+#elif SINCE(16)
+    attr->reg_alignment = 1;
+#endif
     attr->flags            = old.cap.flags;
     attr->max_reg          = old.cap.max_reg;
     attr->reg_mem_types    = old.cap.reg_mem_types;
@@ -44,11 +44,16 @@ static ucs_status_t mem_reg(uct_md_h md, void *address, size_t length, const uct
 }
 
 /* Their only flags ask for what we do not offer. */
-static ucs_status_t mkey_pack(uct_md_h md, uct_mem_h memh, void *address, size_t length,
+static ucs_status_t mkey_pack(uct_md_h md, uct_mem_h memh,
+#if SINCE(16)
+                              void *address, size_t length,
+#endif
                               const uct_md_mkey_pack_params_t *params, void *rkey_buffer)
 {
+#if SINCE(16)
     (void)address;
     (void)length;
+#endif
     (void)params;
     return md_face->mkey_pack(md, memh, rkey_buffer);
 }
@@ -81,6 +86,10 @@ static ucs_status_t mkey_pack(uct_md_h md, uct_mem_h memh, const uct_md_mkey_pac
     (void)params;
     return md_face->mkey_pack(md, memh, rkey_buffer);
 }
+
+#endif
+
+#if !SINCE(16)
 
 static int is_sockaddr_accessible(uct_md_h md, const ucs_sock_addr_t *sockaddr, uct_sockaddr_accessibility_t mode)
 {
@@ -115,15 +124,26 @@ static ucs_status_t detect_memory_type(uct_md_h md, const void *addr, size_t len
 #if SINCE(21)
 
 /* For code on a GPU. */
-static ucs_status_t mem_elem_pack(uct_md_h md, uct_mem_h memh, uct_rkey_t rkey, void *mem_elem, void **release_handle_p)
+static ucs_status_t mem_elem_pack(uct_md_h md, uct_mem_h memh, uct_rkey_t rkey, void *mem_elem
+#if SINCE(23)
+                                  ,
+                                  void **release_handle_p
+#endif
+)
 {
     (void)md;
     (void)memh;
     (void)rkey;
     (void)mem_elem;
+#if SINCE(23)
     (void)release_handle_p;
+#endif
     return UCS_ERR_UNSUPPORTED;
 }
+
+#endif
+
+#if SINCE(23)
 
 static void mem_elem_release(uct_md_h md, void *release_handle)
 {
@@ -144,11 +164,14 @@ uct_md_ops_t *uct_ha_adapt_md(const struct uct_ha_md_face *face)
         .detect_memory_type = detect_memory_type,
 #if SINCE(14)
         .mem_attach = mem_attach,
-#else
+#endif
+#if !SINCE(16)
         .is_sockaddr_accessible = is_sockaddr_accessible,
 #endif
 #if SINCE(21)
-        .mem_elem_pack    = mem_elem_pack,
+        .mem_elem_pack = mem_elem_pack,
+#endif
+#if SINCE(23)
         .mem_elem_release = mem_elem_release,
 #endif
     };
@@ -285,6 +308,10 @@ static int is_reachable(const uct_iface_h iface, const uct_iface_is_reachable_pa
            (params->scope == UCT_IFACE_REACHABILITY_SCOPE_NETWORK) || is_same_device(iface, params->device_addr);
 }
 
+#endif
+
+#if SINCE(16)
+
 /* Of an endpoint's own address there is none. */
 static int ep_is_connected(uct_ep_h ep, const uct_ep_is_connected_params_t *params)
 {
@@ -292,6 +319,10 @@ static int ep_is_connected(uct_ep_h ep, const uct_ep_is_connected_params_t *para
            (params->field_mask & UCT_EP_IS_CONNECTED_FIELD_IFACE_ADDR) && (params->iface_addr != NULL) &&
            iface_face->ep_leads_to(ep, params->device_addr, params->iface_addr);
 }
+
+#endif
+
+#if SINCE(14)
 
 static ucs_status_t ep_connect(uct_ep_h ep, const uct_device_addr_t *dev_addr, const uct_ep_addr_t *ep_addr,
                                const uct_ep_connect_to_ep_params_t *params)
@@ -305,7 +336,20 @@ static ucs_status_t ep_connect(uct_ep_h ep, const uct_device_addr_t *dev_addr, c
 
 #endif
 
-#if SINCE(23)
+#if UCT_VERNO_MINOR == 20
+
+static ucs_status_t iface_mem_element_pack(const uct_iface_h iface, uct_mem_h memh, uct_rkey_t rkey, void *mem_element)
+{
+    (void)iface;
+    (void)memh;
+    (void)rkey;
+    (void)mem_element;
+    return UCS_ERR_UNSUPPORTED;
+}
+
+#endif
+
+#if SINCE(20)
 
 static ucs_status_t ep_get_device_ep(uct_ep_h ep, void **device_ep_p)
 {
@@ -313,6 +357,10 @@ static ucs_status_t ep_get_device_ep(uct_ep_h ep, void **device_ep_p)
     (void)device_ep_p;
     return UCS_ERR_UNSUPPORTED;
 }
+
+#endif
+
+#if SINCE(22)
 
 static ucs_status_t ep_sgl_zcopy(uct_ep_h ep, void *const *buffers, const size_t *lengths, uct_mem_h const *memhs,
                                  const uint64_t *remote_addrs, uct_rkey_t const *rkeys, const size_t *counts,
@@ -331,6 +379,10 @@ static ucs_status_t ep_sgl_zcopy(uct_ep_h ep, void *const *buffers, const size_t
     return UCS_ERR_UNSUPPORTED;
 }
 
+#endif
+
+#if SINCE(23)
+
 /* For UCX's own failover between transports, which replays what a dead one leaves: nothing here. */
 static ucs_status_t ep_outstanding_purge(uct_ep_h ep, const uct_ep_outstanding_purge_params_t *params)
 {
@@ -348,15 +400,28 @@ uct_iface_internal_ops_t *uct_ha_adapt_iface(const struct uct_ha_iface_face *fac
         .iface_vfs_refresh   = vfs_refresh,
         .ep_query            = ep_query,
         .ep_invalidate       = ep_invalidate,
+#if SINCE(14)
+        .ep_connect_to_ep_v2 = ep_connect,
+#endif
 #if SINCE(15)
-        .ep_connect_to_ep_v2   = ep_connect,
         .iface_is_reachable_v2 = is_reachable,
-        .ep_is_connected       = ep_is_connected,
+#endif
+#if SINCE(16)
+        .ep_is_connected = ep_is_connected,
+#endif
+#if SINCE(14) && HAS_IFACE_QUERY_V2
+        .iface_query_v2 = uct_iface_base_query_v2,
+#endif
+#if UCT_VERNO_MINOR == 20
+        .iface_mem_element_pack = iface_mem_element_pack,
+#endif
+#if SINCE(20)
+        .ep_get_device_ep = ep_get_device_ep,
+#endif
+#if SINCE(22)
+        .ep_put_sgl_zcopy = ep_sgl_zcopy,
 #endif
 #if SINCE(23)
-        .iface_query_v2       = uct_iface_base_query_v2,
-        .ep_get_device_ep     = ep_get_device_ep,
-        .ep_put_sgl_zcopy     = ep_sgl_zcopy,
         .ep_get_sgl_zcopy     = ep_sgl_zcopy,
         .ep_outstanding_purge = ep_outstanding_purge,
 #endif

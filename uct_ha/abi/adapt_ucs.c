@@ -3,8 +3,6 @@
 
 #include <unistd.h>
 
-#define SINCE(_minor) (UCT_HA_ABI_VERSION_MINOR >= (_minor))
-
 /* "auto", the last but one time there is, and what UCX itself takes for it. */
 #define IS_AUTO(_time) ((_time) == (ucs_time_t)-2)
 #define OVERHEAD_AUTO  50e-9

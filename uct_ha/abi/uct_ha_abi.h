@@ -16,17 +16,19 @@
 
 #include <uct/api/version.h>
 
-#if UCT_VERNO_MAJOR != 1
-#error "ucx-ha supports UCX 1.x only. Install libucx-dev of UCX 1.13, 1.18 or 1.23."
-#elif UCT_VERNO_MINOR == 13
-#include "ucx_1_13.h"
-#elif UCT_VERNO_MINOR == 18
-#include "ucx_1_18.h"
-#elif UCT_VERNO_MINOR == 23
-#include "ucx_1_23.h"
+/* From this minor on. */
+#define SINCE(_minor) (UCT_VERNO_MINOR >= (_minor))
+
+#if UCT_VERNO_MAJOR != 1 || !SINCE(13) || SINCE(24)
+#error "no description of this UCX version: use libucx-dev of 1.13 to 1.23, or see docs/porting.md"
+#elif SINCE(14)
+#include "ucx_1_14_on.h"
 #else
-#error "no description of this UCX minor version: use libucx-dev of 1.13, 1.18 or 1.23, or see docs/porting.md"
+#include "ucx_1_13.h"
 #endif
+
+#define UCT_HA_ABI_VERSION_MAJOR UCT_VERNO_MAJOR
+#define UCT_HA_ABI_VERSION_MINOR UCT_VERNO_MINOR
 
 #include <pthread.h>
 #include <stdlib.h>

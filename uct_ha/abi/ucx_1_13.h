@@ -10,9 +10,6 @@
 
 #include "ucx_common.h"
 
-#define UCT_HA_ABI_VERSION_MAJOR 1
-#define UCT_HA_ABI_VERSION_MINOR 13
-
 #define UCT_HA_ABI_COMPONENT_SIZE    208
 #define UCT_HA_ABI_TL_SIZE           96
 #define UCT_HA_ABI_MD_OPS_SIZE       88
@@ -63,24 +60,7 @@ struct uct_md_ops {
 
 /* ---- registration cache and configuration ------------------------------- */
 
-/* Knobs of UCX's registration cache (RCACHE_*); the cache itself is declared by
- * the installed ucs/memory/rcache.h. */
-typedef struct uct_md_rcache_config {
-    size_t        alignment;
-    unsigned      event_prio;
-    ucs_time_t    overhead;
-    unsigned long max_regions;
-    size_t        max_size;
-    size_t        max_unreleased;
-    int           purge_on_fork;
-} uct_ha_rcache_config_t;
-
-extern ucs_config_field_t uct_md_config_rcache_table[];
-#define UCT_HA_RCACHE_TABLE uct_md_config_rcache_table
-
-/* Fills everything that the knobs say; callbacks and sizes are left to us. */
-void   uct_md_set_rcache_params(ucs_rcache_params_t *params, const uct_ha_rcache_config_t *config);
-double uct_md_rcache_overhead(const uct_ha_rcache_config_t *config);
+#include "ucx_md_rcache.h"
 
 /* A parser of ours has no help for its parts. */
 #define UCT_HA_CONFIG_NO_DOC

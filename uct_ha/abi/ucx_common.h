@@ -3,7 +3,7 @@
 #define UCT_HA_UCX_COMMON_H_
 
 /*
- * What is the same in UCX 1.13, 1.18 and 1.23: 64-bit, built without statistics and
+ * What is the same in UCX 1.13 to 1.23: 64-bit, built without statistics and
  * with assertions, as distributions build it. Order and types of the fields are facts
  * of those binaries; see uct_ha_abi.h for how they are checked. Included by
  * ucx_1_<minor>.h only.

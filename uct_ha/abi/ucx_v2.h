@@ -4,9 +4,8 @@
 
 /*
  * Arguments of the calls that UCX calls "v2" and does not install a header for, as
- * 1.18 and 1.23 have them. 1.23 appends fields to some, which we neither read nor
- * write: UCX makes and clears all of these, we only get pointers. Included by
- * ucx_1_<minor>.h only.
+ * 1.14 to 1.23 have them. Some append fields to some, which we neither read nor
+ * write: UCX makes all of these, we only get pointers. Included by ucx_1_14_on.h only.
  */
 
 #include <uct/api/uct.h>
@@ -14,14 +13,16 @@
 /* ---- memory domain ----------------------------------------------------- */
 
 typedef struct uct_ha_md_attr_v2 {
-    uint64_t          field_mask;
-    uint64_t          max_alloc;
-    size_t            max_reg;
-    uint64_t          flags;
-    uint64_t          reg_mem_types;
-    uint64_t          reg_nonblock_mem_types;
-    uint64_t          cache_mem_types;
-    uint64_t          gva_mem_types;
+    uint64_t field_mask;
+    uint64_t max_alloc;
+    size_t   max_reg;
+    uint64_t flags;
+    uint64_t reg_mem_types;
+    uint64_t reg_nonblock_mem_types;
+    uint64_t cache_mem_types;
+#if SINCE(18)
+    uint64_t gva_mem_types;
+#endif
     uint64_t          detect_mem_types;
     uint64_t          alloc_mem_types;
     uint64_t          access_mem_types;
@@ -32,10 +33,12 @@ typedef struct uct_ha_md_attr_v2 {
     ucs_cpu_set_t     local_cpus;
     size_t            exported_mkey_packed_size;
     char              global_id[UCT_MD_GLOBAL_ID_MAX];
-    size_t            reg_alignment;
+#if SINCE(16)
+    size_t reg_alignment;
+#endif
 } uct_md_attr_v2_t;
 
-/* Fills in what a domain that can do nothing says; all of it, whatever the field mask. */
+/* Fills in what a domain that can do nothing says; all of it, whatever the field mask. Since 1.17. */
 void uct_md_base_md_query(uct_md_attr_v2_t *attr);
 
 enum { UCT_MD_MEM_REG_FIELD_FLAGS = 1 << 0 };
