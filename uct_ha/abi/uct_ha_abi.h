@@ -5,13 +5,13 @@
 /*
  * The part of UCX's internal binary interface that a transport needs and that
  * UCX's development package does not install. It is declared by us, from
- * facts, once per supported UCX minor version; the installed public headers
+ * facts, for each supported UCX minor version; the installed public headers
  * are used as they are. The minor is the one of the installed headers, and
  * uct_ha_guard.c refuses at load to work with any other one at run time.
  *
  * Every file of the glue includes this header and no UCX header directly.
- * What differs between minors is confined to ucx_1_<minor>.h and adapt.c; see
- * docs/porting.md for how a minor is added.
+ * What differs between minors is confined to this folder; see docs/porting.md for
+ * how a minor is added.
  */
 
 #include <uct/api/version.h>
