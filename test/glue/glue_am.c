@@ -121,7 +121,7 @@ void am_post(int s, int i, unsigned count)
             pump();
             if (now_ns() - start > PATIENCE_S * 1000000000ull) {
                 world_print();
-                fail_msg("no room for %u messages more", count);
+                fail_msg("still not: room for %u messages more", count);
             }
         }
     }

@@ -104,7 +104,7 @@ void rma_put(int s, int i, unsigned count)
         pump();
         if (now_ns() - start > PATIENCE_S * 1000000000ull) {
             world_print();
-            fail_msg("no room for %u PUTs more", count);
+            fail_msg("still not: room for %u PUTs more", count);
         }
     }
 }

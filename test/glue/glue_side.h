@@ -90,6 +90,27 @@ void pump(void);
         }                                                         \
     } while (0)
 
+/* ... without progress. */
+#define wait_until(_condition)                                    \
+    do {                                                          \
+        uint64_t _start = now_ns();                               \
+        while (!(_condition)) {                                   \
+            usleep(1000);                                         \
+            if (now_ns() - _start > PATIENCE_S * 1000000000ull) { \
+                fail_msg("still not: %s", #_condition);           \
+            }                                                     \
+        }                                                         \
+    } while (0)
+
+/* In a loop of the test's own that has gone on since `_start`. */
+#define keep_patience(_start)                                   \
+    do {                                                        \
+        if (now_ns() - (_start) > PATIENCE_S * 1000000000ull) { \
+            world_print();                                      \
+            fail_msg("still not: %s", __func__);                \
+        }                                                       \
+    } while (0)
+
 void     pump_ms(unsigned ms);
 uint64_t now_ns(void);
 unsigned glue_patience(void);

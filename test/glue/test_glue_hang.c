@@ -61,7 +61,7 @@ static void hang_once(unsigned i)
     while (fake_hung(call) == 0) {
         within += exchange(call, 1);
         if (now_ns() - start > PATIENCE_S * 1000000000ull) {
-            fail_msg("the card was never told to %s", calls[i].name);
+            fail_msg("still not: the card was told to %s", calls[i].name);
         }
     }
     if (within < WITHIN) {

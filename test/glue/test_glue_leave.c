@@ -68,17 +68,17 @@ static void test_leave_while_peer_sends(void **state)
     wait_standbys(2);
     left[1] = 0;
     assert_int_equal(pthread_create(&thread, NULL, close_in_the_middle, (void *)1), 0);
-    while (!__atomic_load_n(&left[1], __ATOMIC_ACQUIRE)) {
+    do {
         sent += am_send(0, 0, BCOPY, 100, NULL) == UCS_OK;
         (void)uct_worker_progress(world.side[0].worker);
-    }
+    } while (!__atomic_load_n(&left[1], __ATOMIC_ACQUIRE));
     pthread_join(thread, NULL);
     assert_true(sent > 0);
     start = now_ns();
     while (world.side[0].errors == 0) {
         (void)am_send(0, 0, BCOPY, 100, NULL);
         (void)uct_worker_progress(world.side[0].worker);
-        assert_true(now_ns() - start < PATIENCE_S * 1000000000ull);
+        keep_patience(start);
     }
     flush_all_of(0);
     assert_int_equal(world.side[0].errors, 1);

@@ -76,7 +76,7 @@ static void cut_and_mend(unsigned endpoints, unsigned count)
             am_post(i % 2, i, 1);
         }
         fake_port(rail, 0);
-        pump_until(am_all_here());
+        pump_until(am_all_here() && stats().standbys == 0); /* all have seen it */
         fake_port(rail, 1);
         wait_standbys(2 * endpoints);
     }
@@ -130,7 +130,7 @@ static void test_standbys_are_paced(void **state)
     while (stats().standbys < 2 * EPS_MANY) {
         am_post(0, 0, 1);
         pump_until(am_all_here());
-        assert_true(now_ns() - start < PATIENCE_S * 1000000000ull);
+        keep_patience(start);
     }
     assert_true(stats().paced > 0);
     assert_true(now_ns() - start > 150000000ull);

@@ -215,7 +215,7 @@ static void test_impossible_options_are_not_accepted(void **state)
     uint64_t                cookie = 1000;
 
     (void)state;
-    world_open(313, "DEAD_PEER=200ms CONNECT_TIMEOUT=200ms");
+    world_open(313, "DEAD_PEER=2s");
     header = header_of_stranger(++cookie);
     assert_true(is_accepted(&header, HA_SLOTS));
 #define REFUSED(_what)                     \

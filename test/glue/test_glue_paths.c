@@ -95,11 +95,11 @@ static void test_address_of_an_idle_standby_changes(void **state)
 static void test_address_moves_in_its_table(void **state)
 {
     (void)state;
-    open_pair(102, "HEARTBEAT=10ms", 2);
+    open_pair(102, "HEARTBEAT=100ms", 2);
     for (int rail = A0; rail <= B1; rail++) {
         fake_move_gid(rail);
     }
-    pump_ms(400);
+    pump_ms(1500);
     work_and_check();
     assert_int_equal(stats().failovers, 0);
     assert_int_equal(stats().standbys, 2);

@@ -57,7 +57,7 @@ static void kill_side_0(void)
 
 /* ---- what stays behind --------------------------------------------------------------- */
 
-#define MORTAL "CONTROL=ud HEARTBEAT=20ms DEAD_PEER=300ms"
+#define MORTAL "CONTROL=ud HEARTBEAT=20ms DEAD_PEER=1s"
 
 /* A server whose clients only send, and are killed: it has no endpoint that would tell. */
 static void test_killed_clients(void **state)
@@ -228,7 +228,7 @@ static void test_silent_rail_holds_nobody_up(void **state)
         am_post(0, i, 1);
     }
     pump_until(am_all_here());
-    assert_true(now_ns() - start < 4000000000ull);
+    assert_true(now_ns() - start < 8000000000ull);                /* one after the other it is 10 s */
     pump_until(peer_of(0).rail[0].bad && peer_of(1).rail[0].bad); /* no more attempts */
     fake_set(A0, FAKE_BLOCK_MS, 0);
     fake_set(B0, FAKE_BLOCK_MS, 0);

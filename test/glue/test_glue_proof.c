@@ -140,7 +140,7 @@ static void test_count_many_cuts(void **state)
 static void test_count_acks_lost(void **state)
 {
     (void)state;
-    redundant_open(72, "PROOF=count");
+    redundant_open(72, "PROOF=count TIMEOUT=14");
     silence_psn();
     fake_set(B0, FAKE_LOSE_ACK_OUT, 1000);
     fake_set(A0, FAKE_LOSE_ACK_OUT, 1000);
@@ -363,6 +363,7 @@ static void test_ledger_many_cuts(void **state)
             assert_true(here <= 1);
             lost += here;
         }
+        pump_until(stats().standbys == 0); /* seen, though the work may have been done before */
         fake_port(rail, 1);
         wait_standbys(2);
     }
@@ -378,7 +379,7 @@ static void test_ledger_many_cuts(void **state)
 static void test_ledger_acks_lost(void **state)
 {
     (void)state;
-    redundant_open(83, "PROOF=ledger");
+    redundant_open(83, "PROOF=ledger TIMEOUT=14");
     fake_set(B0, FAKE_LOSE_ACK_OUT, 1000);
     put_with_completions(0);
     flush_all();
@@ -430,6 +431,7 @@ static void test_ledger_on_one_side(void **state)
         flush_all();
         pump_until(am_all_here());
         rma_check(1);
+        pump_until(stats().standbys == 0);
         fake_port((int)(cut % 4), 1);
         wait_standbys(2);
     }

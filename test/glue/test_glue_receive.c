@@ -149,7 +149,7 @@ static void test_all_queues_during_a_failover(void **state)
     pump_until(is_looked_at_rarely(A1));
     fake_port(A0, 0);
     while (looks(A1) < CALLS) { /* until side 0 has stopped its lane */
-        assert_true(now_ns() - start < PATIENCE_S * 1000000000ull);
+        keep_patience(start);
     }
     assert_true(looks(A0) >= CALLS && looks(A1) >= CALLS);
     assert_int_equal(stats().failovers, 0);

@@ -136,7 +136,7 @@ static void test_slow_neighbour(void **state)
     (void)state;
     world_open(65, "");
     for (int rail = A0; rail <= B1; rail++) {
-        fake_set(rail, FAKE_BLOCK_MS, 300);
+        fake_set(rail, FAKE_BLOCK_MS, 2000);
     }
     ep_open(0, 0);
     ep_open(1, 0);
@@ -144,7 +144,7 @@ static void test_slow_neighbour(void **state)
     for (int i = 0; i < 10; i++) {
         pump();
     }
-    assert_true(now_ns() - start < 250000000ull);
+    assert_true(now_ns() - start < 1500000000ull);
     am_exchange(0, 20);
     assert_int_equal(stats().ep_errors, 0);
 }
@@ -252,7 +252,7 @@ static void test_no_datagrams(void **state)
 static void test_completion_queue_full(void **state)
 {
     (void)state;
-    world_open_small(69, 200, "CONNECT_TIMEOUT=1s");
+    world_open_small(69, 200, "CONNECT_TIMEOUT=5s RAILS=a0:1,b0:1"); /* a second rail would have room */
     for (int i = 0; i < EPS_MAX; i++) {
         ep_open(0, i);
     }

@@ -132,7 +132,7 @@ static void test_soak(void **state)
         usleep(1000);
         if (now_ns() - start > 3 * PATIENCE_S * 1000000000ull) {
             __atomic_store_n(&soak.ended, 2, __ATOMIC_RELEASE);
-            fail_msg("work is left for ever");
+            fail_msg("still not: all work has ended");
         }
     }
     for (int s = 0; s < 2; s++) {

@@ -12,9 +12,11 @@ next_port() {
     done
 }
 
+# Until the program that was begun last listens there: half a minute, on a busy machine.
 listening() {
-    for _ in {1..100}; do
+    for _ in {1..600}; do
         ! cat /proc/net/tcp /proc/net/tcp6 | grep -q "$(printf ':%04X .*:0000 0A' "$port")" || return 0
+        kill -0 "$!" 2>/dev/null || break
         sleep 0.05
     done
     echo "nobody listens at $port"

@@ -2,9 +2,13 @@
 #include "sc_test.h"
 
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
+
+int plays_role;
 
 struct sc_fabric *fabric_now(void)
 {
@@ -177,14 +181,38 @@ uint64_t now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+void still_not(const char *what)
+{
+    if (plays_role) {
+        fprintf(stderr, "process %d: still not: %s\n", (int)getpid(), what);
+        exit(ROLE_WAITED);
+    }
+    mend(); /* its faults are not for the tests that follow */
+    fail_msg("still not: %s", what);
+}
+
+void wait_readable(int fd, const char *what)
+{
+    struct pollfd waiting = {.fd = fd, .events = POLLIN};
+    int           ready   = poll(&waiting, 1, PATIENCE_MS);
+
+    if (ready == 0) {
+        still_not(what);
+    }
+    assert_int_equal(ready, 1);
+}
+
 struct ibv_wc end_wait(struct end *end)
 {
-    uint64_t      deadline = now_ms() + 10000;
+    uint64_t      deadline = now_ms() + PATIENCE_MS;
     struct ibv_wc wc       = {0};
     int           count    = 0;
 
     while (count == 0 && now_ms() < deadline) {
         count = ibv_poll_cq(end->cq, 1, &wc);
+    }
+    if (count == 0) {
+        still_not("a completion");
     }
     assert_int_equal(count, 1);
     return wc;
@@ -207,10 +235,9 @@ int end_is_quiet(struct end *end)
 
 enum ibv_event_type end_event(struct end *end)
 {
-    struct pollfd          fd = {.fd = end->context->async_fd, .events = POLLIN};
     struct ibv_async_event event;
 
-    assert_int_equal(poll(&fd, 1, 10000), 1);
+    wait_readable(end->context->async_fd, "an asynchronous event");
     assert_int_equal(ibv_get_async_event(end->context, &event), 0);
     ibv_ack_async_event(&event);
     return event.event_type;

@@ -54,7 +54,18 @@ void end_post_recv(struct end *end, uint64_t id, uint32_t at, uint32_t length);
 int  end_post(struct end *end, uint64_t id, enum ibv_wr_opcode opcode, uint32_t at, uint32_t length,
               const struct address *peer, uint32_t remote_at);
 
-/* The next completion; fails the test when there is none within ten seconds. */
+/* Only a hang takes so long, or a machine that is very busy. */
+#define PATIENCE_MS 60000
+
+/* Fails the test; by these words scripts/make_check knows a wait in vain, and tries again. A process that plays a role
+ * ends with ROLE_WAITED instead, and who began it says them: one failure, one line. */
+void still_not(const char *what);
+void wait_readable(int fd, const char *what);
+
+enum { ROLE_WAITED = 75, ROLE_ALONE /* the other end went first */ };
+extern int plays_role;
+
+/* The next completion, waited for. */
 struct ibv_wc       end_wait(struct end *end);
 void                end_expect(struct end *end, uint64_t id, enum ibv_wc_status status);
 int                 end_is_quiet(struct end *end);
@@ -79,6 +90,7 @@ void test_processes_late(void **state);
 void test_late(void **state);
 void test_late_overtaken(void **state);
 void test_late_and_cut(void **state);
+void wait_for_late(struct end *end); /* until no packet is held back; meanwhile nothing may happen */
 
 /* test_softcard_many.c */
 void test_thousands(void **state);

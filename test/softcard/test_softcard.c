@@ -197,7 +197,7 @@ static void test_window(void **state)
     assert_int_equal(end_post(&ends[0], 1, IBV_WR_SEND, 0, 8, NULL, 0), 0);
     end_expect(&ends[1], 5, IBV_WC_SUCCESS); /* executed once, though never acknowledged */
     end_expect(&ends[0], 1, IBV_WC_RETRY_EXC_ERR);
-    assert_in_range(now_ms() - began, 190, 1500);
+    assert_in_range(now_ms() - began, 190, 10000); /* no earlier; a busy machine is late */
     assert_int_equal(rq_psn(&ends[1]), 0xfffff1);
     mend();
     pair_close(ends);

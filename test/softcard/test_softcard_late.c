@@ -7,10 +7,10 @@
 
 #include <string.h>
 
-#define DELAY_MS 400
+#define DELAY_MS 2000 /* on a busy machine, too, all else happens within it */
 
-/* No timeout sends anything again before a late packet comes. */
-static const struct options unhurried = {.timeout = 20};
+/* 17 s: no timeout sends anything again before a late packet comes. */
+static const struct options unhurried = {.timeout = 22};
 
 static uint64_t packets_so_far(void)
 {
@@ -32,14 +32,16 @@ static int is_held_back(void)
     return held;
 }
 
-static void wait_for_late(struct end *end)
+void wait_for_late(struct end *end)
 {
-    uint64_t deadline = now_ms() + 10000;
+    uint64_t deadline = now_ms() + PATIENCE_MS;
 
     while (is_held_back() && now_ms() < deadline) {
         assert_true(end_is_quiet(end));
     }
-    assert_false(is_held_back());
+    if (is_held_back()) {
+        still_not("a late packet");
+    }
 }
 
 /* Nothing else happens before it comes, and it is the same packet: nobody sent another one. */

@@ -18,7 +18,9 @@ typedef struct uct_ha_md_attr_v2 {
     size_t   max_reg;
     uint64_t flags;
     uint64_t reg_mem_types;
+#if SINCE(15)
     uint64_t reg_nonblock_mem_types;
+#endif
     uint64_t cache_mem_types;
 #if SINCE(18)
     uint64_t gva_mem_types;
