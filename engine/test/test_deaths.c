@@ -306,8 +306,8 @@ static void test_stop_initiators(void **state)
 
 /* ---- refused by the target itself ---- */
 
-/* By the target, or by the initiator, which fetches a descriptor anew whenever it makes a connection, on a thread of its
- * own (open_at() in wire/hte_conn.c): on a slow machine that may come late, and tell already. Returns which. */
+/* By the target, or by the initiator, which fetches a descriptor anew whenever it makes a connection, on a thread of
+ * its own (open_at() in wire/hte_conn.c): on a slow machine that may come late, and tell already. Returns which. */
 static bool is_refused_by_target(const struct fixture *f, const struct hte_request *r)
 {
     struct hte_batch_status status;
