@@ -207,7 +207,7 @@ static void test_close_in_flight(void **state)
     assert_int_equal(status.code, HTE_COMPLETED);
     OK(hte_batch_free(f.engine, batch));
     assert_true(target_verify(&f.target, 0, 0, M, 4));
-    for (i = 0; i < 500 && count > 0; ++i) { /* the connections end soon */
+    for (i = 0; i < PATIENCE / 10 && count > 0; ++i) { /* the connections end soon */
         usleep(10000);
         OK(hte_links(f.engine, NULL, &count));
     }
@@ -262,6 +262,8 @@ static void test_pause_and_timeout(void **state)
     struct hte_request             r;
     struct fixture                 f;
     hte_batch_t                    batch;
+    double                         begin;
+    int                            error;
 
     (void)state;
     if (!lets_go()) {
@@ -272,8 +274,10 @@ static void test_pause_and_timeout(void **state)
     transfer_in_time(&f, &r);
     target_pause(&f.target);
     OK(hte_batch_alloc(f.engine, 1, &batch));
+    begin = seconds();
     OK(hte_batch_submit(f.engine, batch, &r, 1));
-    assert_int_equal(hte_batch_wait(f.engine, batch, 1, &status), HTE_ERR_TIMEOUT);
+    error = hte_batch_wait(f.engine, batch, 1, &status);
+    assert_true(error == HTE_ERR_TIMEOUT || (error == HTE_OK && seconds() - begin >= 0.3)); /* back late: all is over */
     OK(hte_batch_wait(f.engine, batch, PATIENCE, &status));
     if (status.code != HTE_COMPLETED) { /* cma needs nobody at the other side */
         assert_int_equal(status.code, HTE_TIMEOUT);
@@ -400,7 +404,7 @@ static void test_window(void **state)
     before = posts_of(&f);
     OK(hte_batch_alloc(f.engine, 6, &batch));
     OK(hte_batch_submit(f.engine, batch, requests, 6));
-    for (i = 0; i < 1000 && posts_of(&f) - before < 4; ++i) {
+    for (i = 0; i < PATIENCE && posts_of(&f) - before < 4; ++i) {
         usleep(1000);
     }
     usleep(50000);
@@ -451,7 +455,7 @@ static void test_full_window_sleeps(void **state)
         OK(hte_batch_submit(f.engine, batch, &r, 1));
         usleep(100); /* time to wake, poll and fall asleep */
     }
-    assert_in_range(sleeps_of_others() - before, 0, 100);
+    assert_in_range(sleeps_of_others() - before, 0, 500);
     target_resume(&f.target);
     OK(hte_batch_wait(f.engine, batch, PATIENCE, &all));
     assert_int_equal(all.code, HTE_COMPLETED);

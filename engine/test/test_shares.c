@@ -10,7 +10,7 @@
 
 #define REQUESTS 64
 #define HUNG_MAX 3
-#define SOON     3000 /* ms, for a target that is well; slice_timeout_ms is 30000 */
+#define SOON     15000 /* ms, for a target that is well; slice_timeout_ms is 30000 */
 
 static const struct target_buffer buffer = {.length = SIZE};
 

@@ -36,7 +36,7 @@ static struct place *there(void **state)
 
 static struct hte_store *open_store(const struct place *place, size_t max_value)
 {
-    struct hte_store_options options = {.answer_ms = 2000, .max_value = max_value};
+    struct hte_store_options options = {.answer_ms = 10000, .max_value = max_value};
     struct hte_store        *store   = NULL;
     struct hte_why           why     = {.text = ""};
 
@@ -173,8 +173,8 @@ static int try_end(const struct place *place, const char *name, const char *secr
                                        .name         = is_p2p(place) ? "127.0.0.1" : name,
                                        .bind_address = "127.0.0.1",
                                        .secret       = secret,
-                                       .connect_ms   = 2000,
-                                       .call_ms      = 3000,
+                                       .connect_ms   = 10000,
+                                       .call_ms      = 10000,
                                        .refresh_ms   = 200,
                                        .handler      = take};
 
