@@ -133,6 +133,7 @@ void fake_begin(uint64_t seed)
     memset(fake.fail, 0, sizeof(fake.fail));
     memset(fake.hang, 0, sizeof(fake.hang));
     fake.forbidden = NULL;
+    fake.broken    = 0; /* of the test before: its memory may be where that was */
     fake.running   = pthread_create(&fake.thread, NULL, network, NULL) == 0;
     pthread_mutex_unlock(&fake.lock);
 }
