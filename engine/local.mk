@@ -38,13 +38,19 @@ libhte_la_SOURCES = \
 	%D%/api/hte_engine.h \
 	%D%/api/hte_life.c \
 	%D%/api/hte_memory.c \
+	%D%/api/hte_metrics.c \
+	%D%/api/hte_metrics_text.c \
+	%D%/api/hte_metrics_text.h \
 	%D%/api/hte_notify_api.c \
+	%D%/api/hte_peers.c \
+	%D%/api/hte_peers.h \
 	%D%/api/hte_prepare.c \
 	%D%/api/hte_prepare.h \
 	%D%/api/hte_publish.c \
 	%D%/api/hte_publish.h \
 	%D%/api/hte_segment_api.c \
 	%D%/api/hte_stats.c \
+	%D%/api/hte_stats.h \
 	%D%/api/hte_submit.c \
 	%D%/api/hte_take.c \
 	%D%/api/hte_take.h \
@@ -194,7 +200,7 @@ if HAVE_CMOCKA
 hte_tests = %D%/test/test_core %D%/test/test_devices %D%/test/test_engine %D%/test/test_faults \
 	%D%/test/test_life %D%/test/test_orphans %D%/test/test_shares %D%/test/test_doors \
 	%D%/test/test_deaths %D%/test/test_board %D%/test/test_near %D%/test/test_packs %D%/test/test_lists \
-	%D%/test/test_at_once %D%/test/test_spoiled %D%/test/test_anew
+	%D%/test/test_at_once %D%/test/test_spoiled %D%/test/test_anew %D%/test/test_metrics
 check_PROGRAMS += $(hte_tests)
 TESTS          += $(hte_tests)
 
@@ -272,6 +278,10 @@ check_PROGRAMS += %D%/test/test_arrival
 %C%_test_test_at_once_SOURCES  = %D%/test/test_at_once.c $(hte_fixture)
 %C%_test_test_at_once_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 %C%_test_test_at_once_LDADD    = libhte.la $(CMOCKA_LIBS) -lpthread
+
+%C%_test_test_metrics_SOURCES  = %D%/test/test_metrics.c $(hte_fixture)
+%C%_test_test_metrics_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+%C%_test_test_metrics_LDADD    = libhte.la $(CMOCKA_LIBS) -lpthread
 
 %C%_test_test_anew_SOURCES  = %D%/test/test_anew.c $(hte_fixture)
 %C%_test_test_anew_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(UCX_CFLAGS)

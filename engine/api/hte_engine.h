@@ -41,6 +41,7 @@ struct hte_engine {
     struct hte_run      run;
     struct hte_workers  workers;
     struct hte_meta    *meta;
+    _Atomic bool        is_named;   /* `meta` may be looked at by its own thread, too */
     pthread_mutex_t     lists_lock; /* guards the table of prepared lists */
     struct hte_table    lists;
     struct hte_slot     list_slots[HTE_LISTS_MAX];

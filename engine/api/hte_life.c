@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/hte_error.h"
+#include "hte_metrics_text.h"
 #include "hte_prepare.h"
 #include "hte_publish.h"
 #include "hte_take.h"
@@ -14,17 +15,32 @@
 
 /* ---- the metadata door ---- */
 
+static int tell_metrics(struct hte_engine *engine, char *reply, size_t reply_size, struct hte_why *why)
+{
+    char *text;
+    int   error;
+
+    if (!atomic_load(&engine->is_named)) {
+        return hte_why_set(why, HTE_ERR_CANCELED, "the engine is being created");
+    }
+    error = hte_metrics_text(engine, reply_size, &text);
+    if (error != HTE_OK) {
+        return hte_why_set(why, error, "%s", hte_error_detail());
+    }
+    strcpy(reply, text);
+    free(text);
+    return HTE_OK;
+}
+
 static int on_call(void *arg, enum hte_call call, const char *from, const char *payload, char *reply, size_t reply_size,
                    struct hte_why *why)
 {
     struct hte_engine *engine = arg;
 
-    (void)reply;
-    (void)reply_size;
     if (call == HTE_CALL_NOTIFY) {
         return hte_notify_receive(&engine->notify, from, payload, why);
     }
-    return HTE_OK;
+    return call == HTE_CALL_METRICS ? tell_metrics(engine, reply, reply_size, why) : HTE_OK;
 }
 
 static const char *text_or_null(const char *text)
@@ -48,9 +64,11 @@ static int open_meta(struct hte_engine *engine, const struct hte_config *config)
             .handler      = on_call,
             .arg          = engine,
     };
-    struct hte_why why = {""};
+    struct hte_why why   = {""};
+    int            error = hte_meta_open(&options, &engine->meta, &why);
 
-    return hte_fail_why(hte_meta_open(&options, &engine->meta, &why), &why);
+    atomic_store(&engine->is_named, error == HTE_OK);
+    return hte_fail_why(error, &why);
 }
 
 /* ---- life ---- */

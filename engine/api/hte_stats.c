@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hte_nic_load(), hte_links(), hte_counters(), hte_topology_export(): looks that disturb nobody. */
+#include "hte_stats.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/hte_error.h"
 #include "base/hte_now.h"
-#include "hte_engine.h"
 #include "wire/hte_conn.h"
 
 /* Threads' own rates, read while they change: each is one word. */
@@ -20,7 +21,7 @@ static uint64_t bandwidth(const struct hte_engine *engine, unsigned rail)
     return sum;
 }
 
-static void fill_load(struct hte_engine *engine, unsigned index, struct hte_nic_load *load)
+void hte_stats_load(struct hte_engine *engine, unsigned index, struct hte_nic_load *load)
 {
     struct hte_rail *rail = &engine->rails.rail[index];
     uint64_t         now = hte_now(), until = atomic_load(&rail->paused_until);
@@ -48,7 +49,7 @@ static int list_loads(struct hte_engine *engine, struct hte_nic_load *loads, siz
     room   = loads == NULL ? 0 : *count;
     *count = engine->rails.count;
     for (i = 0; i < engine->rails.count && i < room; ++i) {
-        fill_load(engine, i, &loads[i]);
+        hte_stats_load(engine, i, &loads[i]);
     }
     return HTE_OK;
 }
@@ -124,32 +125,38 @@ static uint64_t count_regions(struct hte_engine *engine)
     return count;
 }
 
+void hte_stats_count(struct hte_engine *engine, struct hte_counters *counters)
+{
+    const struct hte_lane *lane;
+    unsigned               i;
+
+    *counters = (struct hte_counters){.requests        = atomic_load(&engine->batches.requests),
+                                      .requests_ended  = atomic_load(&engine->batches.requests_ended),
+                                      .batches_open    = atomic_load(&engine->batches.open),
+                                      .memory_regions  = count_regions(engine),
+                                      .notices_sent    = atomic_load(&engine->notify.sent),
+                                      .notices_dropped = atomic_load(&engine->notify.dropped)};
+    for (i = 0; i < engine->workers.count; ++i) {
+        lane = hte_workers_lane(&engine->workers, i);
+        counters->slices_posted += atomic_load(&lane->slices_posted);
+        counters->posts += atomic_load(&lane->posts);
+        counters->posts_messages += atomic_load(&lane->posts_letters);
+        counters->posts_same_host += atomic_load(&lane->posts_near);
+        counters->flushes += atomic_load(&lane->flushes);
+        counters->ep_errors += atomic_load(&lane->ep_errors);
+        counters->slices_retried += atomic_load(&engine->workers.list[i].poster.slices_retried);
+    }
+}
+
 static int read_counters(struct hte_engine *engine, struct hte_counters *counters)
 {
-    struct hte_counters    all = {.size = sizeof(all)};
-    const struct hte_lane *lane;
-    size_t                 size;
-    unsigned               i;
+    struct hte_counters all;
+    size_t              size;
 
     if (counters == NULL || counters->size < sizeof(counters->size)) {
         return hte_fail(HTE_ERR_INVALID_ARGUMENT, "counters is NULL, or counters.size is not set");
     }
-    all.requests        = atomic_load(&engine->batches.requests);
-    all.requests_ended  = atomic_load(&engine->batches.requests_ended);
-    all.batches_open    = atomic_load(&engine->batches.open);
-    all.memory_regions  = count_regions(engine);
-    all.notices_sent    = atomic_load(&engine->notify.sent);
-    all.notices_dropped = atomic_load(&engine->notify.dropped);
-    for (i = 0; i < engine->workers.count; ++i) {
-        lane = hte_workers_lane(&engine->workers, i);
-        all.slices_posted += atomic_load(&lane->slices_posted);
-        all.posts += atomic_load(&lane->posts);
-        all.posts_messages += atomic_load(&lane->posts_letters);
-        all.posts_same_host += atomic_load(&lane->posts_near);
-        all.flushes += atomic_load(&lane->flushes);
-        all.ep_errors += atomic_load(&lane->ep_errors);
-        all.slices_retried += atomic_load(&engine->workers.list[i].poster.slices_retried);
-    }
+    hte_stats_count(engine, &all);
     size = counters->size < sizeof(all) ? counters->size : sizeof(all);
     memcpy(counters, &all, size);
     counters->size = size;

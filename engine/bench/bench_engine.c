@@ -4,13 +4,14 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "bench_base.h"
 
-static struct hte_engine *open_engine(const struct options *o, uint64_t threads, char **buffer)
+static struct hte_engine *create(const struct options *o, uint64_t threads)
 {
     char               text[24];
     struct hte_option  options[OPTIONS_MAX + 1];
@@ -20,7 +21,6 @@ static struct hte_engine *open_engine(const struct options *o, uint64_t threads,
                                  .bind_host = o->bind_host,
                                  .options   = options,
                                  .n_options = o->n_engine + 1};
-    struct hte_memory  memory = {.length = o->buffer_size};
     struct hte_engine *engine;
 
     threads = threads < ENGINE_THREADS_MAX ? threads : ENGINE_THREADS_MAX;
@@ -28,6 +28,14 @@ static struct hte_engine *open_engine(const struct options *o, uint64_t threads,
     options[0] = (struct hte_option){.key = "threads", .value = text};
     memcpy(&options[1], o->engine, o->n_engine * sizeof(options[0]));
     must_do(hte_create(&config, &engine), "create the engine");
+    return engine;
+}
+
+static struct hte_engine *open_engine(const struct options *o, uint64_t threads, char **buffer)
+{
+    struct hte_memory  memory = {.length = o->buffer_size};
+    struct hte_engine *engine = create(o, threads);
+
     memory.addr = mmap(NULL, o->buffer_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory.addr == MAP_FAILED) {
         die("no memory for --buffer_size=%llu", (unsigned long long)o->buffer_size);
@@ -81,5 +89,19 @@ void run_target(const struct options *o, int ready_fd, int stop_fd)
     } else if (write(ready_fd, name, sizeof(name)) != sizeof(name) || read(stop_fd, &byte, 1) < 0) {
         die("the initiator is gone");
     }
+    hte_destroy(engine);
+}
+
+void print_metrics(const struct options *o)
+{
+    struct hte_engine *engine = create(o, 1);
+    hte_segment_t      segment;
+    char              *text;
+
+    must_do(hte_segment_open(engine, o->segment, &segment), "open the segment");
+    must_do(hte_segment_metrics(engine, segment, &text), "ask for metrics");
+    fputs(text, stdout);
+    free(text);
+    flush_output();
     hte_destroy(engine);
 }

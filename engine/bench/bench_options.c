@@ -17,15 +17,16 @@ static const char help[] =
     "usage: hte_bench [options]                          target and initiator on this machine\n"
     "       hte_bench --mode=target [options]            prints the name of its segment, serves until it is stopped\n"
     "       hte_bench --mode=initiator --segment_id=NAME [options]\n"
+    "       hte_bench --mode=metrics --segment_id=NAME [options]    prints what that process counts, for Prometheus\n"
     "\n"
-    "  --mode=self|initiator|target   self starts the target by itself\n"
+    "  --mode=self|initiator|target|metrics   self starts the target by itself\n"
     "  --metadata_server=URL          P2PHANDSHAKE (default), http://, redis://, etcd://\n"
     "  --local_server_name=NAME       own name; peer to peer: host[:port] that others reach this one by; in mode self "
     "the\n"
     "                                 initiator's: the target is NAME-target, peer to peer host with a port of its "
     "own\n"
     "  --bind=ADDRESS                 of the handshake server\n"
-    "  --segment_id=NAME              of the target\n"
+    "  --segment_id=NAME              of the target; mode metrics: of any process that uses the engine\n"
     "  --operation=read|write|mix     default write\n"
     "  --buffer_size=BYTES            registered memory per side; default 256M, in mode self more if a batch needs it\n"
     "  --block_size=BYTES[,...]       per request, default 64K; several values are swept\n"
@@ -228,7 +229,7 @@ static double parse_seconds(const char *text)
 
 static void set_text(struct options *o, int id, char *value)
 {
-    static const char *const modes[]      = {"self", "initiator", "target", NULL};
+    static const char *const modes[]      = {"self", "initiator", "target", "metrics", NULL};
     static const char *const operations[] = {"read", "write", "mix", NULL};
 
     switch (id) {
@@ -359,7 +360,7 @@ static void set_buffer_size(struct options *o)
             (unsigned long long)threads, (unsigned long long)batch, (unsigned long long)block,
             (unsigned long long)free_memory >> 20);
     }
-    if (o->mode != MODE_TARGET && o->buffer_size < need) {
+    if ((o->mode == MODE_SELF || o->mode == MODE_INITIATOR) && o->buffer_size < need) {
         die("--threads=%llu with --batch_size=%llu and --block_size=%llu need --buffer_size=%lluM or more, on both "
             "sides; "
             "it is %llu bytes",
@@ -391,6 +392,9 @@ void options_parse(struct options *o, int argc, char **argv)
     }
     if (o->mode == MODE_INITIATOR && o->segment == NULL) {
         die("--mode=initiator needs --segment_id: the name that the target printed");
+    }
+    if (o->mode == MODE_METRICS && o->segment == NULL) {
+        die("--mode=metrics needs --segment_id: what hte_local_name() gives in the process that is meant");
     }
     if (o->baseline && o->mode != MODE_SELF) {
         die("--baseline is for mode self; between hosts, compare with ucx_perftest -t ucp_put_bw");

@@ -16,7 +16,7 @@
 #define ENGINE_THREADS_MAX 64 /* of the engine's option */
 
 enum operation { OPERATION_READ, OPERATION_WRITE, OPERATION_MIX };
-enum mode { MODE_SELF, MODE_INITIATOR, MODE_TARGET };
+enum mode { MODE_SELF, MODE_INITIATOR, MODE_TARGET, MODE_METRICS };
 
 struct sweep {
     uint64_t values[SWEEP_MAX];

@@ -77,7 +77,7 @@ static bool is_p2p(const struct options *o)
     return o->metadata == NULL || strcmp(o->metadata, "P2PHANDSHAKE") == 0;
 }
 
-/* Mode self without a name: nothing that another user of the store has, too. */
+/* Modes self and metrics without a name: nothing that another user of the store has, too. */
 static const char *default_name(const struct options *o)
 {
     static char name[HTE_NAME_MAX + 1];
@@ -283,11 +283,15 @@ int main(int argc, char **argv)
     keep_log_out(argv);
     child_main(argc, argv);
     options_parse(&options, argc, argv);
-    if (options.mode == MODE_SELF && options.name == NULL) {
+    if ((options.mode == MODE_SELF || options.mode == MODE_METRICS) && options.name == NULL) {
         options.name = default_name(&options);
     }
     if (options.mode == MODE_TARGET) {
         run_target(&options, -1, -1);
+        return 0;
+    }
+    if (options.mode == MODE_METRICS) {
+        print_metrics(&options);
         return 0;
     }
     return run_sweep(&options, argv) ? 0 : 1;

@@ -5,27 +5,26 @@
 /*
  * libhte: batches of one-sided transfers between processes, over UCX.
  *
- * A process creates an ENGINE, registers MEMORY with it and is then, for others, one
- * SEGMENT with the engine's name. A peer opens the segment by that name, allocates a BATCH,
- * submits REQUESTS to it (read or write, local address, remote address, length) and waits.
+ * A process creates an ENGINE, registers MEMORY with it and is then, for others, one SEGMENT with the engine's name. A
+ * peer opens the segment by that name, allocates a BATCH, submits REQUESTS to it (read or write, local address, remote
+ * address, length) and waits.
  *
  *     hte_create -> hte_memory_register -> hte_segment_open -> hte_batch_alloc
  *       -> hte_batch_submit -> hte_batch_wait -> hte_batch_free -> ... -> hte_destroy
  *
  * Unless a function says otherwise:
  *
- * - It returns HTE_OK (0) or a negative enum hte_error; outputs are set only on HTE_OK.
- *   hte_error_detail() has a sentence about the last error of the calling thread.
+ * - It returns HTE_OK (0) or a negative enum hte_error; outputs are set only on HTE_OK. hte_error_detail() has a
+ *   sentence about the last error of the calling thread.
  * - It may be called from any thread at any time between hte_create() and hte_destroy().
  * - It does not block on the network. What does is marked BLOCKS, with its bound.
  * - Strings and arrays passed in are copied: they are the caller's when the call returns.
- * - Addresses are virtual addresses of the process that owns the memory, lengths are bytes,
- *   times are milliseconds.
- * - It neither aborts, nor exits, nor prints, and installs no signal handlers. (UCX prints
- *   its own warnings: see UCX_LOG_LEVEL.)
+ * - Addresses are virtual addresses of the process that owns the memory, lengths are bytes, times are milliseconds.
+ * - It neither aborts, nor exits, nor prints, and installs no signal handlers. (UCX prints its own warnings: see
+ *   UCX_LOG_LEVEL.)
  *
- * Handles are numbers with a generation in them: one that was closed or freed is refused
- * (HTE_ERR_BAD_HANDLE), it never means what was opened later.
+ * Handles are numbers with a generation in them: one that was closed or freed is refused (HTE_ERR_BAD_HANDLE), it
+ * never means what was opened later.
  */
 
 #include <stddef.h>
@@ -93,8 +92,8 @@ enum hte_error {
 /* Name of the error, for instance "address not registered". Static; never NULL; any value. */
 const char *hte_error_string(int error);
 
-/* What went wrong in the last call of this thread that returned an error: names the value and
- * the way out. "" when there is nothing to add. Valid until the thread's next call of libhte. */
+/* What went wrong in the last call of this thread that returned an error: names the value and the way out. "" when
+ * there is nothing to add. Valid until the thread's next call of libhte. */
 const char *hte_error_detail(void);
 
 /* "0.1.0" of the library that is loaded, against HTE_VERSION_* of the one compiled with. */
@@ -109,16 +108,15 @@ struct hte_option {
 
 struct hte_config {
     size_t size; /* sizeof(struct hte_config): fields may be added at the end */
-    /* Where segment descriptors are found. NULL or "P2PHANDSHAKE": each process answers for itself
-     * and its segment's name is "host:port". "http://", "https://", "redis://", "etcd://" followed by
-     * host:port: a store that all processes share. */
+    /* Where segment descriptors are found. NULL or "P2PHANDSHAKE": each process answers for itself and its segment's
+     * name is "host:port". "http://", "https://", "redis://", "etcd://" and host:port: a store that all share. */
     const char *metadata;
-    /* Name of this process's segment. With a store: any name that is unique in it; NULL is
-     * refused. Peer to peer: NULL, or the "host" or "host:port" that others reach this process
-     * by. Without ":port" it is field `port`, or a chosen one: see hte_local_name(). Port 0 is refused here. */
+    /* Name of this process's segment. With a store: any that is unique in it; NULL is refused. Peer to peer: NULL, or
+     * the "host" or "host:port" that others reach this process by. Without ":port" it is field `port`, or a chosen
+     * one: see hte_local_name(). Port 0 is refused here. */
     const char *name;
-    /* Address that the handshake server binds to; NULL: the one that the name resolves to, or
-     * that of the default route. "0.0.0.0" only if it is written here. */
+    /* Address that the handshake server binds to; NULL: the one that the name resolves to, or that of the default
+     * route. "0.0.0.0" only if it is written here. */
     const char              *bind_host;
     uint16_t                 port; /* of the handshake server; 0: as in the name, or chosen */
     uint16_t                 reserved[3];
@@ -127,13 +125,12 @@ struct hte_config {
 };
 
 /*
- * Create an engine: configure UCX, start the worker threads and the handshake server, publish the
- * segment (empty). NULL config: all defaults, peer to peer.
- * Each option has a default; environment variables HTE_<KEY IN CAPITALS> come before the default and
- * after `options`. Keys that begin with "UCX_" are handed to UCX for this engine's contexts only and come before
- * the environment's value; everything else about UCX is as its environment says. What a transport reads once per
- * process holds for all engines of the process: the options of ha_rc (UCX_HA_RC_...) are those of the first that opens
- * it. BLOCKS: for UCX to open devices; with a store for up to three exchanges with it, each at most option
+ * Create an engine: configure UCX, start the worker threads and the handshake server, publish the segment (empty).
+ * NULL config: all defaults, peer to peer. Each option has a default; environment variables HTE_<KEY IN CAPITALS> come
+ * before the default and after `options`. Keys that begin with "UCX_" are handed to UCX for this engine's contexts only
+ * and come before the environment's value; everything else about UCX is as its environment says. What a transport reads
+ * once per process holds for all engines of the process: the options of ha_rc (UCX_HA_RC_...) are those of the first
+ * that opens it. BLOCKS: for UCX to open devices; with a store for up to three exchanges with it, each at most option
  * handshake_timeout_ms (5000), of etcd so long per endpoint that does not answer. (Resolving a name is the system's and
  * comes on top, here and below.) INVALID_ARGUMENT (names option and value), CONTEXT, DEVICE_NOT_FOUND, MALFORMED_JSON
  * (topology file), DNS, SOCKET, METADATA, EXISTS, MEMORY, NOT_IMPLEMENTED.
@@ -150,16 +147,13 @@ int hte_create(const struct hte_config *config, struct hte_engine **engine);
  */
 void hte_destroy(struct hte_engine *engine);
 
-/*
- * hte_destroy() but for its last step, which makes the handle invalid: calls that begin after it are refused (CANCELED)
+/* hte_destroy() but for its last step, which makes the handle invalid: calls that begin after it are refused (CANCELED)
  * as those that begin during it are. For programs whose threads cannot know that another one ends the engine: shut it
  * down, see that every thread has heard of it, then hte_destroy(), which is short. From one thread, not from a
- * callback; a second time, and NULL, are nothing. BLOCKS: as hte_destroy().
- */
+ * callback; a second time, and NULL, are nothing. BLOCKS: as hte_destroy(). */
 void hte_shutdown(struct hte_engine *engine);
 
-/* Each option: key, default, and help. index counts from 0; HTE_ERR_INVALID_ARGUMENT when there are
- * no more. The strings are static. */
+/* Each option: key, default, and help; static. index counts from 0; INVALID_ARGUMENT when there are no more. */
 struct hte_option_help {
     const char *key;
     const char *value; /* default */
@@ -167,8 +161,8 @@ struct hte_option_help {
 };
 int hte_option_help(unsigned index, struct hte_option_help *help);
 
-/* Name that peers open this engine's segment by; peer to peer "host:port" with the port chosen.
- * HTE_ERR_INVALID_ARGUMENT when it does not fit; HTE_NAME_MAX + 1 bytes always do. */
+/* Name that peers open this engine's segment by; peer to peer "host:port" with the port chosen. INVALID_ARGUMENT when
+ * it does not fit; HTE_NAME_MAX + 1 bytes always do. */
 int hte_local_name(struct hte_engine *engine, char *name, size_t size);
 
 /* ---- memory ---- */
@@ -225,13 +219,11 @@ int hte_memory_free(struct hte_engine *engine, void *addr);
 
 /* ---- segments ---- */
 
-/*
- * Open the segment that a peer publishes. Opening one that is open gives the same handle and counts.
+/* Open the segment that a peer publishes. Opening one that is open gives the same handle and counts.
  * The engine's own name gives HTE_SEGMENT_LOCAL. Connections are made by the first request, or hte_segment_warm().
  * BLOCKS: to fetch the descriptor, at most option handshake_timeout_ms (5000), unless it is open already.
  * INVALID_ARGUMENT (peer to peer: a name without port), UNKNOWN_SEGMENT, DNS, SOCKET, TIMEOUT (the peer or store is
- * silent), METADATA, MALFORMED_JSON, HANDSHAKE_REJECTED, DEAD_PEER, LIMIT, CANCELED.
- */
+ * silent), METADATA, MALFORMED_JSON, HANDSHAKE_REJECTED, DEAD_PEER, LIMIT, CANCELED. */
 int hte_segment_open(struct hte_engine *engine, const char *name, hte_segment_t *segment);
 
 /* Close what was opened; the last close ends the handle at once and the connections when the requests under
@@ -302,8 +294,7 @@ enum hte_status_code {
     HTE_FAILED    = 6  /* all retries failed */
 };
 
-/*
- * COMPLETED means, for a READ, that the bytes are in local memory; for a WRITE, that they are in the TARGET's
+/* COMPLETED means, for a READ, that the bytes are in local memory; for a WRITE, that they are in the TARGET's
  * memory: a READ of them by anybody, or a look by the target's CPU after it was told, sees them. With every status from
  * INVALID on the local memory is no longer in use. With a status other than COMPLETED any part of the destination may
  * have been written; bytes that are still on their way arrive later at most until the same engine writes to that target
@@ -312,8 +303,7 @@ enum hte_status_code {
  * memory on each side, may go as one operation. Each has its own status: what is refused, or cannot be carried out,
  * ends alone, as the others are tried again without it; so their bytes may be moved twice, before they complete. A
  * timeout (option slice_timeout_ms) is the operation's: it ends all of them.
- * With target HTE_SEGMENT_LOCAL the two ranges of a request may overlap, as with memmove(3).
- */
+ * With target HTE_SEGMENT_LOCAL the two ranges of a request may overlap, as with memmove(3). */
 struct hte_status {
     int32_t  code;        /* enum hte_status_code; those from HTE_INVALID on are final */
     int32_t  error;       /* HTE_OK, or why it did not complete: a negative enum hte_error */
@@ -338,14 +328,12 @@ enum hte_priority {
 /* A batch with room for `capacity` requests over its life (1 to HTE_BATCH_MAX). INVALID_ARGUMENT, LIMIT, MEMORY. */
 int hte_batch_alloc(struct hte_engine *engine, size_t capacity, hte_batch_t *batch);
 
-/*
- * Add `count` requests; their indices in the batch go on from the last one's. All are checked first: when one is
+/* Add `count` requests; their indices in the batch go on from the last one's. All are checked first: when one is
  * wrong none is taken, and the detail names its index. May be called again until the capacity is used.
  * Little (16 KiB) for a process of this host the call may move by itself, unless the batch has a callback.
  * BLOCKS only when a target range is not in a descriptor at hand: fetches it once as hte_segment_sync() does.
  * BAD_HANDLE (batch or target), TOO_MANY_REQUESTS, INVALID_ARGUMENT (opcode), ZERO_LENGTH, NOT_REGISTERED, RANGE,
- * PERMISSION, DEAD_PEER.
- */
+ * PERMISSION, DEAD_PEER. */
 int hte_batch_submit(struct hte_engine *engine, hte_batch_t batch, const struct hte_request *requests, size_t count);
 
 /* The same, and when all of these requests have COMPLETED their targets get one notification each
@@ -361,11 +349,9 @@ int hte_request_status(struct hte_engine *engine, hte_batch_t batch, size_t inde
 /* Status of the whole batch: what a program polls. BAD_HANDLE. */
 int hte_batch_status(struct hte_engine *engine, hte_batch_t batch, struct hte_batch_status *status);
 
-/*
- * Sleep until all submitted requests have a final status. timeout_ms: -1 for ever, 0 only looks.
+/* Sleep until all submitted requests have a final status. timeout_ms: -1 for ever, 0 only looks.
  * HTE_OK when all are final (look at status->code) and their callback has returned; TIMEOUT when not yet; CANCELED by
- * hte_destroy(). status may be NULL; it is set with HTE_OK and TIMEOUT. BLOCKS. Not from a callback.
- */
+ * hte_destroy(). status may be NULL; it is set with HTE_OK and TIMEOUT. BLOCKS. Not from a callback. */
 int hte_batch_wait(struct hte_engine *engine, hte_batch_t batch, int timeout_ms, struct hte_batch_status *status);
 
 /* Take back what has not been posted; slices that have been go on to their end, which is near, and are given up when it
@@ -383,13 +369,11 @@ int hte_batch_free(struct hte_engine *engine, hte_batch_t batch);
 /* INVALID_ARGUMENT when requests were submitted already. */
 int hte_batch_set_priority(struct hte_engine *engine, hte_batch_t batch, int priority);
 
-/*
- * Completion without waiting. The callback runs in a worker thread each time the last unfinished request of the batch
+/* Completion without waiting. The callback runs in a worker thread each time the last unfinished request of the batch
  * becomes final (once per submission, unless submissions overlap). It must be short and may call every function that
  * neither blocks nor destroys, hte_batch_free() included. It comes before the eventfd, and before hte_batch_wait()
  * returns; who polls the status may see the batch complete before the callback has run. Set before the first submit, or
- * INVALID_ARGUMENT. NULL removes it.
- */
+ * INVALID_ARGUMENT. NULL removes it. */
 typedef void (*hte_batch_callback_t)(struct hte_engine *engine, hte_batch_t batch, void *arg);
 int hte_batch_set_callback(struct hte_engine *engine, hte_batch_t batch, hte_batch_callback_t callback, void *arg);
 
@@ -492,6 +476,18 @@ struct hte_counters {
     uint64_t posts_same_host; /* of these, by this process itself: see option same_host */
 };
 int hte_counters(struct hte_engine *engine, struct hte_counters *counters);
+
+/* All of that as a text in Prometheus' format, each metric with HELP and TYPE: the counters (hte_requests_total, ...),
+ * every device (hte_device_...), and every open segment (hte_peer_...: its connections added up, those that are no more
+ * included, and how it is reached). Of 1024 segments at most: hte_peers_left_out says of how many it is not. Option
+ * metrics_file writes it to a file. The text is the caller's: free(3). MEMORY. */
+int hte_metrics(struct hte_engine *engine, char **text);
+
+/* The same of the process that owns the segment: its handshake server answers (behind the secret, when there is one)
+ * with as many peers as fit into 128 KiB. HTE_SEGMENT_LOCAL: hte_metrics(). BLOCKS: at most option
+ * handshake_timeout_ms. BAD_HANDLE, SOCKET, TIMEOUT, HANDSHAKE_REJECTED, MALFORMED_JSON (its libhte is older and has
+ * none), MEMORY. */
+int hte_segment_metrics(struct hte_engine *engine, hte_segment_t segment, char **text);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

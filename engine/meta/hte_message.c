@@ -9,7 +9,9 @@
 #include "hte_descriptor.h"
 #include "hte_json.h"
 
-static const char *const request_names[] = {"metadata", "connection", "notify", "probe"};
+static const char *const request_names[] = {"metadata", "connection", "notify", "probe", "metrics"};
+
+#define NUM_REQUESTS ((int)(sizeof(request_names) / sizeof(request_names[0])))
 
 static char *dump(json_t *json)
 {
@@ -35,7 +37,7 @@ static int read_type(const struct hte_json_at *at, enum hte_ask_type *type, stru
     const char *text;
     int         i, ret = hte_json_text(at, "type", 32, &text, why);
 
-    for (i = 0; ret == 0 && i < 4; i++) {
+    for (i = 0; ret == 0 && i < NUM_REQUESTS; i++) {
         if (strcmp(text, request_names[i]) == 0) {
             *type = (enum hte_ask_type)i;
             return 0;

@@ -6,7 +6,7 @@
  * What is said on an open handshake connection: one request, one reply, each
  * a JSON object. Pure. Payloads are text; their meaning is others' business.
  *
- *   {"type": "metadata" | "connection" | "notify" | "probe", "from": name, "payload": text}
+ *   {"type": "metadata" | "connection" | "notify" | "probe" | "metrics", "from": name, "payload": text}
  *   {"type": "reply", "error": 0 or -n, "why": text, "payload": text}
  *
  * A reply's error is an enum hte_error, as a negative number.
@@ -20,7 +20,8 @@ enum hte_ask_type {
     HTE_ASK_METADATA, /* payload: name of a segment; the reply's: its descriptor */
     HTE_ASK_CONNECTION,
     HTE_ASK_NOTIFY,
-    HTE_ASK_PROBE
+    HTE_ASK_PROBE,
+    HTE_ASK_METRICS
 };
 
 struct hte_ask {

@@ -37,7 +37,8 @@ struct hte_meta;
 enum hte_call {
     HTE_CALL_CONNECTION, /* "I am going to connect": payload up to the engine */
     HTE_CALL_NOTIFY,     /* a notification for the application */
-    HTE_CALL_PROBE       /* are you there; answered without the handler, with the segment's name */
+    HTE_CALL_PROBE,      /* are you there; answered without the handler, with the segment's name */
+    HTE_CALL_METRICS     /* how are you: counters, as text */
 };
 
 /* Answers a call. `from` is the caller's segment name as it claims (proven to be of the same cluster only when a
@@ -64,7 +65,7 @@ struct hte_meta_options {
     unsigned    max_peers;    /* connections that the server serves at once; 0 = 128 */
     unsigned    refresh_ms;   /* with a store: how often it is checked that it still knows us; 0 = 10000 */
 
-    hte_call_handler handler; /* NULL = CONNECTION and NOTIFY are refused */
+    hte_call_handler handler; /* NULL = CONNECTION, NOTIFY and METRICS are refused */
     void            *arg;
 };
 

@@ -54,6 +54,9 @@ void hte_meta_answer(void *arg, const struct hte_ask *request, struct hte_reply 
     case HTE_ASK_NOTIFY:
         answer_call(arg, HTE_CALL_NOTIFY, request, reply);
         break;
+    case HTE_ASK_METRICS:
+        answer_call(arg, HTE_CALL_METRICS, request, reply);
+        break;
     case HTE_ASK_PROBE:
         answer_probe(arg, reply);
         break;

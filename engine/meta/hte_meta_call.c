@@ -38,7 +38,8 @@ int hte_meta_call(struct hte_meta *meta, const char *segment, enum hte_call call
 {
     static const enum hte_ask_type types[] = {[HTE_CALL_CONNECTION] = HTE_ASK_CONNECTION,
                                               [HTE_CALL_NOTIFY]     = HTE_ASK_NOTIFY,
-                                              [HTE_CALL_PROBE]      = HTE_ASK_PROBE};
+                                              [HTE_CALL_PROBE]      = HTE_ASK_PROBE,
+                                              [HTE_CALL_METRICS]    = HTE_ASK_METRICS};
     char                           address[HTE_ADDRESS_TEXT_MAX], *answer;
     int                            ret = hte_meta_locate(meta, segment, address, why);
 

@@ -39,6 +39,8 @@ struct hte_segment {
     struct hte_view     *view;
     uint64_t             notify_after; /* of the notification thread: no try before */
     void                *attachment;   /* see above */
+    /* of connections that are no more */
+    _Atomic uint64_t past_transferred, past_reconnects;
 };
 
 /* Makes the attachment, of malloc(3); NULL: no memory. */

@@ -95,6 +95,13 @@ if "$bench" --quiet --mode=initiator --local_server_name=127.0.0.1 --segment_id=
     ! grep -q 'give both sides the same --buffer_size' "$log/out"; then
     fail "initiator: a smaller target was accepted"
 fi
+# its counters, for Prometheus, and nothing else
+"$bench" --mode=metrics --segment_id="$segment" >"$log/out" 2>"$log/err" || fail "metrics: status $?"
+grep -q "^hte_memory_regions{pid=\"$target\",engine=\"$segment\"} 1$" "$log/out" || fail "metrics: not of the target"
+[[ $(grep -cvE '^(# (HELP|TYPE) )?hte_' "$log/out") == 0 ]] || fail "metrics: other lines"
+if "$bench" --mode=metrics >"$log/out" 2>&1 || ! grep -q 'needs --segment_id' "$log/out"; then
+    fail "metrics of nobody were accepted"
+fi
 kill "$target"
 wait "$target" || fail "target: status $?"
 target=""
@@ -112,6 +119,21 @@ if [[ -x engine/hte_http_store ]]; then
     done
     "$bench" "${short[@]}" --metadata_server="$url" --json >"$log/out" 2>&1 || fail "$url: status $?"
     "$bench" "${short[@]}" --metadata_server="$url" --local_server_name=me >"$log/out" 2>&1 || fail "me at $url: status $?"
+    # a label's value is quoted
+    name='a "\ b'
+    : >"$log/target"
+    "$bench" --mode=target --metadata_server="$url" --local_server_name="$name" --buffer_size=1M >"$log/target" 2>&1 &
+    target=$!
+    for _ in {1..100}; do
+        [[ ! -s $log/target ]] || break
+        sleep 0.1
+    done
+    "$bench" --mode=metrics --metadata_server="$url" --segment_id="$name" >"$log/out" 2>"$log/err" ||
+        fail "metrics of $name: status $?"
+    grep -qF 'engine="a \"\\ b"} 1' "$log/out" || fail "metrics of $name: not quoted"
+    kill "$target"
+    wait "$target" || fail "target: status $?"
+    target=""
     kill "$store"
     wait "$store" || fail "store: status $?"
     store=""

@@ -335,8 +335,13 @@ void hte_conn_close(struct hte_conn *conn, uint32_t flags)
 
 void hte_conn_destroy(struct hte_conn *conn)
 {
+    /* Who adds up the segment's connections, under the lock of each lane in turn, sees by conns_ended that one went
+     * from the list to the sum meanwhile. */
     pthread_mutex_lock(&conn->lane->lock);
     hte_ring_remove(&conn->link);
+    atomic_fetch_add(&conn->segment->past_transferred, atomic_load(&conn->transferred));
+    atomic_fetch_add(&conn->segment->past_reconnects, atomic_load(&conn->reconnects));
+    atomic_fetch_add(&conn->lane->conns_ended, 1);
     pthread_mutex_unlock(&conn->lane->lock);
     hte_ring_remove(&conn->bucket_link);
     hte_ring_remove(&conn->near_link);

@@ -84,6 +84,7 @@ struct hte_lane {
     struct hte_link_ring buckets[HTE_CONN_BUCKETS]; /* connections by segment */
     pthread_mutex_t      lock;                      /* guards conns: changes, and reads by others */
     struct hte_link_ring conns;
+    _Atomic uint64_t     conns_ended; /* destroyed; written under lock */
 
     struct hte_tokens    tokens; /* operations that letters carry */
     uint64_t             nonce;  /* 32 bits: no other lane has it, nor can guess it */

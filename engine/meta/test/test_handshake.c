@@ -170,6 +170,9 @@ static void test_calls(void **state)
     assert_string_equal(reply, hte_meta_name(meta));
     free(reply);
     assert_int_equal(calls, 3);
+    OK(hte_meta_call(asker, hte_meta_name(meta), HTE_CALL_METRICS, NULL, &reply, &why));
+    assert_string_equal(reply, "3|named|");
+    free(reply);
     FAILS(HTE_ERR_NOT_IMPLEMENTED, "not taken here",
           hte_meta_call(meta, hte_meta_name(asker), HTE_CALL_NOTIFY, "x", NULL, &why));
     hte_meta_close(meta);
@@ -289,6 +292,22 @@ static void fetch_fails(const char *own, const char *theirs, const char *part)
     hte_meta_close(asker);
 }
 
+/* Who does not know the secret is told nothing. */
+static void call_fails(const char *mine)
+{
+    int              calls = 0;
+    struct hte_meta *meta = open_end(TEST_SECRET, &calls), *asker = open_end(mine, NULL);
+    struct hte_why   why   = {.text = ""};
+    char            *reply = NULL;
+
+    FAILS(HTE_ERR_HANDSHAKE_REJECTED, "secret",
+          hte_meta_call(asker, hte_meta_name(meta), HTE_CALL_METRICS, NULL, &reply, &why));
+    assert_null(reply);
+    hte_meta_close(meta);
+    hte_meta_close(asker);
+    assert_int_equal(calls, 0);
+}
+
 static void test_secrets(void **state)
 {
     struct hte_meta *meta;
@@ -305,6 +324,8 @@ static void test_secrets(void **state)
     fetch_fails(NULL, TEST_SECRET, "a secret is required");
     fetch_fails(TEST_SECRET, NULL, "this side has none");
     fetch_fails("another secret of 16 characters", TEST_SECRET, "the secrets differ");
+    call_fails(NULL);
+    call_fails("another secret of 16 characters");
 }
 
 /* ---- strangers -------------------------------------------------------------------------------- */

@@ -90,6 +90,8 @@ _FUNCTIONS = {
     "hte_nic_load": (c_void_p, POINTER(NicLoad), POINTER(c_size_t)),
     "hte_links": (c_void_p, POINTER(Link), POINTER(c_size_t)),
     "hte_topology_export": (c_void_p, POINTER(c_void_p)),
+    "hte_metrics": (c_void_p, POINTER(c_void_p)),
+    "hte_segment_metrics": (c_void_p, c_int32, POINTER(c_void_p)),
 }
 _OTHERS = {
     "hte_destroy": ((c_void_p,), None),
@@ -159,6 +161,16 @@ def check(code):
 def version():
     """Version of the library that is loaded."""
     return library.hte_version().decode()
+
+
+def text(function, *arguments):
+    """A text that the library made for its caller."""
+    made = c_void_p()
+    check(function(*arguments, ctypes.byref(made)))
+    try:
+        return ctypes.string_at(made.value).decode(errors="replace")
+    finally:
+        libc.free(made)
 
 
 def listing(structure, function, *arguments):

@@ -107,6 +107,10 @@ class Segment:
     def notify(self, name, text=""):
         check(library.hte_notify_send(self._engine.handle, self.handle, _text(name), _text(text)))
 
+    def metrics(self):
+        """What goes on in its process, as text for Prometheus."""
+        return binding.text(library.hte_segment_metrics, self._engine.handle, self.handle)
+
     def close(self):
         check(library.hte_segment_close(self._engine.handle, self.handle))
 
@@ -357,12 +361,11 @@ class Engine:
 
     def topology(self):
         """Devices near each location: {"cpu:0": [[preferred...], [available...]], ...}."""
-        text = ctypes.c_void_p()
-        check(library.hte_topology_export(self.handle, ctypes.byref(text)))
-        try:
-            return json.loads(ctypes.string_at(text.value))
-        finally:
-            binding.libc.free(text)
+        return json.loads(binding.text(library.hte_topology_export, self.handle))
+
+    def metrics(self):
+        """What goes on in it, as text for Prometheus."""
+        return binding.text(library.hte_metrics, self.handle)
 
     def close(self):
         """Ends everything; waits for what is under way. Memory may be freed after it.

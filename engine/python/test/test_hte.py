@@ -234,6 +234,9 @@ class Ends(unittest.TestCase):
         self.assertEqual(sum(load.transferred for load in self.here.nic_load()), SIZE)
         self.assertEqual(sum(link.transferred for link in self.here.links()), SIZE)
         self.assertTrue(all(len(lists) == 2 for lists in self.here.topology().values()))
+        own = 'hte_peer_transferred_bytes_total{pid="%d",engine="%s",peer="%s"} %d\n'
+        self.assertIn(own % (os.getpid(), self.here.name, self.peer.name, SIZE), self.here.metrics())
+        self.assertIn('engine="%s"} 1\n' % self.peer.name, self.peer.metrics())
         self.assertIn("secret", hte.Engine.options())
         self.assertRegex(hte.version(), r"^\d+\.\d+\.\d+$")
 
