@@ -39,6 +39,7 @@ libhte_la_SOURCES = \
 	%D%/api/hte_life.c \
 	%D%/api/hte_memory.c \
 	%D%/api/hte_metrics.c \
+	%D%/api/hte_metrics.h \
 	%D%/api/hte_metrics_text.c \
 	%D%/api/hte_metrics_text.h \
 	%D%/api/hte_notify_api.c \
@@ -72,6 +73,8 @@ libhte_la_SOURCES = \
 	%D%/local/hte_device.h \
 	%D%/local/hte_host.c \
 	%D%/local/hte_host.h \
+	%D%/local/hte_metrics_file.c \
+	%D%/local/hte_metrics_file.h \
 	%D%/local/hte_origin.c \
 	%D%/local/hte_origin.h \
 	%D%/local/hte_pretouch.c \

@@ -14,6 +14,7 @@
 #include "job/hte_batch.h"
 #include "local/hte_board.h"
 #include "local/hte_device.h"
+#include "local/hte_metrics_file.h"
 #include "local/hte_region.h"
 #include "local/hte_settings.h"
 #include "local/hte_shared.h"
@@ -51,6 +52,8 @@ struct hte_engine {
     bool                is_ended;   /* hte_shutdown() is through: only hte_enter() may be called */
     _Atomic uint32_t    calls;      /* threads inside a function of hte.h, but for the next */
     _Atomic uint32_t    waiters;    /* threads that sleep in hte_batch_wait() */
+
+    struct hte_metrics_file metrics_file;
 };
 
 /* Around every call of hte.h, so that hte_destroy() frees nothing that a call uses. INVALID_ARGUMENT for NULL;

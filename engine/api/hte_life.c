@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/hte_error.h"
+#include "hte_metrics.h"
 #include "hte_metrics_text.h"
 #include "hte_prepare.h"
 #include "hte_publish.h"
@@ -122,6 +123,9 @@ static int build(struct hte_engine *engine, const struct hte_config *config)
         error = open_meta(engine, config);
     }
     if (error == HTE_OK) {
+        error = hte_metrics_start(engine);
+    }
+    if (error == HTE_OK) {
         error = hte_publish(engine);
     }
     if (error == HTE_OK) {
@@ -203,6 +207,7 @@ static void end(struct hte_engine *engine)
     stop_workers(engine);
     hte_refresh_stop(&engine->refresh);
     await_zero(&engine->calls);
+    hte_metrics_file_stop(&engine->metrics_file);
     if (engine->meta != NULL) {
         hte_meta_close(engine->meta);
     }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hte_metrics(), hte_segment_metrics(). */
-#include "hte_metrics_text.h"
+/* hte_metrics(), hte_segment_metrics(), option metrics_file. */
+#include "hte_metrics.h"
 
 #include <stdlib.h>
 
 #include "base/hte_error.h"
+#include "hte_metrics_text.h"
 
 static int make_own(struct hte_engine *engine, char **text)
 {
@@ -49,4 +50,15 @@ int hte_segment_metrics(struct hte_engine *engine, hte_segment_t segment, char *
         hte_leave(engine);
     }
     return error;
+}
+
+static int make_for_file(void *arg, char **text)
+{
+    return hte_metrics_text(arg, SIZE_MAX, text);
+}
+
+int hte_metrics_start(struct hte_engine *engine)
+{
+    return hte_metrics_file_start(&engine->metrics_file, engine->settings.metrics_file,
+                                  engine->settings.metrics_interval_ms, make_for_file, engine);
 }

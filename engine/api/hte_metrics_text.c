@@ -28,6 +28,7 @@ struct picture {
     unsigned            n_loads;
     struct hte_peers    peers;
     size_t              shown; /* of the peers */
+    uint64_t            failures;
 };
 
 struct row {
@@ -199,6 +200,8 @@ static void put_peers(FILE *out, const struct picture *picture)
 static char *write_text(const struct picture *picture, size_t *length)
 {
     static const struct row segments = {"segments_open", "gauge", "segments that are open now", 0};
+    static const struct row failures = {"metrics_file_failures_total", "counter",
+                                        "times that metrics_file could not be written", 0};
     char                   *text     = NULL;
     FILE                   *out      = open_memstream(&text, length);
     bool                    failed;
@@ -212,6 +215,7 @@ static char *write_text(const struct picture *picture, size_t *length)
         number(out, picture, &counters[row], value_of(&counters[row], &picture->counters));
     }
     number(out, picture, &segments, picture->peers.count);
+    number(out, picture, &failures, picture->failures);
     put_devices(out, picture);
     put_peers(out, picture);
     failed = ferror(out) != 0;
@@ -257,6 +261,7 @@ int hte_metrics_text(struct hte_engine *engine, size_t size, char **text)
     snprintf(picture->labels, sizeof(picture->labels), "pid=\"%d\",engine=\"%s\"", (int)getpid(),
              quoted(hte_meta_name(engine->meta), safe));
     hte_stats_count(engine, &picture->counters);
+    picture->failures = atomic_load(&engine->metrics_file.failures);
     for (picture->n_loads = 0; picture->n_loads < engine->rails.count; ++picture->n_loads) {
         hte_stats_load(engine, picture->n_loads, &picture->load[picture->n_loads]);
     }

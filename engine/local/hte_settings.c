@@ -124,6 +124,15 @@ static const struct row rows[] = {
      .value  = "",
      .kind   = KIND_TEXT,
      .help   = "part of the keys in a metadata store, to keep clusters apart"},
+    {.key    = "metrics_file",
+     .offset = AT(metrics_file),
+     .value  = "",
+     .kind   = KIND_TEXT,
+     .help =
+         "file that has what hte_metrics() tells, for Prometheus' node_exporter, while the engine lives, for "
+         "example /run/hte/%h.%p.prom: %h is the host, %p the process, with .2 behind it for its second such engine "
+         "and so on; on a local file system; empty: none"},
+    NUMBER("metrics_interval_ms", AT(metrics_interval_ms), "1000", 100, 3600000, "how often that file is written"),
     {.key    = "secret",
      .offset = AT(secret),
      .value  = "",
@@ -337,6 +346,7 @@ void hte_settings_cleanup(struct hte_settings *settings)
     free(settings->devices);
     free(settings->topology_file);
     free(settings->cluster);
+    free(settings->metrics_file);
     free(settings->secret);
     *settings = (struct hte_settings){0};
 }

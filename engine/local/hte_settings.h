@@ -31,7 +31,8 @@ struct hte_settings {
     uint64_t                 handshake_timeout_ms, handshake_max, connect_timeout_ms, shutdown_timeout_ms;
     uint64_t                 keepalive_ms;
     uint64_t                 notify_max, segments_max, batches_max;
-    char                    *devices, *topology_file, *cluster, *secret; /* "" = not set */
+    uint64_t                 metrics_interval_ms;
+    char                    *devices, *topology_file, *cluster, *metrics_file, *secret; /* "" = not set */
     const struct hte_option *ucx; /* of the caller's array, keys with "UCX_"; valid during hte_create() */
     size_t                   n_options;
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Prometheus' text: what it says is what happened, it is as the format wants it, and as long as may be. */
+#include <glob.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -244,13 +245,160 @@ static void test_many_peers(void **state)
     close_fixture(&f);
 }
 
+/* ---- the file ---- */
+
+struct folder {
+    char   path[64];
+    glob_t found;
+};
+
+static void make_folder(struct folder *folder)
+{
+    *folder = (struct folder){.path = "/tmp/test_metrics.XXXXXX"};
+    assert_non_null(mkdtemp(folder->path));
+}
+
+/* Names of the files in it that fit. */
+static size_t look(struct folder *folder, const char *pattern)
+{
+    char all[128];
+
+    globfree(&folder->found);
+    snprintf(all, sizeof(all), "%s/%s", folder->path, pattern);
+    folder->found = (glob_t){.gl_pathc = 0};
+    return glob(all, 0, NULL, &folder->found) == 0 ? folder->found.gl_pathc : 0;
+}
+
+static char *read_file(const char *path)
+{
+    char  *text = calloc(1, REPLY_MAX);
+    FILE  *file = fopen(path, "r");
+    size_t length;
+
+    assert_non_null(text);
+    if (file == NULL) {
+        free(text);
+        return NULL;
+    }
+    length = fread(text, 1, REPLY_MAX - 1, file);
+    assert_true(length > 0);
+    fclose(file);
+    return text;
+}
+
+/* Until the file says so; every time it is whole. */
+static bool comes_to_say(const char *path, const char *series, double wanted)
+{
+    bool  is_there = false;
+    char *text;
+    int   i;
+
+    for (i = 0; i < PATIENCE / 10 && !is_there; ++i) {
+        text = read_file(path);
+        assert_non_null(text);
+        check_format(text);
+        is_there = value(text, series) == wanted;
+        free(text);
+        usleep(10000);
+    }
+    return is_there;
+}
+
+static struct hte_engine *create_with_file(const char *pattern)
+{
+    const struct hte_option options[] = {{"metrics_file", pattern}, {"metrics_interval_ms", "100"}};
+    struct hte_engine      *engine;
+
+    create(&engine, options, 2);
+    return engine;
+}
+
+/* It is there at once, is kept up to date and whole, and goes with its engine; two engines have two. */
+static void test_file(void **state)
+{
+    struct hte_engine *first, *second;
+    struct folder      folder;
+    struct hte_memory  memory;
+    char               pattern[128], host[64] = "", name[128];
+
+    (void)state;
+    make_folder(&folder);
+    snprintf(pattern, sizeof(pattern), "%s/%%h.%%p.prom", folder.path);
+    gethostname(host, sizeof(host) - 1);
+    first = create_with_file(pattern);
+    snprintf(name, sizeof(name), "%.60s.%d.prom", host, (int)getpid());
+    assert_int_equal(look(&folder, name), 1);
+    snprintf(name, sizeof(name), "%s", folder.found.gl_pathv[0]);
+    assert_true(comes_to_say(name, "hte_memory_regions{", 0));
+    memory = (struct hte_memory){.addr = aligned_alloc(4096, M), .length = M};
+    OK(hte_memory_register(first, &memory));
+    assert_true(comes_to_say(name, "hte_memory_regions{", 1));
+    second = create_with_file(pattern);
+    assert_int_equal(look(&folder, "*.prom"), 2);
+    assert_int_equal(look(&folder, "*.2.prom"), 1);
+    hte_destroy(second);
+    assert_int_equal(look(&folder, "*"), 1);
+    assert_true(comes_to_say(name, "hte_memory_regions{", 1));
+    hte_destroy(first);
+    assert_int_equal(look(&folder, "*"), 0);
+    free(memory.addr);
+    rmdir(folder.path);
+}
+
+/* Once it is open an engine goes on without it, and says how often it failed. */
+static void test_file_lost(void **state)
+{
+    struct hte_engine *engine;
+    struct folder      folder;
+    char               pattern[128], *text;
+    double             failures = 0;
+
+    (void)state;
+    make_folder(&folder);
+    snprintf(pattern, sizeof(pattern), "%s/%%p", folder.path);
+    engine = create_with_file(pattern);
+    for (int i = 0; i < PATIENCE / 10 && failures < 2; ++i) {
+        if (look(&folder, "*") > 0) {
+            unlink(folder.found.gl_pathv[0]);
+        }
+        rmdir(folder.path);
+        usleep(10000);
+        text     = metrics_of(engine);
+        failures = value(text, "hte_metrics_file_failures_total{");
+        free(text);
+    }
+    assert_true(failures >= 2);
+    hte_destroy(engine);
+}
+
+static void test_bad_file(void **state)
+{
+    static const struct {
+        const char *pattern, *words;
+    } bad[]                  = {{"/tmp/hte.prom", "it needs %p"},
+                                {"/tmp/%p.%x.prom", "no other %"},
+                                {"/tmp/%p%", "no other %"},
+                                {"/no/such/folder/%p.prom", "No such file or directory: make its folder"}};
+    struct hte_config config = {.size = sizeof(config), .name = "127.0.0.1", .n_options = 1};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); ++i) {
+        const struct hte_option option = {"metrics_file", bad[i].pattern};
+        struct hte_engine      *engine;
+
+        config.options = &option;
+        assert_int_equal(hte_create(&config, &engine), HTE_ERR_INVALID_ARGUMENT);
+        assert_non_null(strstr(hte_error_detail(), bad[i].pattern));
+        assert_non_null(strstr(hte_error_detail(), bad[i].words));
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_own),
-        cmocka_unit_test(test_restarted),
-        cmocka_unit_test(test_of_another),
-        cmocka_unit_test(test_many_peers),
+        cmocka_unit_test(test_own),        cmocka_unit_test(test_restarted), cmocka_unit_test(test_of_another),
+        cmocka_unit_test(test_many_peers), cmocka_unit_test(test_file),      cmocka_unit_test(test_file_lost),
+        cmocka_unit_test(test_bad_file),
     };
 
     target_main(argc, argv);
