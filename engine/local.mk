@@ -174,6 +174,8 @@ bin_PROGRAMS += %D%/bench/hte_bench
 	%D%/bench/bench_pattern.h \
 	%D%/bench/bench_plain.c \
 	%D%/bench/bench_plain.h \
+	%D%/bench/bench_progress.c \
+	%D%/bench/bench_progress.h \
 	%D%/bench/bench_report.c \
 	%D%/bench/bench_report.h \
 	%D%/bench/bench_run.c \

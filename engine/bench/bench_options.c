@@ -50,7 +50,10 @@ static const char help[] =
     "                                 the median over the rounds; default 3\n"
     "  --report_unit=GB|GiB|Gb|MB|MiB|Mb   per second, default GB\n"
     "  --report_precision=N           digits, default 2\n"
-    "  --csv, --json, --quiet         CSV table; JSON of the last point as last line; no progress display\n"
+    "  --csv, --json, --quiet         CSV table; JSON of the last point as last line; no line on the terminal that "
+    "says "
+    "what goes\n"
+    "                                 on: speed, way of the requests, slices retried, requests under way\n"
     "\n"
     "Sizes take K, M, G. Exit status 0: all requests completed and all bytes compared were right.\n";
 

@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "bench_base.h"
 #include "bench_pattern.h"
+#include "bench_progress.h"
 #include "bench_report.h"
 
 #define SAMPLES_MAX    (1u << 20)
@@ -336,21 +336,6 @@ static void *allocate(size_t count, size_t size)
     return memory;
 }
 
-static void show_progress(const struct options *o, const _Atomic uint64_t *bytes, double begin, double end)
-{
-    double now, gb;
-
-    while (!o->quiet && isatty(STDERR_FILENO) && (now = now_seconds()) < end - 0.2) {
-        usleep(200000);
-        gb = (double)atomic_load(bytes) * 1e-9;
-        fprintf(stderr, "\r%5.1f s  %8.3f %s ", now - begin, o->check ? gb : gb / (now - begin),
-                o->check ? "GB compared" : "GB/s");
-    }
-    if (!o->quiet && isatty(STDERR_FILENO)) {
-        fprintf(stderr, "\r%40s\r", "");
-    }
-}
-
 static void set_up(struct thread *t, unsigned index, const struct options *o, const struct point *point)
 {
     t->index       = index;
@@ -399,7 +384,12 @@ static void run_team(struct team *team, struct thread *threads, const struct opt
             die("cannot create a thread");
         }
     }
-    show_progress(o, &team->progress, begin, team->end);
+    show_progress(&(const struct progress){.options = o,
+                                           .engine  = team->engine,
+                                           .segment = threads[0].segment,
+                                           .bytes   = &team->progress,
+                                           .begin   = begin,
+                                           .end     = begin + o->duration});
     for (i = 0; i < point->threads; ++i) {
         pthread_join(threads[i].id, NULL);
     }

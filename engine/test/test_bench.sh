@@ -23,6 +23,15 @@ fail() {
 
 short=(--quiet --duration=0.2 --buffer_size=16M --batch_size=8)
 
+# on a terminal a line says what goes on
+if command -v python3 >/dev/null; then
+    python3 -c 'import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) != 0)' \
+        "$bench" --duration=1 --buffer_size=16M --batch_size=8 </dev/null >"$log/out" 2>"$log/err" || fail "on a terminal: status $?"
+    tr '\r' '\n' <"$log/out" | grep -qE \
+        '^ +[0-9.]+ s  [0-9.]+ GB/s  [1-9][0-9]* requests/s  (same host|RDMA|messages|emulated)  0 retries  [0-9]+ in flight *$' ||
+        fail "on a terminal: no line that says what goes on"
+fi
+
 for operation in read write mix; do
     "$bench" "${short[@]}" --operation=$operation --json >"$log/out" 2>&1 || fail "$operation: status $?"
     tail -n 1 "$log/out" | grep -q '"throughput_gbps":[0-9].*"p50_us":[0-9].*"p99_us":[0-9].*"verified":true}$' ||
