@@ -35,3 +35,10 @@ AC_DEFUN([HA_META], [
           [meta_summary="jansson$ha_meta_have"
            AS_IF([test -n "$ha_meta_lack"], [meta_summary="$meta_summary; without$ha_meta_lack"])])
 ])
+
+# What a program links besides libhte where that is the static one: what libhte's own objects use. (Not as Requires.private:
+# pkg-config would follow those to all that a static libcurl uses, and ask for them even where libhte is a shared library.)
+AC_DEFUN([HA_HTE_PC], [
+    HTE_LIBS_PRIVATE="$JANSSON_LIBS $LIBCRYPTO_LIBS $LIBCURL_LIBS $HIREDIS_LIBS $UCX_LIBS -lpthread"
+    AC_SUBST([HTE_LIBS_PRIVATE])
+])

@@ -13,6 +13,7 @@ decode process then checks every byte of every block.
 """
 
 import argparse
+import glob
 import hashlib
 import json
 import os
@@ -21,7 +22,12 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
+# The modules of the source tree that this lies in, or else those that were installed below the same prefix.
+HERE = os.path.dirname(os.path.abspath(__file__))
+if os.path.isdir(os.path.join(HERE, "..", "python", "hte")):
+    sys.path.insert(0, os.path.join(HERE, "..", "python"))
+else:
+    sys.path += glob.glob(os.path.join(HERE, *[".."] * 4, "lib", "python3*", "*-packages"))
 try:
     import hte  # noqa: E402
 except ImportError as missing:
