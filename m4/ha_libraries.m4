@@ -7,6 +7,7 @@ m4_define([HA_UCX_MINORS], [13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23])
 # the one that programs and tests are built with. Sets UCX_CFLAGS and UCX_LIBS for it, and for each minor
 # UCX_1_<minor>_CFLAGS and _LIBS.
 AC_DEFUN([HA_UCX], [
+    AC_REQUIRE([HA_ENGINE_ONLY])
     AC_ARG_WITH([ucx],
         [AS_HELP_STRING([--with-ucx=PREFIX@<:@:PREFIX...@:>@],
                         [build the transport for the UCX in each PREFIX, one of each minor version; "system" is
@@ -16,9 +17,11 @@ AC_DEFUN([HA_UCX], [
     ])
     UCX_MINORS=
     ucx_version=
+    AS_IF([test "$engine_only" = yes && test "$with_ucx" != "${with_ucx#*:}"],
+          [AC_MSG_ERROR([--with-ucx=$with_ucx: the engine alone is built for one UCX, and runs with later ones. Name one])])
     for ha_prefix in `AS_ECHO(["$with_ucx"]) | tr : ' '`; do
         AS_IF([test "$ha_prefix" = system], [HA_UCX_SYSTEM], [HA_UCX_PREFIX])
-        HA_UCX_TAKE
+        AS_IF([test "$engine_only" = yes], [HA_UCX_TAKE_UCP], [HA_UCX_TAKE])
     done
     m4_foreach([ha_minor], [HA_UCX_MINORS], [
         AC_SUBST([UCX_1_]ha_minor[_CFLAGS])
@@ -28,7 +31,7 @@ AC_DEFUN([HA_UCX], [
     AC_SUBST([UCX_LIBS])
     AC_SUBST([UCX_MINORS])
     AC_SUBST([UCX_KNOWN], ["m4_join([ ], HA_UCX_MINORS)"])
-    HA_UCX_TRY
+    AS_IF([test "$engine_only" = yes], [HA_UCX_TRY_UCP], [HA_UCX_TRY])
 ])
 
 # What pkg-config knows: ha_cflags, ha_libs, ha_libdir, ha_version.
@@ -79,6 +82,32 @@ AC_DEFUN([HA_UCX_TAKE], [
           [ucx_version="$ucx_version, $ha_version"])
 ])
 
+# The public interface, which the engine uses, is the same in all later ones.
+AC_DEFUN([HA_UCX_TAKE_UCP], [
+    AC_MSG_CHECKING([whether UCX $ha_version is supported])
+    AS_CASE([$ha_version],
+            [0.*|1.@<:@0-9@:>@|1.@<:@0-9@:>@.*|1.1@<:@0-2@:>@|1.1@<:@0-2@:>@.*],
+            [AC_MSG_RESULT([no])
+             AC_MSG_ERROR([UCX $ha_version is too old for the engine, which needs 1.13. Point --with-ucx at a later one])])
+    AC_MSG_RESULT([yes])
+    UCX_CFLAGS=$ha_cflags
+    UCX_LIBS=$ha_libs
+    ucx_version=$ha_version
+])
+
+AC_DEFUN([HA_UCX_TRY_UCP], [
+    ha_saved_cppflags="$CPPFLAGS"
+    CPPFLAGS="$CPPFLAGS $UCX_CFLAGS"
+    AC_CHECK_HEADERS([ucp/api/ucp.h], [],
+        [AC_MSG_ERROR([ucp/api/ucp.h is missing. Install UCX's development files (Debian: apt-get install libucx-dev)])])
+    CPPFLAGS="$ha_saved_cppflags"
+    ha_saved_libs="$LIBS"
+    LIBS="$LIBS $UCX_LIBS"
+    AC_CHECK_FUNC([ucp_init_version], [],
+        [AC_MSG_ERROR([libucp does not export ucp_init_version. Use UCX as your distribution builds it])])
+    LIBS="$ha_saved_libs"
+])
+
 # The first one: is it whole?
 AC_DEFUN([HA_UCX_TRY], [
     ha_saved_cppflags="$CPPFLAGS"
@@ -98,10 +127,24 @@ AC_DEFUN([HA_UCX_TRY], [
     LDFLAGS="$ha_saved_ldflags"
 ])
 
+# --enable-engine-only: libhte and what belongs to it, without the transport. Sets engine_only.
+AC_DEFUN([HA_ENGINE_ONLY], [
+    AC_ARG_ENABLE([engine-only],
+        [AS_HELP_STRING([--enable-engine-only],
+                        [build libhte, its tools and Python modules, and not the transport: needs no libibverbs and
+                         no Open MPI, and UCX 1.13 or later])])
+    AS_IF([test "x$enable_engine_only" = xyes],
+          [engine_only=yes transport_summary="no: --enable-engine-only"],
+          [engine_only=no transport_summary=yes])
+    AM_CONDITIONAL([HAVE_TRANSPORT], [test "$engine_only" = no])
+])
+
 AC_DEFUN([HA_VERBS], [
-    PKG_CHECK_MODULES([VERBS], [libibverbs],
-        [verbs_version=`$PKG_CONFIG --modversion libibverbs`],
-        [AC_MSG_ERROR([libibverbs was not found. Install its development files (Debian: apt-get install libibverbs-dev)])])
+    verbs_version=no
+    AS_IF([test "$engine_only" = no],
+          [PKG_CHECK_MODULES([VERBS], [libibverbs],
+               [verbs_version=`$PKG_CONFIG --modversion libibverbs`],
+               [AC_MSG_ERROR([libibverbs was not found. Install its development files (Debian: apt-get install libibverbs-dev), or build the engine alone: --enable-engine-only])])])
 ])
 
 AC_DEFUN([HA_HWLOC], [

@@ -30,6 +30,8 @@ AC_DEFUN([HA_META], [
     AM_CONDITIONAL([HAVE_JANSSON], [test "x$have_jansson" = xyes])
     AM_CONDITIONAL([HAVE_LIBCURL], [test -n "$LIBCURL_LIBS"])
     AM_CONDITIONAL([HAVE_MICROHTTPD], [test -n "$MICROHTTPD_LIBS"])
+    AS_IF([test "$have_jansson" = no && test "$engine_only" = yes],
+          [AC_MSG_ERROR([the engine needs jansson, which pkg-config does not find (Debian: apt-get install libjansson-dev)])])
     AS_IF([test "$have_jansson" = no],
           [meta_summary="no: jansson is missing (Debian: apt-get install libjansson-dev)"],
           [meta_summary="jansson$ha_meta_have"

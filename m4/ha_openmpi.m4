@@ -10,6 +10,9 @@ AC_DEFUN([HA_OPENMPI], [
         [AS_HELP_STRING([--with-ompi@<:@=PREFIX@:>@],
                         [build the Open MPI hook component (default: when found)])],
         [], [with_ompi=auto])
+    AS_IF([test "$engine_only" = yes],
+          [AS_CASE([$with_ompi], [auto|no], [with_ompi=no],
+                   [AC_MSG_ERROR([--with-ompi and --enable-engine-only: the component is for the transport. Leave one out])])])
     AC_ARG_WITH([ompi-componentdir],
         [AS_HELP_STRING([--with-ompi-componentdir=DIR],
                         [install the hook there; "system" = Open MPI's own component

@@ -273,7 +273,6 @@ endif
 EXTRA_DIST += test/mutants/run_glue_mutants test/mutants/glue_mutants.py test/mutants/README.md
 
 # how test/mutants/mutant_library compiles a source of the transport
-.PHONY: library-recipe
 library-recipe:
 	@echo '$(CC) $(DEFS) $(DEFAULT_INCLUDES) $(libglue_1_13_la_CPPFLAGS) $(CPPFLAGS) $(AM_CFLAGS) $(CFLAGS)'
 
@@ -382,9 +381,6 @@ test_lab_tests_ha_alltoall_LDADD    = $(MPICC_LIBS) -ldl
 endif
 EXTRA_DIST += %D%/lab_tests/ha_shmem.c # by test/softcard/run_jobs, with oshcc
 
-# bytes from a stranger: the corpus and changes of it; test/fuzz/libfuzzer runs them for longer
-fuzz_cppflags = $(AM_CPPFLAGS) -DFUZZ_SOURCES='"$(abs_top_srcdir)"'
-fuzz_driver   = %D%/fuzz/fuzz.h %D%/fuzz/fuzz_replay.c
 fuzz_tests    = test/fuzz/fuzz_addr test/fuzz/fuzz_frame test/fuzz/fuzz_packet
 EXTRA_DIST   += test/fuzz/libfuzzer
 

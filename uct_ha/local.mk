@@ -5,6 +5,7 @@
 noinst_LTLIBRARIES += libha_core.la libha_topo.la libha_discover.la libha_verbs.la
 lib_LTLIBRARIES    += libuct_ha.la
 include_HEADERS    += %D%/uct_ha.h
+man_MANS           += docs/man/ha_rc.7
 EXTRA_DIST         += \
 	%D%/abi/README.md \
 	%D%/base/README.md \
@@ -333,4 +334,3 @@ CLEANFILES     += $(front_symbols)
 # nothing but libuct_ha.so and the transports
 transports: $(front_symbols)
 	$(MAKE) $(AM_MAKEFLAGS) libuct_ha.la `for m in $(UCX_MINORS); do echo libuct_ha_$${m%%=*}.la; done`
-.PHONY: transports

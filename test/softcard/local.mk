@@ -61,4 +61,3 @@ install-demo: $(BUILT_SOURCES)
 	libs=; for lib in $(lib_LTLIBRARIES); do case $$lib in libuct_ha*) libs="$$libs $$lib" ;; esac; done; \
 	$(MAKE) $(AM_MAKEFLAGS) lib_LTLIBRARIES="$$libs" bin_PROGRAMS='bench/ha_bw$(EXEEXT)' install-libLTLIBRARIES \
 	    install-binPROGRAMS install-ompi_componentLTLIBRARIES libsoftcard.la 'test/softcard/softcard$(EXEEXT)'
-.PHONY: install-demo
