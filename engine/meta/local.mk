@@ -85,6 +85,11 @@ TESTS      += %D%/test/test_http_store.sh
 EXTRA_DIST += %D%/test/test_http_store.sh
 endif
 
+EXTRA_DIST += %D%/test/https_store.py %D%/test/test_https.sh
+if HAVE_LIBCURL
+TESTS += %D%/test/test_https.sh
+endif
+
 if HAVE_CMOCKA
 meta_tests = \
 	%D%/test/test_handshake \
