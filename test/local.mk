@@ -216,6 +216,7 @@ test_glue_test_glue_SOURCES = $(glue_sources) \
 	%D%/glue/fake_fault.c \
 	%D%/glue/fake_rail.c \
 	%D%/glue/fake_rc.c \
+	%D%/glue/fake_srq.c \
 	%D%/glue/fake_responder.c \
 	%D%/glue/fake_ud.c \
 	%D%/glue/fake_verbs.h \
@@ -253,6 +254,7 @@ test_glue_test_glue_SOURCES = $(glue_sources) \
 	%D%/glue/test_glue_card.c \
 	%D%/glue/test_glue_report.c \
 	%D%/glue/test_glue_room.c \
+	%D%/glue/test_glue_shared.c \
 	%D%/glue/test_glue_proof.c \
 	%D%/glue/test_glue_receive.c \
 	%D%/glue/test_glue_rma.c \
@@ -410,6 +412,7 @@ test_fuzz_fuzz_glue_SOURCES = $(fuzz_driver) $(glue_sources) \
 	%D%/glue/fake_fault.c \
 	%D%/glue/fake_rail.c \
 	%D%/glue/fake_rc.c \
+	%D%/glue/fake_srq.c \
 	%D%/glue/fake_responder.c \
 	%D%/glue/fake_ud.c \
 	%D%/glue/fake_verbs.h \

@@ -100,6 +100,7 @@ libha_verbs_la_SOURCES = \
 	%D%/verbs/ha_trial.c \
 	%D%/verbs/ha_trial.h \
 	%D%/verbs/ha_rc.c \
+	%D%/verbs/ha_srq.c \
 	%D%/verbs/ha_ud.c \
 	%D%/verbs/ha_ud.h
 libha_verbs_la_CPPFLAGS = $(AM_CPPFLAGS) $(VERBS_CFLAGS)
@@ -164,8 +165,12 @@ glue_sources = \
 	%D%/lane/road.h \
 	%D%/lane/room.c \
 	%D%/lane/room.h \
+	%D%/lane/number.c \
+	%D%/lane/number.h \
 	%D%/lane/selftest.c \
 	%D%/lane/selftest.h \
+	%D%/lane/shared.c \
+	%D%/lane/shared.h \
 	%D%/lane/settle.c \
 	%D%/lane/settle.h \
 	%D%/pair/attend.c \

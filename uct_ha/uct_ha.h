@@ -74,6 +74,8 @@ struct uct_ha_stats {
     uint64_t probes_turn;   /* ... of all others, in turn */
     uint64_t probes_held;   /* times that a probe had to wait for the budget */
     uint64_t ctl_forged;    /* of ctl_dropped: not sealed by one that has our address */
+    uint64_t rx_shared_low; /* times that a shared receive queue had few left and was made larger */
+    uint64_t rx_lost;       /* receives that a dead queue pair took along, replaced since */
 };
 
 /* Copy at most `size` bytes of the totals to `stats`; bytes of a newer, larger

@@ -65,6 +65,9 @@
     _X(probes_doubt, TOTAL, 1, "probes_doubt_total", "... of peers that have not answered the latest one")            \
     _X(probes_turn, TOTAL, 1, "probes_turn_total", "... of all others, in turn")                                      \
     _X(probes_held, TOTAL, 1, "probes_held_total", "times that a probe had to wait for the budget")                   \
-    _X(ctl_forged, TOTAL, 1, "control_forged_total", "of control_dropped: not sealed by one that has our address")
+    _X(ctl_forged, TOTAL, 1, "control_forged_total", "of control_dropped: not sealed by one that has our address")    \
+    _X(rx_shared_low, TOTAL, 1, "shared_receives_low_total",                                                          \
+       "times that a shared receive queue had few left and was made larger")                                          \
+    _X(rx_lost, TOTAL, 1, "receives_lost_total", "receives that a dead queue pair took along, replaced since")
 
 #endif

@@ -50,14 +50,19 @@ static void complete_send(struct ha_rc *rc, enum ha_wc_status status)
 
 void fake_complete_recv(struct ha_rc *rc, enum ha_wc_status status, uint32_t length, uint32_t imm)
 {
-    struct ha_wc wc = {.wr_id    = rc->rq[rc->rq_head % rc->caps.recv_depth].wr_id,
+    struct ha_wc wc = {.wr_id    = fake_rqe_of(rc)->wr_id,
+                       .qpn      = rc->qpn,
                        .status   = status,
                        .raw      = status,
                        .byte_len = length,
                        .imm      = imm,
                        .src_qpn  = rc->qpn};
 
-    rc->rq_head++;
+    if (rc->srq != NULL) {
+        rc->has_taken = 0;
+    } else {
+        rc->rq.head++;
+    }
     if (status == HA_WC_FLUSHED && (rc->rail->knob[FAKE_LOSE_FLUSHES] & FAKE_FLUSHES_NO_RECVS)) {
         fake_cq_lose(rc->cq);
     } else {
@@ -92,9 +97,9 @@ static void fail_head(struct ha_rc *rc, enum ha_wc_status status)
 }
 
 /* Of a message that was cut off the device may have written any part. */
-static void scribble(const struct ha_rc *rc)
+static void scribble(struct ha_rc *rc)
 {
-    const struct ha_sge *sge = &rc->rq[rc->rq_head % rc->caps.recv_depth].sge;
+    const struct ha_sge *sge = &fake_rqe_of(rc)->sge;
     uint8_t             *to;
 
     if (fake_luck(rc->rail->knob[FAKE_SCRIBBLE])) {
@@ -108,19 +113,23 @@ static void scribble(const struct ha_rc *rc)
 /* Sends and receives flush each in their order, mixed as it comes. */
 static int flush(struct ha_rc *rc)
 {
-    int left = rc->head != rc->tail || rc->rq_head != rc->rq_tail;
+    int left = rc->head != rc->tail || rc->rq.head != rc->rq.tail || (rc->srq != NULL && !rc->at_rest);
 
     if (!left || fake_now() < rc->flush_at) {
         return left;
     }
     rc->late = 0;
-    while (rc->head != rc->tail || rc->rq_head != rc->rq_tail) {
-        if (rc->head != rc->tail && (rc->rq_head == rc->rq_tail || fake_luck(rc->rail->is->sends_first))) {
+    while (rc->head != rc->tail || rc->rq.head != rc->rq.tail) {
+        if (rc->head != rc->tail && (rc->rq.head == rc->rq.tail || fake_luck(rc->rail->is->sends_first))) {
             complete_send(rc, HA_WC_FLUSHED);
         } else {
             scribble(rc);
             fake_complete_recv(rc, HA_WC_FLUSHED, 0, 0);
         }
+    }
+    if (rc->srq != NULL && !rc->at_rest) {
+        rc->at_rest = 1;
+        fake_srq_leave(rc);
     }
     return 0;
 }

@@ -34,6 +34,9 @@ struct fake_personality {
     uint8_t           err_event;    /* an event for each queue pair that is in error */
     uint8_t           twice;        /* events of ports come twice */
     uint8_t           late_receive; /* posted in ERR: never flushed */
+    unsigned          takes_along;  /* per mille: the shared receive of a message that is cut off never comes back */
+    unsigned          says_drained; /* per mille: an event when a queue pair of a shared queue is at rest */
+    uint8_t           no_srq;
     uint8_t           mlx5, retry7_forever;
 };
 
@@ -102,6 +105,19 @@ struct fake_rqe {
     struct ha_sge sge;
 };
 
+struct fake_rq { /* a ring; indices run freely */
+    struct fake_rqe *rqe;
+    unsigned         depth, head, tail;
+    unsigned         not_ready; /* messages that found no receive since one was posted */
+};
+
+struct ha_srq {
+    struct ha_rail *rail;
+    struct fake_rq  rq;
+    unsigned        limit;
+    int             users;
+};
+
 enum fake_rc_state { FAKE_INIT, FAKE_RTS, FAKE_ERR };
 
 struct ha_rc {
@@ -125,11 +141,12 @@ struct ha_rc {
     uint64_t         rnr_until;
 
     /* responder */
-    struct fake_rqe *rq;
-    unsigned         rq_head, rq_tail;
-    unsigned         not_ready; /* messages that found no receive since one was posted */
-    uint32_t         expected_psn;
-    uint64_t         offset; /* in the message or write under way */
+    struct fake_rq  rq; /* its own, empty when it shares one */
+    struct ha_srq  *srq;
+    struct fake_rqe taken; /* of those that are shared, for the message under way */
+    int             has_taken, at_rest;
+    uint32_t        expected_psn;
+    uint64_t        offset; /* in the message or write under way */
 
     /* ERR */
     int      late, deaf; /* one more packet; acknowledgements are lost */
@@ -252,6 +269,15 @@ int fake_has_answer(const struct fake_wqe *wqe);
 int fake_ack_arrives(const struct ha_rc *rc, const struct ha_rc *peer);
 
 void fake_complete_recv(struct ha_rc *rc, enum ha_wc_status status, uint32_t length, uint32_t imm);
+
+/* The receive for the message under way, or NULL: there is none. */
+struct fake_rqe *fake_rqe_of(struct ha_rc *rc);
+
+/* A queue pair that shares its receives is stopped, and takes none any more. */
+void fake_srq_leave(struct ha_rc *rc);
+
+/* What completes sometime: is there room, should it be now? */
+void fake_promise(struct ha_cq *cq);
 
 /* The queue pair goes to ERR; it flushes with the next steps. */
 void fake_rc_to_err(struct ha_rc *rc);

@@ -186,6 +186,7 @@ int fake_rail_add(const char *name, unsigned net, unsigned host)
                  .max_qp_wr    = 16384,
                  .max_sge      = FAKE_SGE_MAX,
                  .max_cqe      = fake.max_cqe,
+                 .max_srq_wr   = 32768,
                  .max_rd_init  = 16,
                  .max_rd_resp  = 16,
                  .max_msg_size = 1u << 31,

@@ -10,7 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-int ha_rc_create(struct ha_rail *rail, struct ha_cq *cq, struct ha_rc_caps *caps, struct ha_rc **rc_p)
+int ha_rc_create(struct ha_rail *rail, struct ha_cq *cq, struct ha_srq *srq, struct ha_rc_caps *caps,
+                 struct ha_rc **rc_p)
 {
     struct ha_rc *rc = calloc(1, sizeof(*rc));
     int           status;
@@ -26,7 +27,13 @@ int ha_rc_create(struct ha_rail *rail, struct ha_cq *cq, struct ha_rc_caps *caps
         }
         rc->caps = *caps;
         rc->sq   = calloc(caps->send_depth, sizeof(*rc->sq));
-        rc->rq   = calloc(caps->recv_depth, sizeof(*rc->rq));
+        rc->srq  = srq;
+        if (srq != NULL) {
+            srq->users++;
+        } else {
+            rc->rq.depth = caps->recv_depth;
+            rc->rq.rqe   = calloc(caps->recv_depth, sizeof(*rc->rq.rqe));
+        }
         rc->qpn  = fake.next_qpn++;
         rc->next = fake.rcs;
         fake.rcs = rc;
@@ -41,8 +48,7 @@ int ha_rc_create(struct ha_rail *rail, struct ha_cq *cq, struct ha_rc_caps *caps
     return status;
 }
 
-/* Everything posted completes sometime: is there room, should it be now? */
-static void promise(struct ha_cq *cq)
+void fake_promise(struct ha_cq *cq)
 {
     fake.counts.overbooked += ++cq->promised > cq->depth;
     fake_kick();
@@ -74,7 +80,7 @@ void ha_rc_destroy(struct ha_rc *rc)
     }
     *link = rc->next;
     fake.counts.hasty += rc->err_at != 0 && fake_now() - rc->err_at < FAKE_REST_NS;
-    rc->cq->promised -= rc->tail - rc->head + rc->rq_tail - rc->rq_head;
+    rc->cq->promised -= rc->tail - rc->head + rc->rq.tail - rc->rq.head + (unsigned)rc->has_taken;
     if (fake_luck(rc->rail->is->forgets)) {
         forget_completions(rc);
     }
@@ -82,7 +88,7 @@ void ha_rc_destroy(struct ha_rc *rc)
     rc->rail->held--;
     pthread_mutex_unlock(&fake.lock);
     free(rc->sq);
-    free(rc->rq);
+    free(rc->rq.rqe);
     free(rc);
 }
 
@@ -263,10 +269,23 @@ int ha_rc_post_send(struct ha_rc *rc, struct ha_send *send)
         if (fake.switching[rc->rail->host] != rc->rail) {
             fake.switching[rc->rail->host] = NULL;
         }
-        promise(rc->cq);
+        fake_promise(rc->cq);
     }
     pthread_mutex_unlock(&fake.lock);
     return status;
+}
+
+static int add_recv(struct fake_rq *rq, const struct ha_recv *recv)
+{
+    if (rq->tail - rq->head == rq->depth) {
+        return -ENOMEM;
+    }
+    rq->rqe[rq->tail++ % rq->depth] = (struct fake_rqe){.wr_id = recv->wr_id, .sge = *recv->sge};
+    fake.counts.recvs++;
+    fake.counts.rnr += rq->not_ready;
+    rq->not_ready = 0;
+    fake_kick();
+    return 0;
 }
 
 int ha_rc_post_recv(struct ha_rc *rc, struct ha_recv *first)
@@ -280,15 +299,10 @@ int ha_rc_post_recv(struct ha_rc *rc, struct ha_recv *first)
         if (rc->state == FAKE_ERR && rc->rail->is->late_receive) {
             continue;
         }
-        if (rc->rq_tail - rc->rq_head == rc->caps.recv_depth) {
-            status = -ENOMEM;
-            break;
+        status = add_recv(&rc->rq, recv);
+        if (status == 0) {
+            fake_promise(rc->cq);
         }
-        rc->rq[rc->rq_tail++ % rc->caps.recv_depth] = (struct fake_rqe){.wr_id = recv->wr_id, .sge = *recv->sge};
-        fake.counts.recvs++;
-        fake.counts.rnr += rc->not_ready;
-        rc->not_ready = 0;
-        promise(rc->cq);
     }
     pthread_mutex_unlock(&fake.lock);
     return status;

@@ -43,11 +43,10 @@ static int fetch(const struct ha_rc *rc, const struct fake_wqe *wqe, uint64_t fr
 static enum fake_answer execute_send(struct ha_rc *rc, struct ha_rc *peer, const struct fake_wqe *wqe, uint64_t from,
                                      uint64_t length, int last)
 {
-    const struct fake_rqe *rqe = &peer->rq[peer->rq_head % peer->caps.recv_depth];
+    const struct fake_rqe *rqe = fake_rqe_of(peer);
     uint8_t               *to;
 
-    if (peer->rq_head == peer->rq_tail) {
-        peer->not_ready++;
+    if (rqe == NULL) {
         return FAKE_ANSWER_RNR;
     }
     if (wqe->length > rqe->sge.length) {
@@ -78,8 +77,7 @@ static enum fake_answer execute_write(struct ha_rc *rc, struct ha_rc *peer, cons
         fake.broken--;
         return FAKE_ANSWER_BROKEN;
     }
-    if (notice && peer->rq_head == peer->rq_tail) {
-        peer->not_ready++;
+    if (notice && fake_rqe_of(peer) == NULL) {
         return FAKE_ANSWER_RNR;
     }
     if (wqe->length > 0 && (to == NULL || fetch(rc, wqe, from, to + from, length) != 0)) {

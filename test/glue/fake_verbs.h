@@ -130,6 +130,8 @@ enum fake_call {
     FAKE_CALL_EXPECTED_PSN,
     FAKE_CALL_POST_SEND,
     FAKE_CALL_POST_RECV,
+    FAKE_CALL_SRQ_CREATE,
+    FAKE_CALL_SRQ_WATCH,
     FAKE_CALL_UD_CREATE,
     FAKE_CALL_UD_SEND,
     FAKE_CALL_AH_CREATE,
@@ -137,6 +139,7 @@ enum fake_call {
     FAKE_CALL_CQ_DESTROY,
     FAKE_CALL_MR_DEREG,
     FAKE_CALL_RC_DESTROY,
+    FAKE_CALL_SRQ_DESTROY,
     FAKE_CALL_UD_RECYCLE,
     FAKE_CALL_UD_DESTROY,
     FAKE_CALL_AH_DESTROY,
@@ -192,10 +195,18 @@ struct fake_counts {
     uint64_t silent;         /* operations whose success made no completion */
     uint64_t atomics;
     uint64_t recvs, recv_doorbells; /* receives posted, in so many calls */
+    uint64_t srq_low, srq_in_use;   /* said so; destroyed too early */
+    uint64_t taken_along;           /* shared receives that never came back */
     uint64_t mr_regs;               /* registrations made */
     uint64_t mr_regs_in_switch;     /* ... on a host between a fence and its first post on another rail */
 };
 struct fake_counts fake_counts(void);
+
+/* The number of the latest queue pair of a rail. */
+uint32_t fake_last_qpn(int rail);
+
+/* Messages were meant to find no receive. */
+void fake_forgive_rnr(void);
 
 /* What the product has at present. */
 struct fake_objects {

@@ -22,6 +22,7 @@ int glue_credits(void);
 int glue_receive(void);
 int glue_barrier(void);
 int glue_hundreds(void);
+int glue_shared(void);
 int glue_hang(void);
 int glue_proof(void);
 int glue_ends(void);

@@ -47,6 +47,7 @@ int main(int argc, char **argv)
     failed += glue_barrier();
     failed += glue_many();
     failed += glue_hundreds();
+    failed += glue_shared();
     failed += glue_proof();
     failed += glue_card();
     failed += glue_hang();

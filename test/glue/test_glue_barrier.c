@@ -265,7 +265,7 @@ static void test_standby_dies_alone(void **state)
 static void test_buffers_of_a_lane_that_hangs(void **state)
 {
     (void)state;
-    world_open(432, "HEARTBEAT=1s RTO=20s RTO_MAX=20s RX_QUEUE_INIT=16");
+    world_open(432, "HEARTBEAT=1s RTO=20s RTO_MAX=20s RX_QUEUE_INIT=16 SRQ_LEN=0");
     for (int i = 0; i < 2; i++) {
         ep_open(0, i);
         ep_open(1, i);

@@ -265,7 +265,9 @@ static void test_flushes_lost(void **state)
     for (unsigned i = 0; i < 18; i++) {
         int rail = i / 9 ? B0 : A0;
 
-        snprintf(settings, sizeof(settings), "PROOF=%s DEAD_PEER=2s HEARTBEAT=50ms", proofs[i % 3]);
+        /* those that are shared are not flushed */
+        snprintf(settings, sizeof(settings), "PROOF=%s DEAD_PEER=2s HEARTBEAT=50ms SRQ_LEN=%u", proofs[i % 3],
+                 i / 3 % 2 ? 0 : 4096);
         redundant_open(980 + i, settings);
         load(A0, 700);
         fake_set(rail, FAKE_LOSE_FLUSHES, 1 + i / 3 % 3);
@@ -276,7 +278,7 @@ static void test_flushes_lost(void **state)
             fail_msg("still not: %s", "a proof in time");
         }
         pump_until(stats().failovers == 2);
-        assert_true(fake_counts().unheard > 0);
+        assert_true(fake_counts().unheard > 0 || (i % 3 == 0 && i / 3 % 2 == 0));
         fake_set(rail, FAKE_LOSE_FLUSHES, 0);
         goes_on();
         fake_port(A0, 1);

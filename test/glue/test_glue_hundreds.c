@@ -41,6 +41,12 @@ static void open_many(int many)
     }
 }
 
+/* What both sides share on both rails: chains too, and so many at most, however many are wanted. */
+static uint64_t shared_bytes(void)
+{
+    return 2ull * 2 * SEG_SIZE * (MANY * BUFFERS + 32 < 4096 ? MANY * BUFFERS + 32 : 4096);
+}
+
 /* How often packets and timers have looked at a connection. */
 static uint64_t visits(void)
 {
@@ -110,7 +116,7 @@ static void test_hundreds_fail_over_at_once(void **state)
     opening = now_ns() - start;
     print_message("%u connections on both sides in %.1f s, receive buffers %.0f KiB each\n", MANY,
                   (double)opening / 1e9, (double)stats().rx_bytes / 1024 / (2 * MANY));
-    assert_int_equal(stats().rx_bytes, 2ull * MANY * 2 * BUFFERS * SEG_SIZE);
+    assert_int_equal(stats().rx_bytes, shared_bytes());
 
     for (int i = 0; i < MANY; i++) {
         am_post(i % 2, i, 3);
@@ -129,7 +135,7 @@ static void test_hundreds_fail_over_at_once(void **state)
      * longer. Usual are 0.7 (plain) to 2 times, seen: 6, of a machine at load 20. */
     assert_true(failing_over < 40 * opening);
     assert_int_equal(fake_counts().mr_regs_in_switch, in_switch);
-    assert_int_equal(stats().rx_bytes, 2ull * MANY * 2 * BUFFERS * SEG_SIZE);
+    assert_int_equal(stats().rx_bytes, shared_bytes());
     assert_int_equal(stats().ep_errors, 0);
     assert_int_equal(stats().failovers, moving);
 
@@ -165,7 +171,7 @@ static void test_places_come_back(void **state)
         fake_port(A0, 1);
         pump_until(stats().pairs == 0);
     }
-    pump_until(stats().rx_bytes == 0);
+    assert_in_range(stats().rx_bytes, 1, 2 * 2 * (8 * BUFFERS + 24 + 25 * 8) * SEG_SIZE); /* shared; a few were lost */
     assert_int_equal(stats().ep_errors, 0);
 }
 

@@ -29,10 +29,10 @@ static void test_receives_go_back_in_chains(void **state)
         const char *settings;
         unsigned    window, messages; /* each doorbell is for so many, at least */
     } cases[] = {
-        {"RX_QUEUE_INIT=128 RX_QUEUE_LEN=128", 128, 16},
-        {"RX_QUEUE_INIT=64 RX_QUEUE_LEN=64", 64, 8},
-        {"RX_QUEUE_INIT=16 RX_QUEUE_LEN=16", 16, 2},
-        {"RX_QUEUE_INIT=4 RX_QUEUE_LEN=16 RX_MEM=1k", 4, 1},
+        {"RX_QUEUE_INIT=128 RX_QUEUE_LEN=128 SRQ_LEN=0", 128, 16},
+        {"RX_QUEUE_INIT=64 RX_QUEUE_LEN=64 SRQ_LEN=0", 64, 8},
+        {"RX_QUEUE_INIT=16 RX_QUEUE_LEN=16 SRQ_LEN=0", 16, 2},
+        {"RX_QUEUE_INIT=4 RX_QUEUE_LEN=16 RX_MEM=1k SRQ_LEN=0", 4, 1},
     };
 
     (void)state;
@@ -61,7 +61,7 @@ static void test_receives_go_back_in_chains(void **state)
 static void test_only_posted_receives_are_told(void **state)
 {
     (void)state;
-    redundant_open(1210, "RX_QUEUE_INIT=64 RX_QUEUE_LEN=64 HEARTBEAT=0");
+    redundant_open(1210, "RX_QUEUE_INIT=64 RX_QUEUE_LEN=64 HEARTBEAT=0 SRQ_LEN=0");
     for (unsigned n = 1; n <= 33; n++) {
         am_post(0, 0, n);
         pump_until(am_all_here());
@@ -77,7 +77,7 @@ static void test_only_posted_receives_are_told(void **state)
 static void test_chains_of_lanes_that_ended(void **state)
 {
     (void)state;
-    redundant_open(1220, "RX_QUEUE_INIT=16 RX_QUEUE_LEN=16 FAILBACK=0 HEARTBEAT=20ms");
+    redundant_open(1220, "RX_QUEUE_INIT=16 RX_QUEUE_LEN=16 FAILBACK=0 HEARTBEAT=20ms SRQ_LEN=0");
     for (unsigned round = 0; round < 10; round++) {
         am_post(0, 0, 3); /* no chain is full */
         pump_until(am_all_here());

@@ -195,8 +195,8 @@ MUTANTS = [
          "")]),
     # ---- receiving ----
     ("rx-put-keeps-receive", "the receive of a PUT that is counted never goes back", "test_count_flow_of_puts", [
-        ("(uint16_t)(imm >> UCT_HA_IMM_CREDIT_SHIFT));\n    release(lane, buffer, imm);\n}",
-         "(uint16_t)(imm >> UCT_HA_IMM_CREDIT_SHIFT));\n    (void)buffer;\n}")]),
+        ("(uint16_t)(imm >> UCT_HA_IMM_CREDIT_SHIFT));\n    release(lane, place, imm);\n}",
+         "(uint16_t)(imm >> UCT_HA_IMM_CREDIT_SHIFT));\n    (void)place;\n}")]),
     ("chain-told-early", "the peer hears of messages whose receives wait in a chain",
      "test_only_posted_receives_are_told", [
         ("    if (ucs_unlikely(++flow->road.rx_owed >= flow->road.rx_chain)) {\n",
@@ -207,8 +207,8 @@ MUTANTS = [
          "    lane->road    = road;\n    road->rx_owed = 0;\n    lane->room    = &lanes->room[slot];")]),
     ("credit-keeps-receive", "the receive of a message that grants credits waits in the chain",
      "test_receives_go_back_in_chains", [
-        ("        uct_ha_ring_free(lane, place);\n        uct_ha_rx_repost(flow);\n",
-         "        uct_ha_ring_free(lane, place);\n")]),
+        ("        uct_ha_ring_free(place, lane->chain);\n        uct_ha_rx_repost(flow);\n",
+         "        uct_ha_ring_free(place, lane->chain);\n")]),
     ("standby-never-looked-at", "completions of standbys are never polled", "test_standby_is_looked_at_rarely", [
         ("ucs_unlikely(iface->patience-- == 0 || slot ==", "ucs_unlikely(slot ==")]),
     ("standby-looked-at-always", "completions of standbys are polled each time", "test_standby_is_looked_at_rarely", [
@@ -408,4 +408,22 @@ MUTANTS = [
         ("        if (entry->fd >= 0 && ha_rail_check(entry->rail)) {", "        if (0 && ha_rail_check(entry->rail)) {")]),
     ("way-ages-unborn", "the life of a way begins before it is found", "test_slow_way_after_silence", [
         ("            rail->fresh_at = uct_ha_now() + ctl->fresh_ns;\n", "")]),
+    # ---- receives that lanes share ----
+    ("shared-number-at-once", "the number of a queue pair that is gone leads to the next one of that number at once",
+     "test_shared_number_comes_again", [
+        ("    if (entry == NULL || *entry != NULL) {", "    if (entry == NULL) {")]),
+    ("shared-lost-for-ever", "receives that a dead queue pair took along are never looked for", "test_shared_lost_are_found", [
+        ("    shared->marking = MARKED;\n}", "    shared->marking = QUIET;\n}")]),
+    ("shared-low-unheard", "that few receives are left is not heard", "test_shared_grows_when_low", [
+        ("    shared->soft = ucs_min(2 * shared->soft, shared->most);", "    shared->soft = ucs_min(shared->soft, shared->most);")]),
+    ("shared-chain-for-all", "a chain may be longer than the queue", "test_shared_empty", [
+        ("chain_for(ucs_min(shared->wanted, shared->soft));", "chain_for(shared->wanted);")]),
+    ("shared-never-wanted-less", "what a connection may send is wanted after its end", "test_shared_receives", [
+        ("        uct_ha_shared_want(&road->lanes->shared[slot], -(int32_t)ring->count);\n", "")]),
+    ("shared-no-slack", "chains are at the cost of those who were promised a receive", "test_shared_receives", [
+        ("ucs_min(wanted + chain_for(wanted), shared->soft)", "ucs_min(wanted, shared->soft)")]),
+    ("shared-refused-once", "what the card refused at first is not posted again", "test_refused_now_and_then", [
+        ("    return is_refused(shared) || shared->count", "    return (0 && is_refused(shared)) || shared->count")]),
+    ("short-never-ends", "a lane that lacks a message waits for it for ever", "test_message_lost_with_its_receive", [
+        ("    return is_short(lane) && now >=", "    return 0 && is_short(lane) && now >=")]),
 ]

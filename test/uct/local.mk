@@ -43,6 +43,7 @@ contract_fakes = \
 	test/glue/fake_fault.c \
 	test/glue/fake_rail.c \
 	test/glue/fake_rc.c \
+	test/glue/fake_srq.c \
 	test/glue/fake_responder.c \
 	test/glue/fake_ud.c \
 	test/glue/fake_verbs.h

@@ -148,6 +148,12 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
      "RX_QUEUE_LEN.",
      IFACE_FIELD(rx_queue_init), UCS_CONFIG_TYPE_UINT},
 
+    {"SRQ_LEN", "4096",
+     "Receives that all connections of a process share on a rail, at first and at most: more only\n"
+     "when the device says that few are left. On devices that report packet numbers and have\n"
+     "shared receive queues. 0: each connection has receives of its own.",
+     IFACE_FIELD(srq_len), UCS_CONFIG_TYPE_UINT},
+
     {"RX_MEM", "64m", "Receive memory beyond which an interface lets no connection's queue grow.", IFACE_FIELD(rx_mem),
      UCS_CONFIG_TYPE_MEMUNITS},
 
@@ -176,7 +182,7 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
      "(Soft-RoCE), where 6 is used. Of both sides the lower counts.",
      IFACE_FIELD(retry_count), UCS_CONFIG_TYPE_UINT},
 
-    {"RNR_RETRY_COUNT", "6", "Retries while the receiver has no buffer; 7 = for ever. The higher of both sides counts.",
+    {"RNR_RETRY_COUNT", "7", "Retries while the receiver has no buffer; 7 = for ever. The higher of both sides counts.",
      IFACE_FIELD(rnr_retry_count), UCS_CONFIG_TYPE_UINT},
 
     {"MIN_RNR_TIMER", "12", "Index of the delay before such a retry (12 = 0.64 ms). The higher of both sides counts.",
@@ -357,6 +363,7 @@ static int queues_are_bad(const struct uct_ha_iface_config *config)
            (check_range("RX_QUEUE_LEN", config->rx_queue_len, 16, 16384) != UCS_OK) ||
            (check_range("RX_QUEUE_INIT", config->rx_queue_init, 4, 16384) != UCS_OK) ||
            (check_range("CTL_QUEUE_LEN", config->ctl_queue_len, 16, 16384) != UCS_OK) ||
+           (check_range("SRQ_LEN", config->srq_len, 0, 1l << 20) != UCS_OK) ||
            (check_range("SEG_SIZE", (long)config->seg_size, 1024, 1l << 20) != UCS_OK) ||
            (check_range("INLINE", config->max_inline, 0, 4096) != UCS_OK) ||
            (check_range("MAX_SGE", config->max_sge, 1, 32) != UCS_OK);

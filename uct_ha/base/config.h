@@ -62,6 +62,7 @@ struct uct_ha_iface_config {
     unsigned tx_queue_len;
     unsigned rx_queue_len;
     unsigned rx_queue_init;
+    unsigned srq_len;
     size_t   rx_mem;
     unsigned ctl_queue_len;
     size_t   seg_size;

@@ -11,6 +11,8 @@
 #include "ctl/flush.h"
 #include "ctl/path.h"
 #include "ctl/port.h"
+#include "lane/number.h"
+#include "lane/shared.h"
 #include "pair/attention.h"
 #include "pair/conn.h"
 #include "pair/fact.h"
@@ -139,6 +141,25 @@ static void qp_fatal(struct uct_ha_ctl *ctl, int slot, uint32_t qpn)
     }
 }
 
+/* Nothing executes on it any more: by our doing, or it has stopped by itself. */
+static void qp_drained(struct uct_ha_ctl *ctl, int slot, uint32_t qpn)
+{
+    struct uct_ha_shared *shared = &ctl->lanes->shared[slot];
+    struct uct_ha_lane   *lane   = uct_ha_number_find_locked(shared, qpn);
+    struct ha_event       event  = {.kind = HA_EV_LANE_DOWN, .slot = slot, .cause = HA_CAUSE_FLUSH};
+
+    if (lane == NULL) {
+        return; /* another interface's */
+    }
+    if (!lane->fenced) {
+        event.gen = lane->gen;
+        uct_ha_failover_event_locked(lane->road->conn, &event, HA_CTX_ASYNC);
+    }
+    __atomic_store_n(&lane->flushed, 1, __ATOMIC_RELEASE);
+    uct_ha_fact_settle_locked(lane, HA_CTX_ASYNC);
+    uct_ha_attention_locked(lane->road->conn);
+}
+
 void uct_ha_rail_event(void *arg, int slot, const struct ha_rail_event *event, int kept)
 {
     struct uct_ha_ctl *ctl = arg;
@@ -166,6 +187,12 @@ void uct_ha_rail_event(void *arg, int slot, const struct ha_rail_event *event, i
         break;
     case HA_RAIL_EVENT_QP_FATAL:
         qp_fatal(ctl, slot, event->qpn);
+        break;
+    case HA_RAIL_EVENT_QP_DRAINED:
+        qp_drained(ctl, slot, event->qpn);
+        break;
+    case HA_RAIL_EVENT_SRQ_LOW:
+        uct_ha_shared_low_locked(ctl->lanes, slot);
         break;
     case HA_RAIL_EVENT_NONE:
         break;

@@ -158,12 +158,13 @@ void         uct_ha_flow_destroy(struct uct_ha_flow *flow);
 void uct_ha_flow_refresh_locked(struct uct_ha_flow *flow);
 
 /* What is said of the lane that delivers has changed: may its messages be handed out without
- * further thought? Not before held ones, nor when the lane is being closed or was declared. */
+ * further thought? Not before held ones, nor when the lane is being closed or was declared, nor when nobody wants them.
+ */
 static inline void uct_ha_flow_turn(struct uct_ha_flow *flow)
 {
     struct uct_ha_lane *lane = flow->rx_slot == HA_NO_SLOT ? NULL : flow->road.lane[flow->rx_slot];
 
-    if (lane != NULL && (lane->final || lane->closing || lane->held_head != lane->held_tail)) {
+    if (lane != NULL && (flow->flows->discard || lane->final || lane->closing || lane->held_head != lane->held_tail)) {
         lane = NULL;
     }
     flow->rx_lane = lane;

@@ -3,6 +3,7 @@
 
 #include "data/amo.h"
 #include "data/tx.h"
+#include "lane/shared.h"
 #include "pair/attention.h"
 #include "pair/fact.h"
 
@@ -18,27 +19,26 @@ void uct_ha_rx_repost(struct uct_ha_flow *flow)
 }
 
 /* A message without a credit of its own took a receive that was meant for just that. */
-static void release(struct uct_ha_lane *lane, uint32_t buffer, uint32_t imm)
+static void release(struct uct_ha_lane *lane, struct uct_ha_place *place, uint32_t imm)
 {
-    struct uct_ha_flow  *flow  = uct_ha_flow_of(lane->road);
-    struct uct_ha_place *place = uct_ha_ring_place(lane, buffer);
+    struct uct_ha_flow *flow = uct_ha_flow_of(lane->road);
 
     if (imm & UCT_HA_IMM_CREDIT_ONLY) {
-        uct_ha_ring_free(lane, place);
+        uct_ha_ring_free(place, lane->chain);
         uct_ha_rx_repost(flow);
     } else {
-        uct_ha_rx_release(flow, lane, place);
+        uct_ha_rx_release(flow, place, lane->chain);
     }
     if (ucs_unlikely(lane->closing)) {
         uct_ha_attention(flow->road.conn);
     }
 }
 
-static void deliver(struct uct_ha_lane *lane, uint32_t buffer, uint32_t length, uint32_t imm)
+static void deliver(struct uct_ha_lane *lane, struct uct_ha_place *place, uint32_t length, uint32_t imm)
 {
     struct uct_ha_flow  *flow  = uct_ha_flow_of(lane->road);
     struct uct_ha_flows *flows = flow->flows;
-    uint8_t             *data  = uct_ha_ring_place(lane, buffer)->desc->data;
+    uint8_t             *data  = place->desc->data;
 
     uct_ha_rx_credits(flow, (uint16_t)(imm >> UCT_HA_IMM_CREDIT_SHIFT));
     if (!(imm & UCT_HA_IMM_CREDIT_ONLY)) {
@@ -48,35 +48,41 @@ static void deliver(struct uct_ha_lane *lane, uint32_t buffer, uint32_t length, 
             (void)uct_ha_iface_invoke_am(flows->base, imm & UCT_HA_IMM_AM_MASK, data, length, 0);
         }
     }
-    release(lane, buffer, imm);
+    release(lane, place, imm);
 }
 
 /* A PUT is in its place already; only that it happened is of interest, and for
  * that no turn has to be waited for. */
-static void take_put(struct uct_ha_lane *lane, uint32_t buffer, uint32_t imm)
+static void take_put(struct uct_ha_lane *lane, struct uct_ha_place *place, uint32_t imm)
 {
     uct_ha_rx_credits(uct_ha_flow_of(lane->road), (uint16_t)(imm >> UCT_HA_IMM_CREDIT_SHIFT));
-    release(lane, buffer, imm);
+    release(lane, place, imm);
 }
 
-static void hold(struct uct_ha_lane *lane, uint32_t buffer, const struct ha_wc *wc)
+static void hold(struct uct_ha_lane *lane, struct uct_ha_place *place, const struct ha_wc *wc)
 {
     struct uct_ha_held *held = &lane->held[lane->held_tail++ % lane->lanes->rx_depth];
 
-    held->buffer = buffer;
-    held->length = wc->byte_len;
-    held->imm    = wc->imm;
+    place->recv.next = &uct_ha_place_is_held;
+    held->buffer     = (uint32_t)(place - lane->place0);
+    held->length     = wc->byte_len;
+    held->imm        = wc->imm;
 }
 
 void uct_ha_rx_resume(struct uct_ha_flow *flow)
 {
-    struct uct_ha_lane *lane;
-    struct uct_ha_held  held;
+    struct uct_ha_shared *shared;
+    struct uct_ha_lane   *lane;
+    struct uct_ha_held    held;
 
     while (flow->rx_slot != HA_NO_SLOT && (lane = flow->road.lane[flow->rx_slot]) != NULL &&
            lane->held_head != lane->held_tail) {
-        held = lane->held[lane->held_head++ % flow->road.lanes->rx_depth];
-        deliver(lane, held.buffer, held.length, held.imm);
+        held   = lane->held[lane->held_head++ % flow->road.lanes->rx_depth];
+        shared = lane->shared;
+        deliver(lane, uct_ha_ring_place(lane, held.buffer), held.length, held.imm);
+        if (shared != NULL) {
+            uct_ha_shared_consumed(shared);
+        }
     }
     uct_ha_flow_turn(flow);
 }
@@ -85,12 +91,16 @@ void uct_ha_rx_resume(struct uct_ha_flow *flow)
  * on this lane any more. It is the barrier behind which the proof is read. */
 static void recv_failed(struct uct_ha_lane *lane, const struct ha_wc *wc)
 {
+    int own = lane->shared == NULL; /* else it was that of a message that was cut off, and no others follow */
+
     if (!uct_ha_lane_is_fenced(lane)) {
         uct_ha_fact_lane_down(lane, wc->status == HA_WC_FLUSHED ? HA_CAUSE_FLUSH : HA_CAUSE_COMPLETION);
-        if (lane->proof == HA_PROOF_PSN || !uct_ha_lane_is_fenced(lane) || uct_ha_flow_of(lane->road) == NULL) {
+        if ((own && lane->proof == HA_PROOF_PSN) || !uct_ha_lane_is_fenced(lane) ||
+            uct_ha_flow_of(lane->road) == NULL) {
             return; /* the flushes of the other receives follow */
         }
     }
+    lane->ended |= (uint8_t)own;
     if (lane->flushed && __atomic_load_n(&lane->settled, __ATOMIC_RELAXED)) {
         return;
     }
@@ -98,10 +108,11 @@ static void recv_failed(struct uct_ha_lane *lane, const struct ha_wc *wc)
     uct_ha_fact_flushed(lane);
 }
 
-void uct_ha_rx_other(struct uct_ha_lane *lane, const struct ha_wc *wc)
+void uct_ha_rx_other(struct uct_ha_lane *lane, const struct ha_wc *wc, struct uct_ha_place *place)
 {
-    uint32_t buffer = (uint32_t)wc->wr_id;
-
+    if (lane->shared != NULL && (lane->final || wc->status != HA_WC_OK)) {
+        uct_ha_ring_free(place, lane->chain);
+    }
     if (lane->final) {
         return; /* the peer was told that this will not be taken */
     }
@@ -111,10 +122,10 @@ void uct_ha_rx_other(struct uct_ha_lane *lane, const struct ha_wc *wc)
     }
     __atomic_store_n(&lane->received, lane->received + 1, __ATOMIC_RELAXED);
     if (wc->imm & UCT_HA_IMM_PUT) {
-        take_put(lane, buffer, wc->imm);
+        take_put(lane, place, wc->imm);
     } else if (uct_ha_flow_of(lane->road)->rx_slot == lane->slot && lane->held_head == lane->held_tail) {
-        deliver(lane, buffer, wc->byte_len, wc->imm);
+        deliver(lane, place, wc->byte_len, wc->imm);
     } else {
-        hold(lane, buffer, wc);
+        hold(lane, place, wc);
     }
 }

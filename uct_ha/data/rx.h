@@ -13,7 +13,7 @@
 
 /* All but an active message whose turn it is: failures, credits, PUTs, atomics, and what is
  * held or refused. */
-void uct_ha_rx_other(struct uct_ha_lane *lane, const struct ha_wc *wc);
+void uct_ha_rx_other(struct uct_ha_lane *lane, const struct ha_wc *wc, struct uct_ha_place *place);
 
 /* Post again what has been consumed, and tell the peer in time how much that was. */
 void uct_ha_rx_repost(struct uct_ha_flow *flow);
@@ -28,32 +28,30 @@ static inline void uct_ha_rx_credits(struct uct_ha_flow *flow, uint16_t total)
 }
 
 /* A message has been consumed. */
-static inline void uct_ha_rx_release(struct uct_ha_flow *flow, struct uct_ha_lane *lane, struct uct_ha_place *place)
+static inline void uct_ha_rx_release(struct uct_ha_flow *flow, struct uct_ha_place *place, struct ha_recv **chain)
 {
-    uct_ha_ring_free(lane, place);
+    uct_ha_ring_free(place, chain);
     if (ucs_unlikely(++flow->road.rx_owed >= flow->road.rx_chain)) {
         uct_ha_rx_repost(flow);
     }
 }
 
-/* Receive completion of a lane, good or bad. */
-static inline void uct_ha_rx_completion(struct uct_ha_lane *lane, const struct ha_wc *wc)
+/* Receive completion of a lane, good or bad: what it has received is in `place`, which goes to the lane's `chain`. */
+static UCS_F_ALWAYS_INLINE void uct_ha_rx_completion(struct uct_ha_lane *lane, const struct ha_wc *wc,
+                                                     struct uct_ha_place *place, struct ha_recv **chain)
 {
-    struct uct_ha_flow  *flow  = uct_ha_flow_of(lane->road);
-    struct uct_ha_flows *flows = flow->flows;
-    uint32_t             imm   = wc->imm;
-    struct uct_ha_place *place;
+    struct uct_ha_flow *flow = uct_ha_flow_of(lane->road);
+    uint32_t            imm  = wc->imm;
 
-    if (ucs_unlikely(wc->status != HA_WC_OK || (imm & UCT_HA_IMM_SPECIAL) || flow->rx_lane != lane || flows->discard)) {
-        uct_ha_rx_other(lane, wc);
+    if (ucs_unlikely((wc->status | (imm & UCT_HA_IMM_SPECIAL)) != HA_WC_OK || flow->rx_lane != lane)) {
+        uct_ha_rx_other(lane, wc, place);
         return;
     }
-    place = uct_ha_ring_place(lane, (uint32_t)wc->wr_id);
     __atomic_store_n(&lane->received, lane->received + 1, __ATOMIC_RELAXED);
     uct_ha_rx_credits(flow, (uint16_t)(imm >> UCT_HA_IMM_CREDIT_SHIFT));
-    (void)uct_ha_iface_invoke_am(flows->base, imm & UCT_HA_IMM_AM_MASK, (void *)(uintptr_t)place->sge.addr,
+    (void)uct_ha_iface_invoke_am(flow->flows->base, imm & UCT_HA_IMM_AM_MASK, (void *)(uintptr_t)place->sge.addr,
                                  wc->byte_len, 0);
-    uct_ha_rx_release(flow, lane, place);
+    uct_ha_rx_release(flow, place, chain);
 }
 
 /* The lane that may deliver has changed: deliver what was held on it. */

@@ -8,6 +8,8 @@
 #include "lane/ledger.h"
 #include "lane/look.h"
 #include "lane/ring.h"
+#include "lane/number.h"
+#include "lane/shared.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -68,6 +70,9 @@ static int add_to_table(struct uct_ha_lanes *lanes, struct uct_ha_lane *lane)
 static void take_from_table(struct uct_ha_lane *lane)
 {
     lane->lanes->table[lane->id & lane->lanes->table_mask] = NULL;
+    if (lane->entered) {
+        uct_ha_number_park_locked(lane);
+    }
 }
 
 /* A limit that is reached says so once per interface; the endpoint ends when its
@@ -108,7 +113,8 @@ static int open_queue_pair(struct uct_ha_lane *lane)
     struct ha_rc_caps    caps  = lane->caps;
     int                  status;
 
-    status = ha_rc_create(lanes->rail[lane->slot], lane->room->cq, &caps, &lane->rc);
+    status = ha_rc_create(lanes->rail[lane->slot], lane->room->cq, lane->shared != NULL ? lane->shared->srq : NULL,
+                          &caps, &lane->rc);
     if (status == 0 && lane->marks && caps.max_inline < UCT_HA_LEDGER_MARK) {
         ha_rc_destroy(lane->rc);
         lane->rc = NULL;
@@ -193,6 +199,8 @@ static struct uct_ha_lane *allocate(struct uct_ha_road *road, int slot, uint32_t
     lane->lanes        = lanes;
     lane->road         = road;
     lane->room         = &lanes->room[slot];
+    lane->shared       = lanes->shared[slot].srq != NULL ? &lanes->shared[slot] : NULL;
+    lane->chain        = lane->shared != NULL ? &lane->shared->chain : &lane->own_chain;
     lane->slot         = (uint8_t)slot;
     lane->gen          = gen;
     lane->born         = uct_ha_now();
@@ -229,7 +237,9 @@ int uct_ha_lane_begin(struct uct_ha_road *road, int slot, uint32_t gen)
     lane->send_tag    = uct_ha_wr_id(UCT_HA_WR_SEND, lane->id, 0);
     lane->receive_tag = (uint32_t)(uct_ha_wr_id(UCT_HA_WR_RECV, lane->id, 0) >> 32);
     road->next[slot]  = lane;
-    (void)uct_ha_ring_fill(road, slot, &lane->stocked); /* what is at hand */
+    if (lane->shared == NULL) {
+        (void)uct_ha_ring_fill(road, slot, &lane->stocked); /* what is at hand */
+    }
     post_build(lane);
     return 0;
 }
@@ -260,6 +270,21 @@ static int lacks_room(const struct uct_ha_lane *lane)
            uct_ha_room_may_grow(lane->room);
 }
 
+/* Receives that are shared find it by the number of its queue pair. */
+static int enter(struct uct_ha_lane *lane)
+{
+    int status;
+
+    if (lane->shared == NULL || lane->entered) {
+        return 0;
+    }
+    uct_ha_desc_return_list(&lane->lanes->pool, lane->stocked); /* others had filled the queue meanwhile */
+    lane->stocked = NULL;
+    status        = uct_ha_number_enter_locked(lane);
+    lane->entered = status == 0;
+    return status;
+}
+
 /* It never comes to life. Nothing was received on it, and nothing will be. */
 static void bury(struct uct_ha_lane *lane);
 
@@ -284,8 +309,11 @@ int uct_ha_lane_complete(struct uct_ha_road *road, int slot)
     if (status == 0) {
         status = uct_ha_ring_fill(road, slot, &lane->stocked);
     }
+    if (status == 0) {
+        status = enter(lane);
+    }
     if (lane->build == 0 && (status == -EAGAIN || (status == 0 && lacks_room(lane)))) {
-        post_build(lane); /* the window has grown, or the room is gone */
+        post_build(lane); /* the window has grown, the room is gone, or its number rests */
         return -EINPROGRESS;
     }
     road->next[slot] = NULL;
@@ -373,7 +401,10 @@ void uct_ha_lane_leave(struct uct_ha_road *road)
 
 static void destroy(struct uct_ha_job *job)
 {
-    struct uct_ha_lane *lane = ucs_container_of(job, struct uct_ha_lane, job);
+    struct uct_ha_lane *lane    = ucs_container_of(job, struct uct_ha_lane, job);
+    struct uct_ha_room *room    = lane->room;
+    unsigned            places  = lane->places;
+    int                 entered = lane->entered;
 
     if (lane->rc != NULL) {
         ha_rc_destroy(lane->rc);
@@ -381,9 +412,13 @@ static void destroy(struct uct_ha_job *job)
     uct_ha_ledger_end(&lane->ledger);
     uct_ha_desc_return_list(&lane->lanes->pool, lane->stocked);
     uct_ha_ring_return(lane);
-    uct_ha_room_later(lane->room, lane->places);
     free(lane->held);
-    free(lane);
+    if (entered) {
+        uct_ha_number_bury(lane); /* its number rests until the queue was seen empty */
+    } else {
+        free(lane);
+    }
+    uct_ha_room_later(room, places);
 }
 
 static void bury(struct uct_ha_lane *lane)
@@ -425,6 +460,7 @@ void uct_ha_lane_leave_queues(struct uct_ha_lanes *lanes)
 {
     for (int s = 0; s < HA_SLOTS; s++) {
         if (owes_leave(lanes, s) && uct_ha_room_is_idle(&lanes->room[s]) && !has_parked(lanes, s)) {
+            uct_ha_shared_leave(lanes, s);
             uct_ha_room_leave(&lanes->room[s], &lanes->room[!s], lanes, lanes->rail_no[s]);
         }
     }

@@ -9,12 +9,48 @@
  */
 
 #include "base/config.h"
+#include "base/job.h"
 #include "base/wake.h"
 #include "core/ha_pair.h"
 #include "lane/desc.h"
 #include "lane/room.h"
 
 struct uct_ha_lane;
+
+struct uct_ha_shared;
+
+/* A receive buffer, and the request that posts it. */
+struct uct_ha_place {
+    struct ha_recv        recv;
+    struct ha_sge         sge; /* all of the buffer */
+    struct uct_ha_desc   *desc;
+    struct uct_ha_shared *shared; /* whose it is, NULL: a ring's; 64 bytes in all */
+};
+
+#define UCT_HA_PAGE_BITS 12 /* queue pairs have numbers of 24 bits */
+#define UCT_HA_PAGE_MASK ((1u << UCT_HA_PAGE_BITS) - 1)
+
+/* Receives that all lanes of a slot share, see lane/shared.h. */
+struct uct_ha_shared {
+    struct uct_ha_lanes  *lanes;
+    struct ha_srq        *srq; /* NULL: there is none */
+    struct uct_ha_place  *places;
+    struct uct_ha_lane ***page;    /* lanes, by the number of their queue pair */
+    struct ha_recv       *chain;   /* consumed, to be posted together */
+    uint32_t              chained; /* so many, or a few less: some are being looked at */
+    uint32_t              chain_max;
+    uint32_t              count, soft, most; /* places; how many there may be now, and ever */
+    uint32_t              wanted;
+    uint32_t              posted;  /* again, at least: runs freely */
+    uint32_t              marked;  /* ... when those that were out were marked, to find lost ones */
+    uint32_t              lost;    /* found so far, and replaced */
+    uint8_t               refused; /* receives by the device, in a row */
+    uint8_t               marking; /* how far the search for lost ones is */
+    uint8_t               watched; /* once more are wanted than may be: the device is asked to tell */
+    uint8_t               busy;    /* a job asks it, or makes more of them; under the lock, as is */
+    struct uct_ha_job     job;
+    struct uct_ha_lane   *graves;
+};
 
 struct uct_ha_lanes {
     const struct uct_ha_iface_config *config;
@@ -30,6 +66,7 @@ struct uct_ha_lanes {
     uint32_t                          tell_every; /* of operations that may be silent, one tells */
 
     struct uct_ha_room      room[HA_SLOTS];
+    struct uct_ha_shared    shared[HA_SLOTS];
     struct uct_ha_desc_pool pool;
     struct uct_ha_lane    **table; /* by the low bits of the id; NULL before the first lane */
     uint32_t                table_len, table_mask, next_id;

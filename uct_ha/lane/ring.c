@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lane/ring.h"
+#include "lane/shared.h"
 
 #include "base/stats.h"
 
@@ -27,6 +28,12 @@ static int make_places(struct uct_ha_ring *ring, uint32_t count)
     }
     ring->places = places;
     return 0;
+}
+
+/* Receives of its own? Else they are the lanes', see lane/shared.h, and the ring's count says how many it may use. */
+static int is_own(const struct uct_ha_road *road, int slot)
+{
+    return road->lanes->shared[slot].srq == NULL;
 }
 
 static void fill_place(struct uct_ha_place *place, struct uct_ha_desc *desc, const struct uct_ha_lanes *lanes, int slot)
@@ -67,11 +74,25 @@ static int extend(struct uct_ha_road *road, int slot, uint32_t count)
     return status;
 }
 
-uint32_t uct_ha_ring_lacks(const struct uct_ha_road *road, int slot)
+static uint32_t lacks(const struct uct_ha_road *road, int slot)
 {
     uint32_t count = (uint32_t)road->rx_window + UCT_HA_RX_RESERVE;
 
     return count > road->ring[slot].count ? count - road->ring[slot].count : 0;
+}
+
+uint32_t uct_ha_ring_lacks(const struct uct_ha_road *road, int slot)
+{
+    return is_own(road, slot) ? lacks(road, slot) : uct_ha_shared_lacks(&road->lanes->shared[slot], lacks(road, slot));
+}
+
+/* It takes its part in what is shared. */
+static void join(struct uct_ha_road *road, int slot)
+{
+    uint32_t more = lacks(road, slot);
+
+    uct_ha_shared_want(&road->lanes->shared[slot], (int32_t)more);
+    road->ring[slot].count += more;
 }
 
 static void set_chain(struct uct_ha_road *road)
@@ -81,13 +102,18 @@ static void set_chain(struct uct_ha_road *road)
 
 int uct_ha_ring_fill(struct uct_ha_road *road, int slot, struct uct_ha_desc **list)
 {
-    struct uct_ha_ring *ring   = &road->ring[slot];
-    uint32_t            lacks  = uct_ha_ring_lacks(road, slot);
-    int                 status = lacks == 0 ? 0 : make_places(ring, ring->count + lacks);
+    struct uct_ha_ring *ring = &road->ring[slot];
+    uint32_t            more = lacks(road, slot);
+    int                 status;
     struct uct_ha_desc *desc;
 
     set_chain(road);
-    while (status == 0 && lacks-- > 0) {
+    if (!is_own(road, slot)) {
+        join(road, slot);
+        return uct_ha_shared_fill_locked(road->lanes, slot, list);
+    }
+    status = more == 0 ? 0 : make_places(ring, ring->count + more);
+    while (status == 0 && more-- > 0) {
         desc = *list;
         if (desc != NULL) {
             *list = desc->next;
@@ -105,6 +131,11 @@ int uct_ha_ring_post(struct uct_ha_lane *lane)
     uint32_t                  first  = lane->receives;
     int                       status = 0;
 
+    lane->place0 = lane->shared != NULL ? lane->shared->places : ring->places;
+    if (lane->shared != NULL) {
+        lane->receives = ring->count;
+        return 0;
+    }
     for (uint32_t i = first; i < ring->count; i++) {
         ring->places[i].recv.wr_id = uct_ha_wr_id(UCT_HA_WR_RECV, lane->id, i);
         ring->places[i].recv.next  = i + 1 < ring->count ? &ring->places[i + 1].recv : NULL;
@@ -121,16 +152,31 @@ void uct_ha_ring_repost(struct uct_ha_road *road)
     for (int s = 0; s < road->slots; s++) {
         struct uct_ha_lane *lane = road->lane[s];
 
-        if (lane != NULL && lane->chain != NULL) {
+        if (lane != NULL && lane->own_chain != NULL) {
             if (!uct_ha_lane_is_fenced(lane)) {
-                (void)ha_rc_post_recv(lane->rc, lane->chain); /* fails only on a dead lane */
+                (void)ha_rc_post_recv(lane->rc, lane->own_chain); /* fails only on a dead lane */
             }
-            lane->chain = NULL;
+            lane->own_chain = NULL;
         }
     }
 }
 
 /* ---- the window ------------------------------------------------------------- */
+
+/* As far as the queue may be filled now; the device will say when that is too little. */
+static void extend_shared(struct uct_ha_road *road, int slot, uint32_t count)
+{
+    struct uct_ha_shared *shared = &road->lanes->shared[slot];
+    struct uct_ha_desc   *list   = NULL;
+
+    uct_ha_shared_want(shared, (int32_t)(count - road->ring[slot].count));
+    road->ring[slot].count = count;
+    (void)uct_ha_desc_stock(&road->lanes->pool, uct_ha_shared_lacks(shared, 0), &list);
+    pthread_mutex_lock(&road->lanes->wake.lock);
+    (void)uct_ha_shared_fill_locked(road->lanes, slot, &list);
+    pthread_mutex_unlock(&road->lanes->wake.lock);
+    uct_ha_desc_return_list(&road->lanes->pool, list);
+}
 
 static int extend_lane(struct uct_ha_road *road, int slot, uint32_t count)
 {
@@ -139,8 +185,13 @@ static int extend_lane(struct uct_ha_road *road, int slot, uint32_t count)
     if (road->ring[slot].count == 0 || ha_rail_is_gone(road->lanes->rail[slot])) {
         return 0; /* there was no lane yet, or there will be none */
     }
-    if (extend(road, slot, count) != 0) {
+    if (!is_own(road, slot)) {
+        extend_shared(road, slot, count);
+    } else if (extend(road, slot, count) != 0) {
         return -ENOMEM;
+    }
+    if (lane != NULL && lane->shared == NULL) {
+        lane->place0 = road->ring[slot].places; /* they may have moved */
     }
     if (lane == NULL || uct_ha_lane_is_fenced(lane) || lane->receives >= count) {
         return 0; /* the next generation gets all of the ring */
@@ -195,6 +246,11 @@ void uct_ha_ring_leave(struct uct_ha_road *road, int slot, struct uct_ha_lane *l
 
     if (lane != NULL && lane->left.places != NULL) {
         return; /* it has them already */
+    }
+    if (ring->places == NULL) { /* shared, or none */
+        uct_ha_shared_want(&road->lanes->shared[slot], -(int32_t)ring->count);
+        ring->count = 0;
+        return;
     }
     if (lane != NULL) {
         lane->left = *ring;

@@ -3,7 +3,8 @@
 #define UCT_HA_RING_H_
 
 /*
- * Receive buffers of a connection: one ring per slot, from the interface's
+ * Receive buffers of a connection. Where lanes share their receives (lane/shared.h), the ring of a
+ * slot has none, and its count is what the connection may use of them. Else one ring per slot, from the interface's
  * buffers, kept over the generations of its lane. Every lane that lives has all
  * of its ring posted, the standby too: a failover posts and registers nothing.
  *
@@ -35,14 +36,14 @@ int uct_ha_ring_post(struct uct_ha_lane *lane);
 
 static inline struct uct_ha_place *uct_ha_ring_place(const struct uct_ha_lane *lane, uint32_t index)
 {
-    return &lane->road->ring[lane->slot].places[index];
+    return &lane->place0[index];
 }
 
 /* One buffer has been consumed: it waits in the lane's chain. */
-static inline void uct_ha_ring_free(struct uct_ha_lane *lane, struct uct_ha_place *place)
+static inline void uct_ha_ring_free(struct uct_ha_place *place, struct ha_recv **chain)
 {
-    place->recv.next = lane->chain;
-    lane->chain      = &place->recv;
+    place->recv.next = *chain;
+    *chain           = &place->recv;
 }
 
 /* Post the chains. A lane that is stopped needs none. */

@@ -21,19 +21,12 @@ struct uct_ha_conn; /* the owner of a road, unknown here */
  * once: so three may be under way. */
 #define UCT_HA_RX_RESERVE HA_DEPTHS_RESERVE
 
-/* Completion tags: kind in the top byte, lane id below, index in the low word. */
+/* Completion tags: kind in the top byte, lane id below, index in the low word. Of a receive that lanes share: where its
+ * place is, and the highest bit. */
 enum uct_ha_wr_kind { UCT_HA_WR_SEND, UCT_HA_WR_RECV, UCT_HA_WR_MARK, UCT_HA_WR_MARKER };
 
 struct uct_ha_held { /* a received message that may not be delivered yet */
     uint32_t buffer, length, imm;
-};
-
-/* Of a ring: a buffer, and the request that posts it. */
-struct uct_ha_place {
-    struct ha_recv      recv;
-    struct ha_sge       sge; /* all of the buffer */
-    struct uct_ha_desc *desc;
-    uint64_t            unused; /* 64 bytes */
 };
 
 /* Receive buffers of a slot, see lane/ring.h. */
@@ -64,41 +57,48 @@ struct uct_ha_road {
 };
 
 struct uct_ha_lane {
-    struct uct_ha_job    job; /* it is built, fenced, asked, destroyed */
-    struct uct_ha_lanes *lanes;
-    struct uct_ha_road  *road; /* NULL once parked */
-    struct uct_ha_room  *room;
-    struct ha_rc        *rc;
-    uint32_t             id;          /* in lanes->table; never names two lanes at once */
-    uint64_t             send_tag;    /* of the completion tags of its sends */
-    uint32_t             receive_tag; /* upper half of the completion tags of its receives */
-    uint32_t             gen;
-    uint32_t             psn;        /* our first */
-    uint32_t             mtu;        /* path MTU once connected */
-    uint32_t             log_mtu;    /* ... as the log counts; 0: the peer proves by ledger, marks count */
-    uint32_t             tell_every; /* one in so many operations tells of its success; 0: each */
-    uint32_t             mark_key;   /* where our marks go, with that */
-    uint64_t             mark_addr;
-    uint8_t              slot;
+    struct uct_ha_job     job; /* it is built, fenced, asked, destroyed */
+    struct uct_ha_lanes  *lanes;
+    struct uct_ha_road   *road; /* NULL once parked */
+    struct uct_ha_room   *room;
+    struct uct_ha_shared *shared; /* its receives; NULL: a ring of its own */
+    struct ha_rc         *rc;
+    uint32_t              id;          /* in lanes->table; never names two lanes at once */
+    uint32_t              qpn;         /* of its queue pair, where receives are shared */
+    uint64_t              send_tag;    /* of the completion tags of its sends */
+    uint32_t              receive_tag; /* upper half of the completion tags of its receives */
+    uint32_t              gen;
+    uint32_t              psn;        /* our first */
+    uint32_t              mtu;        /* path MTU once connected */
+    uint32_t              log_mtu;    /* ... as the log counts; 0: the peer proves by ledger, marks count */
+    uint32_t              tell_every; /* one in so many operations tells of its success; 0: each */
+    uint32_t              mark_key;   /* where our marks go, with that */
+    uint64_t              mark_addr;
+    uint8_t               slot;
 
     /* data part: progress alone, no lock */
-    uint32_t            receives; /* of the ring: posted, being consumed, or in the chain */
-    struct ha_recv     *chain;    /* consumed, to be posted together; the latest one first */
-    uint32_t            sends;    /* posted, completion not polled yet */
-    uint32_t            places;   /* in the completion queue, once parked */
-    struct uct_ha_ring  left;     /* once parked and without a connection: its receives */
-    uint8_t             proof;    /* kind that this side gives, enum ha_proof */
-    uint32_t            received; /* receives that succeeded; of these are held, not delivered: */
-    uint32_t            held_head, held_tail;
-    struct uct_ha_held *held;    /* ring of rx_depth */
-    uint8_t             closing; /* close_k is known: tell when so many are delivered */
-    uint8_t             final;   /* what it received was declared: no more is taken from it */
-    uint8_t             marker;  /* drain marker posted */
-    uint8_t             drained; /* ... and come back, or not needed */
-    uint8_t             flushed; /* a flushed receive was polled: no more messages come */
-    uint32_t            close_k;
-    uint8_t             rejects; /* `rejected` says which operation, and why */
-    struct ha_wc        rejected;
+    uint32_t             receives; /* that may complete; of a ring: posted, being consumed, or in the chain */
+    struct uct_ha_place *place0;   /* the first of its receives, its own or shared */
+    struct ha_recv     **chain;    /* consumed, to be posted together; the latest one first: */
+    struct ha_recv      *own_chain;
+    uint32_t             sends;    /* posted, completion not polled yet */
+    uint32_t             places;   /* in the completion queue, once parked */
+    struct uct_ha_ring   left;     /* once parked and without a connection: its receives */
+    uint8_t              proof;    /* kind that this side gives, enum ha_proof */
+    uint32_t             paged;    /* `received`, when lost ones were looked for */
+    uint32_t             received; /* receives that succeeded; of these are held, not delivered: */
+    uint32_t             held_head, held_tail;
+    struct uct_ha_held  *held;    /* ring of rx_depth */
+    uint8_t              closing; /* close_k is known: tell when so many are delivered */
+    uint8_t              final;   /* what it received was declared: no more is taken from it */
+    uint8_t              entered; /* its queue pair is known to the shared receives */
+    uint8_t              marker;  /* drain marker posted */
+    uint8_t              drained; /* ... and come back, or not needed */
+    uint8_t              flushed; /* nothing executes on it any more, as the device has shown; atomic, any thread */
+    uint8_t              ended;   /* ... and every receive that it has completed was polled: no more messages come */
+    uint32_t             close_k;
+    uint8_t              rejects; /* `rejected` says which operation, and why */
+    struct ha_wc         rejected;
 
     /* control part: under the lock */
     uint8_t              fenced;      /* nothing is posted any more; atomic, progress reads it */
@@ -132,7 +132,7 @@ struct uct_ha_lane {
     uint64_t             look_at;
     uint64_t             born, fence_at, read_at, park_until;
     uint64_t             fenced_at, lost_look; /* it was told to stop; progress was sent to look */
-    struct uct_ha_lane  *parked;               /* next in lanes->parked */
+    struct uct_ha_lane  *parked;               /* next in lanes->parked, or in the shared queue's graves */
 };
 
 static inline int uct_ha_lane_is_fenced(const struct uct_ha_lane *lane)
@@ -143,6 +143,23 @@ static inline int uct_ha_lane_is_fenced(const struct uct_ha_lane *lane)
 static inline uint64_t uct_ha_wr_id(enum uct_ha_wr_kind kind, uint32_t lane, uint32_t index)
 {
     return (uint64_t)kind << 60 | (uint64_t)(lane & 0x0fffffffu) << 32 | index;
+}
+
+#define UCT_HA_WR_SHARED (1ull << 63) /* addresses have no such bit */
+
+static inline uint64_t uct_ha_wr_id_shared(const struct uct_ha_place *place)
+{
+    return UCT_HA_WR_SHARED | (uintptr_t)place;
+}
+
+static inline int uct_ha_wr_is_shared(uint64_t wr_id)
+{
+    return (wr_id & UCT_HA_WR_SHARED) != 0;
+}
+
+static inline struct uct_ha_place *uct_ha_wr_place(uint64_t wr_id)
+{
+    return (struct uct_ha_place *)(uintptr_t)(wr_id & ~UCT_HA_WR_SHARED);
 }
 
 /* The lane whose receive this is: NULL for everything else, and when it is gone. Where there are

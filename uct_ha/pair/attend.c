@@ -41,7 +41,7 @@ static void close_lane(struct uct_ha_conn *conn, struct uct_ha_lane *lane)
 {
     uint32_t        done  = uct_ha_lane_delivered(lane);
     struct ha_event event = {.kind = HA_EV_DELIVERED, .slot = lane->slot, .gen = lane->gen, .value = done};
-    int             lost  = (lane->flushed || lane->final) && lane->held_head == lane->held_tail;
+    int             lost  = (lane->ended || lane->final) && lane->held_head == lane->held_tail;
 
     if (!lane->closing || (done != lane->close_k && !lost)) {
         return;

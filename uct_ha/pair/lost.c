@@ -51,14 +51,27 @@ static int may_end_drain(const struct uct_ha_lane *lane, uint64_t now)
     return !lane->drained && is_over(lane, now);
 }
 
+/* Fewer messages than the peer was told: are they still in the queue, behind which no flushed receive comes? */
+static int is_short(const struct uct_ha_lane *lane)
+{
+    return lane->shared != NULL && lane->closing && !lane->ended && lane->settled &&
+           uct_ha_lane_delivered(lane) != lane->close_k;
+}
+
+static int may_end_receives(const struct uct_ha_lane *lane, uint64_t now)
+{
+    return is_short(lane) && now >= lane->fence_at + GRACE_NS;
+}
+
 uint64_t uct_ha_lost_due(const struct uct_ha_lane *lane)
 {
     uint64_t due;
 
-    if (lane == NULL || !lane->fenced || (lane->settled && lane->drained) || lane->road->conn->attention) {
+    if (lane == NULL || !lane->fenced || (lane->settled && lane->drained && !is_short(lane)) ||
+        lane->road->conn->attention) {
         return UINT64_MAX; /* nothing is wanted of the card, or progress will look anyway */
     }
-    due = lane->fenced_at + (is_hopeless(lane) ? GRACE_NS : lane->lanes->silence);
+    due = lane->fenced_at + (is_hopeless(lane) || is_short(lane) ? GRACE_NS : lane->lanes->silence);
     return ucs_max(due, lane->lost_look + LOOK_NS);
 }
 
@@ -74,7 +87,8 @@ int uct_ha_lost_is_over(const struct uct_ha_conn *conn, uint64_t now)
 {
     for (int s = 0; s < HA_SLOTS; s++) {
         if (conn->road->lane[s] != NULL &&
-            (may_declare(conn->road->lane[s], now) || may_end_drain(conn->road->lane[s], now))) {
+            (may_declare(conn->road->lane[s], now) || may_end_drain(conn->road->lane[s], now) ||
+             may_end_receives(conn->road->lane[s], now))) {
             return 1;
         }
     }
@@ -124,6 +138,9 @@ void uct_ha_lost_declare(struct uct_ha_conn *conn, const int *empty)
         }
         if (empty[s] && conn->road->lane[s] != NULL && may_declare(conn->road->lane[s], now)) {
             declare(conn->road->lane[s]);
+        }
+        if (empty[s] && conn->road->lane[s] != NULL && may_end_receives(conn->road->lane[s], now)) {
+            conn->road->lane[s]->ended = 1;
         }
     }
     uct_ha_attention_locked(conn);

@@ -10,6 +10,8 @@
 #include "data/rx.h"
 #include "data/tx.h"
 #include "lane/lane.h"
+#include "lane/number.h"
+#include "lane/shared.h"
 #include "pair/attend.h"
 #include "pair/attention.h"
 #include "pair/conn.h"
@@ -28,17 +30,22 @@ static void reclaim(struct uct_ha_iface *iface, int slot)
 {
     struct uct_ha_room *room  = &iface->lanes.room[slot];
     unsigned            freed = uct_ha_room_take_freed(room);
+    struct uct_ha_lane *graves;
 
     if (freed == 0) {
         return;
     }
+    graves = uct_ha_number_take_graves(&iface->lanes, slot);
     for (int i = 0; i < RECLAIM_POLLS; i++) {
         if (uct_ha_poll_slot(iface, slot) == 0) {
             uct_ha_room_release(room, freed);
+            uct_ha_number_forget(&iface->lanes, slot, graves);
+            uct_ha_shared_mark(&iface->lanes.shared[slot]);
             return;
         }
     }
     uct_ha_room_put_back(room, freed);
+    uct_ha_number_put_back(graves);
 }
 
 /* Nothing more will come for it, when the peer saw its last messages succeed: they are in

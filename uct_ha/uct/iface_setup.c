@@ -6,6 +6,7 @@
 #include "ctl/open.h"
 #include "ctl/terms.h"
 #include "lane/lane.h"
+#include "lane/shared.h"
 #include "pair/conn.h"
 #include "pair/fact.h"
 #include "pair/failover.h"
@@ -34,7 +35,7 @@ static ucs_status_t probe_caps(struct uct_ha_iface *iface, int slot)
     struct ha_rc *rc;
     int           status;
 
-    status = ha_rc_create(iface->lanes.rail[slot], iface->lanes.room[slot].cq, &caps, &rc);
+    status = ha_rc_create(iface->lanes.rail[slot], iface->lanes.room[slot].cq, NULL, &caps, &rc);
     if (status != 0) {
         ucs_error("ha_rc [HA-311]: %s refuses a queue pair of %u sends and %u receives: %s; lower "
                   "UCX_HA_RC_TX_QUEUE_LEN or UCX_HA_RC_RX_QUEUE_LEN, or raise ulimit -l",
@@ -195,6 +196,7 @@ static ucs_status_t open_queues(struct uct_ha_iface *iface)
 static void close_queues(struct uct_ha_iface *iface)
 {
     for (int s = 0; s < HA_SLOTS; s++) {
+        uct_ha_shared_close(&iface->lanes, s);
         uct_ha_room_close(&iface->lanes.room[s]);
     }
     uct_ha_desc_cleanup(&iface->lanes.pool);
@@ -307,6 +309,9 @@ ucs_status_t uct_ha_iface_setup(struct uct_ha_iface *iface, const struct uct_ha_
     status = open_queues(iface);
     if (status == UCS_OK) {
         status = uct_ha_choose(iface);
+    }
+    for (int s = 0; s < iface->lanes.slots && status == UCS_OK; s++) {
+        uct_ha_shared_open(&iface->lanes, s); /* now that it is known what the rails prove */
     }
     if (status == UCS_OK) {
         iface->flows.card_atomics = (iface->pairs.caps & HA_CAP_ATOMIC_HW) != 0;

@@ -50,12 +50,25 @@ static void mark_dead_peers_locked(struct uct_ha_iface *iface)
     }
 }
 
+/* Nobody is called any more. */
+static void discard(struct uct_ha_iface *iface)
+{
+    struct uct_ha_conn *conn;
+
+    iface->flows.discard = 1;
+    pthread_mutex_lock(&iface->lanes.wake.lock);
+    ucs_list_for_each (conn, &iface->pairs.conns, list) {
+        uct_ha_flow_turn(uct_ha_flow_of(conn->road));
+    }
+    pthread_mutex_unlock(&iface->lanes.wake.lock);
+}
+
 void uct_ha_leave(struct uct_ha_iface *iface)
 {
     uint64_t now = uct_ha_now(), deadline = now + 3 * SEC, bye_at = 0;
     int      settled = 0;
 
-    iface->flows.discard = 1;
+    discard(iface);
     __atomic_store_n(&iface->ctl.discard, 1, __ATOMIC_RELAXED);
     while (!settled && now < deadline) {
         uct_ha_tx_tails(&iface->flows, 1);

@@ -3,6 +3,8 @@
 
 #include "data/retire.h"
 #include "data/rx.h"
+#include "lane/number.h"
+#include "lane/shared.h"
 #include "pair/fact.h"
 
 /* Two sends of one lane that succeeded: the later one says all that there is to say. Where marks are counted they are
@@ -39,17 +41,42 @@ static const struct ha_wc *take_other(struct uct_ha_iface *iface, const struct h
     return wc;
 }
 
+/* A receive that the lanes of a slot share. */
+static UCS_F_ALWAYS_INLINE void take_shared(const struct ha_wc *wc)
+{
+    struct uct_ha_place  *place  = uct_ha_wr_place(wc->wr_id);
+    struct uct_ha_shared *shared = place->shared;
+    struct uct_ha_lane   *lane   = uct_ha_number_lane(shared, wc->qpn);
+
+    if (ucs_likely(lane != NULL)) {
+        uct_ha_rx_completion(lane, wc, place, &shared->chain);
+        uct_ha_shared_consumed(shared);
+    } else {
+        uct_ha_shared_drop(place); /* of a lane that is gone */
+    }
+}
+
+/* Returns the last one that was taken. */
+static inline const struct ha_wc *take_own(struct uct_ha_iface *iface, const struct ha_wc *wc, const struct ha_wc *end)
+{
+    struct uct_ha_lane *lane = uct_ha_lane_of_receive(&iface->lanes, wc->wr_id);
+
+    if (lane == NULL) {
+        return take_other(iface, wc, end);
+    }
+    uct_ha_rx_completion(lane, wc, uct_ha_ring_place(lane, (uint32_t)wc->wr_id), &lane->own_chain);
+    return wc;
+}
+
 void uct_ha_poll_take(struct uct_ha_iface *iface, const struct ha_wc *wc, int count)
 {
     const struct ha_wc *end = wc + count;
-    struct uct_ha_lane *lane;
 
     for (; wc != end; wc++) {
-        lane = uct_ha_lane_of_receive(&iface->lanes, wc->wr_id);
-        if (lane != NULL) {
-            uct_ha_rx_completion(lane, wc);
+        if (uct_ha_wr_is_shared(wc->wr_id)) {
+            take_shared(wc);
         } else {
-            wc = take_other(iface, wc, end);
+            wc = take_own(iface, wc, end);
         }
     }
 }

@@ -12,4 +12,9 @@ struct ha_cq {
     pthread_mutex_t          resizing;
 };
 
+struct ha_srq {
+    struct ha_rail *rail;
+    struct ibv_srq *srq;
+};
+
 #endif

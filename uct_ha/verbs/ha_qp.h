@@ -22,6 +22,7 @@
 
 struct ha_cq;
 struct ha_rc;
+struct ha_srq;
 
 /* Completion status, reduced to what the failover needs to tell apart. */
 enum ha_wc_status {
@@ -138,8 +139,10 @@ struct ha_rc_path {
     unsigned            sl, traffic_class;
 };
 
-/* Created in INIT, remote write/read/atomic allowed; receives may be posted. */
-int ha_rc_create(struct ha_rail *rail, struct ha_cq *cq, struct ha_rc_caps *caps, struct ha_rc **rc_p);
+/* Created in INIT, remote write/read/atomic allowed; receives may be posted: to it, or to the queue that it shares
+ * with others (`srq`, of the same rail; NULL: it has one of its own). */
+int ha_rc_create(struct ha_rail *rail, struct ha_cq *cq, struct ha_srq *srq, struct ha_rc_caps *caps,
+                 struct ha_rc **rc_p);
 int ha_rc_connect(struct ha_rc *rc, const struct ha_rc_path *path);
 
 /* To ERR. 0: the device has stopped it, which is not yet the fence (a packet may still
@@ -175,6 +178,19 @@ static inline int ha_rc_error(int status)
 
 /* A chain of receives by one doorbell. 0 or an error: then some of them may be posted. */
 int ha_rc_post_recv(struct ha_rc *rc, struct ha_recv *first);
+
+/* A receive queue that queue pairs share, of so many receives, one piece each; -ENOTSUP where the device has none. A
+ * queue pair that is stopped does not flush it: HA_RAIL_EVENT_QP_DRAINED says that it takes no more, where the device
+ * tells. Destroyed after the queue pairs. */
+int  ha_srq_create(struct ha_rail *rail, unsigned depth, struct ha_srq **srq_p);
+void ha_srq_destroy(struct ha_srq *srq);
+
+/* A chain by one doorbell, from any thread, one at a time. Returns what was not posted: NULL, or the rest of it, when
+ * the queue is full or the device refuses. */
+struct ha_recv *ha_srq_post(struct ha_srq *srq, struct ha_recv *first);
+
+/* HA_RAIL_EVENT_SRQ_LOW once when fewer than so many receives are left; 0 or an error. A device command. */
+int ha_srq_watch(struct ha_srq *srq, unsigned limit);
 
 const char *ha_wc_raw_name(uint32_t raw);
 

@@ -166,6 +166,7 @@ static int fill_limits(struct ha_rail *rail, int numa_node)
     lim->max_qp_wr      = (uint32_t)dev.max_qp_wr;
     lim->max_sge        = (uint32_t)dev.max_sge;
     lim->max_cqe        = (uint32_t)dev.max_cqe;
+    lim->max_srq_wr     = dev.max_srq > 0 && dev.max_srq_sge > 0 && dev.max_srq_wr > 0 ? (uint32_t)dev.max_srq_wr : 0;
     lim->max_rd_init    = (uint32_t)dev.max_qp_init_rd_atom;
     lim->max_rd_resp    = (uint32_t)dev.max_qp_rd_atom;
     lim->max_msg_size   = port.max_msg_sz;

@@ -41,6 +41,7 @@ struct ha_rail_limits {
     uint32_t max_qp_wr;
     uint32_t max_sge;
     uint32_t max_cqe;
+    uint32_t max_srq_wr;  /* receives of a shared queue; 0: there is none */
     uint32_t max_rd_init; /* outstanding READs and atomics that a QP may ask */
     uint32_t max_rd_resp; /* ... that it may answer */
     uint64_t max_msg_size;
@@ -76,6 +77,8 @@ enum ha_rail_event_kind {
     HA_RAIL_EVENT_PORT_UP,
     HA_RAIL_EVENT_ADDR_CHANGE,  /* GID, LID or partition table moved */
     HA_RAIL_EVENT_QP_FATAL,     /* qpn is dead */
+    HA_RAIL_EVENT_QP_DRAINED,   /* qpn, of a shared receive queue, is stopped and takes no receive any more */
+    HA_RAIL_EVENT_SRQ_LOW,      /* see ha_srq_watch() */
     HA_RAIL_EVENT_DEVICE_FATAL, /* the device is gone, or a completion queue lost: nothing will answer */
     HA_RAIL_EVENT_REMOVED,      /* see ha_rail_check(): what is open of it still answers */
 };

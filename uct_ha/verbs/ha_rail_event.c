@@ -65,6 +65,13 @@ static void translate_event(const struct ha_rail *rail, const struct ibv_async_e
         out->kind = HA_RAIL_EVENT_QP_FATAL;
         out->qpn  = in->element.qp->qp_num;
         break;
+    case IBV_EVENT_QP_LAST_WQE_REACHED:
+        out->kind = HA_RAIL_EVENT_QP_DRAINED;
+        out->qpn  = in->element.qp->qp_num;
+        break;
+    case IBV_EVENT_SRQ_LIMIT_REACHED:
+        out->kind = HA_RAIL_EVENT_SRQ_LOW;
+        break;
     default: /* QP_REQ_ERR, QP_ACCESS_ERR: the program's; others: not ours */
         break;
     }

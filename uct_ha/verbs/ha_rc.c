@@ -81,17 +81,19 @@ static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr
     }
 }
 
-int ha_rc_create(struct ha_rail *rail, struct ha_cq *cq, struct ha_rc_caps *caps, struct ha_rc **rc_p)
+int ha_rc_create(struct ha_rail *rail, struct ha_cq *cq, struct ha_srq *srq, struct ha_rc_caps *caps,
+                 struct ha_rc **rc_p)
 {
     struct ibv_qp_init_attr attr = {
         .send_cq    = cq->cq,
         .recv_cq    = cq->cq,
+        .srq        = srq != NULL ? srq->srq : NULL,
         .qp_type    = IBV_QPT_RC,
         .sq_sig_all = 0,
         .cap        = {.max_send_wr     = caps->send_depth,
-                       .max_recv_wr     = caps->recv_depth,
+                       .max_recv_wr     = srq != NULL ? 0 : caps->recv_depth,
                        .max_send_sge    = caps->max_sge,
-                       .max_recv_sge    = 1,
+                       .max_recv_sge    = srq == NULL,
                        .max_inline_data = caps->max_inline},
     };
     struct ha_rc *rc = calloc(1, sizeof(*rc));

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Receives that all connections of an interface share, and cards that have none such. */
+
+#include "glue_tests.h"
+
+#include "lane/number.h"
+#include "lane/shared.h"
+#include "uct/iface.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define CROWD 12
+
+static struct uct_ha_lanes *lanes_of(int s)
+{
+    return &uct_ha_iface(world.side[s].iface)->lanes;
+}
+
+static void open_crowd(uint64_t seed, const char *settings)
+{
+    world_open(seed, settings);
+    for (int i = 0; i < CROWD; i++) {
+        ep_open(0, i);
+        ep_open(1, i);
+    }
+    for (int i = 0; i < CROWD; i++) {
+        am_exchange(i, 3);
+    }
+    wait_standbys(2 * CROWD);
+}
+
+/* As many buffers as all may send together, not more; none that grants credits or delivers late takes another's. */
+static void test_shared_receives(void **state)
+{
+    const uint32_t all = CROWD * (16 + 4) + 32;
+
+    (void)state;
+    open_crowd(700, "RX_QUEUE_INIT=16 RX_QUEUE_LEN=16");
+    for (int s = 0; s < 2; s++) {
+        for (int slot = 0; slot < 2; slot++) {
+            const struct uct_ha_shared *shared = &lanes_of(s)->shared[slot];
+
+            assert_non_null(shared->srq);
+            assert_int_equal(shared->wanted, CROWD * (16 + 4));
+            assert_int_equal(shared->count, all);
+        }
+    }
+    for (int i = 0; i < CROWD; i++) {
+        am_post(0, i, 50);
+    }
+    pump_until(am_all_here());
+    fake_port(A0, 0);
+    for (int i = 0; i < CROWD; i++) {
+        am_exchange(i, 50);
+    }
+    assert_int_equal(fake_counts().rnr, 0);
+    assert_int_equal(stats().ep_errors, 0);
+    for (int i = 0; i < CROWD; i++) {
+        ep_close(0, i);
+        ep_close(1, i);
+    }
+    pump_until(stats().pairs == 0);
+    pump_until(lanes_of(0)->shared[1].wanted == 0 && lanes_of(1)->shared[1].wanted == 0);
+}
+
+/* Fewer than all may send together: the card says when few are left, and there are more soon, although the receiver
+ * does not look. Nobody takes that for a dead rail. */
+static void test_shared_grows_when_low(void **state)
+{
+    unsigned sent = 0;
+
+    (void)state;
+    open_crowd(701, "RX_QUEUE_INIT=16 RX_QUEUE_LEN=16 SRQ_LEN=64");
+    assert_true(lanes_of(1)->shared[0].wanted > 2 * 64);
+    assert_true(lanes_of(1)->shared[0].count <= 64);
+    for (int i = 0; i < CROWD; i++) {
+        while (am_send(0, i, SHORT, 8, NULL) == UCS_OK) {
+            sent++;
+        }
+        for (unsigned k = 0; k < 20; k++) {
+            uct_worker_progress(world.side[0].worker);
+        }
+    }
+    assert_true(sent > 64);
+    wait_until(stats().rx_shared_low > 0);
+    wait_until(__atomic_load_n(&lanes_of(1)->shared[0].count, __ATOMIC_RELAXED) > 64);
+    pump_until(am_all_here());
+    for (int i = 0; i < CROWD; i++) {
+        am_exchange(i, 100);
+    }
+    assert_int_equal(stats().failovers, 0);
+    assert_int_equal(stats().ep_errors, 0);
+    assert_true(lanes_of(1)->shared[0].count <= 4 * 64);
+    fake_forgive_rnr(); /* of messages that came while there were none yet */
+}
+
+/* A queue that is empty keeps who sends waiting, and that is all. */
+static void test_shared_empty(void **state)
+{
+    (void)state;
+    world_open(702, "RX_QUEUE_INIT=64 RX_QUEUE_LEN=64 SRQ_LEN=16");
+    fake_fail(FAKE_CALL_SRQ_WATCH, -1, -EINVAL, 1000); /* the card does not say so */
+    for (int i = 0; i < 4; i++) {
+        ep_open(0, i);
+        ep_open(1, i);
+        am_exchange(i, 3);
+    }
+    wait_standbys(8);
+    for (unsigned round = 0; round < 5; round++) {
+        for (int i = 0; i < 4; i++) {
+            am_post(0, i, 60);
+        }
+        pump_until(am_all_here());
+    }
+    assert_true(fake_counts().rnr > 0);
+    fake_forgive_rnr();
+    assert_int_equal(lanes_of(1)->shared[0].count, 16);
+    assert_int_equal(stats().failovers, 0);
+    assert_int_equal(stats().ep_errors, 0);
+}
+
+/* Messages of several packets are cut off, and their receives do not come back: they are found, and used again. */
+static void test_shared_lost_are_found(void **state)
+{
+    uint64_t before, start;
+
+    (void)state;
+    world.personality[0] = world.personality[1] = "rxe";
+    world_open(703, "RX_QUEUE_INIT=16 RX_QUEUE_LEN=16 SEG_SIZE=8k DEAD_PEER=20s");
+    for (int i = 0; i < 2; i++) {
+        ep_open(0, i);
+        ep_open(1, i);
+        am_exchange(i, 3);
+    }
+    wait_standbys(4);
+    for (unsigned cut = 0; cut < 60 && fake_counts().taken_along < 3; cut++) {
+        fake_set(A0 + (int)(cut % 2), FAKE_LOSE_DATA_OUT, 400);
+        for (int i = 0; i < 2; i++) {
+            for (unsigned k = 0; k < 8; k++) {
+                (void)am_send(0, i, BCOPY, 8000, NULL);
+            }
+        }
+        pump_ms(2);
+        fake_event_qp_fatal(A0 + (int)(cut % 2));
+        fake_set(A0 + (int)(cut % 2), FAKE_LOSE_DATA_OUT, 0);
+        pump_until(am_all_here());
+        wait_standbys(4);
+    }
+    assert_true(fake_counts().taken_along >= 3);
+    before = stats().rx_bytes;
+    start  = now_ns();
+    while (stats().rx_lost == 0) { /* when their queue pairs have been destroyed, after their rest */
+        am_exchange(0, 40);
+        am_exchange(1, 40);
+        keep_patience(start);
+    }
+    assert_true(stats().rx_lost <= fake_counts().taken_along);
+    assert_int_equal(stats().rx_bytes, before);
+    assert_int_equal(stats().ep_errors, 0);
+}
+
+/* The number of a queue pair that is gone leads nowhere, nor does another lane get it, until its completion queue was
+ * seen empty behind the destruction. */
+static void test_shared_number_comes_again(void **state)
+{
+    struct uct_ha_shared *shared;
+    struct uct_ha_lane   *grave = calloc(1, sizeof(*grave)), *lane;
+    pthread_mutex_t      *lock;
+
+    (void)state;
+    world_open(704, "");
+    ep_open(0, 0);
+    ep_open(1, 0);
+    am_exchange(0, 20);
+    wait_standbys(2);
+    shared        = &lanes_of(1)->shared[0];
+    lock          = &lanes_of(1)->wake.lock;
+    lane          = uct_ha_number_find_locked(shared, fake_last_qpn(B0));
+    grave->lanes  = lanes_of(1);
+    grave->shared = shared;
+    grave->qpn    = lane->qpn;
+    pthread_mutex_lock(lock);
+    uct_ha_number_park_locked(lane);
+    assert_null(uct_ha_number_find_locked(shared, lane->qpn));
+    assert_int_equal(uct_ha_number_enter_locked(lane), -EAGAIN);
+    pthread_mutex_unlock(lock);
+    uct_ha_number_bury(grave);
+    assert_ptr_equal(uct_ha_number_take_graves(lanes_of(1), 0), grave);
+    assert_null(uct_ha_number_find_locked(shared, lane->qpn));
+    uct_ha_number_forget(lanes_of(1), 0, grave);
+    pthread_mutex_lock(lock);
+    assert_int_equal(uct_ha_number_enter_locked(lane), 0);
+    assert_ptr_equal(uct_ha_number_find_locked(shared, lane->qpn), lane);
+    pthread_mutex_unlock(lock);
+    am_exchange(0, 20);
+    assert_int_equal(stats().failovers, 0);
+}
+
+/* Cards without such queues, and those that refuse one: each connection has its own, as with SRQ_LEN=0. */
+static void test_no_shared_queue(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        world.personality[0] = world.personality[1] = i == 0 ? "irdma" : NULL;
+        world_open(705 + i, i == 1 ? "SRQ_LEN=0" : "");
+        if (i == 2) {
+            side_close(1);
+            fake_fail(FAKE_CALL_SRQ_CREATE, -1, -ENOMEM, 2);
+            side_open(1, "");
+        }
+        assert_null(lanes_of(1)->shared[0].srq);
+        ep_open(0, 0);
+        ep_open(1, 0);
+        am_exchange(0, 50);
+        wait_standbys(2);
+        fake_port(A0, 0);
+        am_exchange(0, 50);
+        assert_int_equal(stats().failovers, 2);
+        assert_int_equal(stats().ep_errors, 0);
+        world_close();
+        (void)glue_setup(NULL);
+    }
+    world.personality[0] = world.personality[1] = NULL;
+}
+
+static const struct CMUnitTest tests[] = {
+    GLUE_TEST(test_shared_receives),       GLUE_TEST(test_shared_grows_when_low),     GLUE_TEST(test_shared_empty),
+    GLUE_TEST(test_shared_lost_are_found), GLUE_TEST(test_shared_number_comes_again), GLUE_TEST(test_no_shared_queue),
+};
+
+int glue_shared(void)
+{
+    return cmocka_run_group_tests_name("shared", tests, NULL, NULL);
+}

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lane/shared.h"
+
+#include "base/stats.h"
+#include "lane/number.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHAIN_MAX 32 /* a doorbell for so many is not seen any more */
+#define REFUSALS  3
+#define MOST      4 /* times what is configured: the queue is made for so many */
+#define LOW       4 /* a quarter is left: time for more */
+
+static int64_t bytes(const struct uct_ha_lanes *lanes, uint32_t buffers)
+{
+    return (int64_t)(buffers * lanes->pool.seg_size);
+}
+
+struct ha_recv uct_ha_place_is_held;
+
+/* ---- the queue ---- */
+
+static int open_queue(struct uct_ha_shared *shared, struct ha_rail *rail, uint32_t len)
+{
+    shared->most   = ucs_min(MOST * len, ha_rail_limits(rail)->max_srq_wr);
+    shared->soft   = ucs_min(len, shared->most);
+    shared->places = calloc(shared->most, sizeof(*shared->places)); /* memory comes when they are used */
+    if (shared->places == NULL || uct_ha_number_open(shared) != 0) {
+        return -ENOMEM;
+    }
+    return ha_srq_create(rail, shared->most, &shared->srq);
+}
+
+void uct_ha_shared_open(struct uct_ha_lanes *lanes, int slot)
+{
+    struct uct_ha_shared *shared = &lanes->shared[slot];
+    uint32_t              len    = lanes->config->srq_len;
+    int                   status;
+
+    shared->lanes = lanes;
+    if (len == 0 || lanes->proof[slot] != HA_PROOF_PSN) {
+        return;
+    }
+    status = ha_rail_limits(lanes->rail[slot])->max_srq_wr < HA_DEPTHS_WR_MIN
+                 ? -ENOTSUP
+                 : open_queue(shared, lanes->rail[slot], len);
+    if (status != 0) {
+        ucs_debug("ha_rc: %s: no shared receive queue (%s): each connection has one of its own",
+                  ha_rail_name(lanes->rail[slot]), strerror(-status));
+        free(shared->places);
+        shared->places = NULL;
+        shared->srq    = NULL;
+        uct_ha_number_close(shared);
+    }
+}
+
+/* What was posted is the device's until its queue is destroyed. */
+static void give_back(struct uct_ha_lanes *lanes, struct uct_ha_shared *shared)
+{
+    for (uint32_t i = 0; i < shared->count; i++) {
+        uct_ha_desc_return(&lanes->pool, shared->places[i].desc);
+    }
+    UCT_HA_STATS_ADD(rx_bytes, -bytes(lanes, shared->count));
+    shared->count = 0;
+    shared->chain = NULL;
+}
+
+void uct_ha_shared_close(struct uct_ha_lanes *lanes, int slot)
+{
+    struct uct_ha_shared *shared = &lanes->shared[slot];
+
+    uct_ha_job_cancel(UCT_HA_JOB_BUILD, shared, uct_ha_job_run);
+    if (shared->srq != NULL) {
+        ha_srq_destroy(shared->srq);
+        shared->srq = NULL;
+        give_back(lanes, shared);
+    }
+    free(shared->places);
+    shared->places = NULL;
+    uct_ha_number_close(shared);
+}
+
+struct leaving {
+    struct uct_ha_job    job;
+    struct uct_ha_lanes *lanes;
+    struct uct_ha_shared shared; /* what was posted there, and its queue */
+};
+
+static void leave_run(struct uct_ha_job *job)
+{
+    struct leaving *leaving = ucs_container_of(job, struct leaving, job);
+
+    ha_srq_destroy(leaving->shared.srq);
+    give_back(leaving->lanes, &leaving->shared);
+    free(leaving->shared.places);
+    free(leaving);
+}
+
+void uct_ha_shared_leave(struct uct_ha_lanes *lanes, int slot)
+{
+    struct uct_ha_shared *shared  = &lanes->shared[slot];
+    struct leaving       *leaving = shared->srq == NULL || shared->busy ? NULL : malloc(sizeof(*leaving));
+
+    if (leaving == NULL) {
+        return; /* without memory it stays until the interface closes */
+    }
+    leaving->lanes     = lanes;
+    leaving->shared    = *shared;
+    leaving->job.owner = lanes;
+    leaving->job.run   = leave_run;
+    shared->srq        = NULL;
+    shared->places     = NULL;
+    shared->chain      = NULL;
+    shared->count      = 0;
+    uct_ha_job_post(UCT_HA_JOB_DESTROY, lanes->rail_no[slot], &leaving->job);
+}
+
+/* ---- buffers ---- */
+
+static uint32_t chain_for(uint32_t wanted)
+{
+    return ucs_max(ucs_min(wanted / 4, CHAIN_MAX), 1);
+}
+
+/* Those that wait in the chain are told of already, so there are that many more. */
+static uint32_t target(const struct uct_ha_shared *shared, uint32_t wanted)
+{
+    return wanted == 0 ? 0 : ucs_min(ucs_min(wanted + chain_for(wanted), shared->soft) + shared->lost, shared->most);
+}
+
+void uct_ha_shared_want(struct uct_ha_shared *shared, int32_t more)
+{
+    shared->wanted += (uint32_t)more;
+    shared->chain_max = chain_for(ucs_min(shared->wanted, shared->soft));
+}
+
+uint32_t uct_ha_shared_lacks(const struct uct_ha_shared *shared, uint32_t more)
+{
+    uint32_t count = target(shared, shared->wanted + more);
+
+    return count > shared->count ? count - shared->count : 0;
+}
+
+static void add(struct uct_ha_lanes *lanes, int slot, struct uct_ha_desc *desc)
+{
+    struct uct_ha_shared *shared = &lanes->shared[slot];
+    struct uct_ha_place  *place  = &shared->places[shared->count];
+
+    place->desc         = desc;
+    place->sge.addr     = (uintptr_t)desc->data;
+    place->sge.length   = (uint32_t)lanes->pool.seg_size;
+    place->sge.lkey     = desc->mem->lkey[lanes->rail_no[slot]];
+    place->recv.sge     = &place->sge;
+    place->recv.num_sge = 1;
+    place->recv.wr_id   = uct_ha_wr_id_shared(place);
+    place->shared       = shared;
+    place->recv.next    = NULL;
+    shared->count++;
+    UCT_HA_STATS_ADD(rx_bytes, bytes(lanes, 1));
+}
+
+/* From the list, and in progress from those at hand as well. */
+static struct uct_ha_desc *next_desc(struct uct_ha_lanes *lanes, struct uct_ha_desc **list, int progress)
+{
+    struct uct_ha_desc *desc = *list;
+
+    if (desc == NULL) {
+        return progress ? uct_ha_desc_at_hand(&lanes->pool) : NULL;
+    }
+    *list = desc->next;
+    return desc;
+}
+
+/* Up to so many. Buffers that this rail does not know go back. Returns what is to be posted, or NULL. Under the lock.
+ */
+static struct ha_recv *make(struct uct_ha_lanes *lanes, int slot, uint32_t count, struct uct_ha_desc **list,
+                            int progress)
+{
+    struct uct_ha_shared *shared = &lanes->shared[slot];
+    uint32_t              first  = shared->count;
+    struct uct_ha_desc   *desc;
+
+    while (shared->count < count && (desc = next_desc(lanes, list, progress)) != NULL) {
+        if (!uct_ha_reg_is_on(desc->mem, lanes->rail_no[slot])) {
+            uct_ha_desc_return(&lanes->pool, desc);
+            break;
+        }
+        add(lanes, slot, desc);
+    }
+    for (uint32_t i = first; i + 1 < shared->count; i++) {
+        shared->places[i].recv.next = &shared->places[i + 1].recv;
+    }
+    return first < shared->count ? &shared->places[first].recv : NULL;
+}
+
+/* What the queue does not take waits in the chain, as if it had been consumed. Progress. */
+static void post(struct uct_ha_shared *shared, struct ha_recv *first)
+{
+    struct ha_recv *rest = first == NULL ? NULL : ha_srq_post(shared->srq, first);
+    struct ha_recv *last = rest;
+
+    if (ucs_likely(rest == NULL)) {
+        return;
+    }
+    while (last->next != NULL) {
+        last = last->next;
+    }
+    last->next    = shared->chain;
+    shared->chain = rest;
+}
+
+static void flush(struct uct_ha_shared *shared)
+{
+    struct ha_recv *chain = shared->chain;
+
+    shared->posted += shared->chained;
+    shared->chained = 0;
+    shared->chain   = NULL;
+    post(shared, chain);
+}
+
+/* ---- more, when the device says that few are left ---- */
+
+/* By a job: to register memory and to ask the device may take long, and progress may be busy elsewhere. */
+static void more_run(struct uct_ha_job *job)
+{
+    struct uct_ha_shared *shared = ucs_container_of(job, struct uct_ha_shared, job);
+    struct uct_ha_lanes  *lanes  = shared->lanes;
+    struct uct_ha_desc   *list   = NULL;
+    struct ha_recv       *first  = NULL;
+    uint32_t              lacks;
+
+    pthread_mutex_lock(&lanes->wake.lock);
+    lacks = uct_ha_shared_lacks(shared, 0);
+    pthread_mutex_unlock(&lanes->wake.lock);
+    (void)uct_ha_desc_stock(&lanes->pool, lacks, &list);
+    pthread_mutex_lock(&lanes->wake.lock);
+    if (list != NULL) {
+        first = make(lanes, (int)(shared - lanes->shared), target(shared, shared->wanted), &list, 0);
+    }
+    pthread_mutex_unlock(&lanes->wake.lock);
+    if (first != NULL) {
+        (void)ha_srq_post(shared->srq, first); /* it has room for all; from a card that is gone nothing is wanted */
+    }
+    uct_ha_desc_return_list(&lanes->pool, list);
+    (void)ha_srq_watch(shared->srq, shared->soft / LOW);
+    pthread_mutex_lock(&lanes->wake.lock);
+    shared->busy = 0;
+    pthread_mutex_unlock(&lanes->wake.lock);
+}
+
+static void watch(struct uct_ha_shared *shared)
+{
+    shared->watched   = 1;
+    shared->busy      = 1;
+    shared->job.owner = shared;
+    shared->job.run   = more_run;
+    uct_ha_job_post(UCT_HA_JOB_BUILD, shared->lanes->rail_no[shared - shared->lanes->shared], &shared->job);
+}
+
+void uct_ha_shared_low_locked(struct uct_ha_lanes *lanes, int slot)
+{
+    struct uct_ha_shared *shared = &lanes->shared[slot];
+
+    if (shared->srq == NULL || shared->busy || lanes->leaving || lanes->left[slot] ||
+        shared->wanted + shared->chain_max <= shared->count) {
+        return;
+    }
+    shared->soft = ucs_min(2 * shared->soft, shared->most);
+    UCT_HA_STATS_ADD(rx_shared_low, 1);
+    watch(shared);
+}
+
+/* A card that refuses receives is asked again soon, but not for ever: what it has refused waits in the chain. */
+static int is_refused(struct uct_ha_shared *shared)
+{
+    shared->refused = shared->chain == NULL ? 0 : (uint8_t)(shared->refused + 1);
+    return shared->refused % (REFUSALS + 1) != 0;
+}
+
+int uct_ha_shared_fill_locked(struct uct_ha_lanes *lanes, int slot, struct uct_ha_desc **list)
+{
+    struct uct_ha_shared *shared = &lanes->shared[slot];
+
+    flush(shared); /* of lanes that are gone, perhaps */
+    post(shared, make(lanes, slot, target(shared, shared->wanted), list, 1));
+    if (shared->wanted > shared->soft && !shared->watched && !shared->busy) {
+        watch(shared);
+    }
+    return is_refused(shared) || shared->count < ucs_min(shared->wanted, shared->soft) ? -EAGAIN : 0;
+}
+
+/* ---- those that a dead queue pair took along ---- */
+
+/* Of the device, not of any chain. */
+static struct ha_recv out = {.num_sge = 0};
+
+enum { QUIET, MARKED, PAGED };
+
+static void mark_locked(struct uct_ha_shared *shared)
+{
+    flush(shared);
+    if (shared->chain != NULL) {
+        return; /* the queue takes none: nothing is lacking */
+    }
+    for (uint32_t i = 0; i < shared->count; i++) {
+        if (shared->places[i].recv.next != &uct_ha_place_is_held) {
+            shared->places[i].recv.next = &out;
+        }
+    }
+    shared->marked  = shared->posted;
+    shared->marking = MARKED;
+}
+
+void uct_ha_shared_mark(struct uct_ha_shared *shared)
+{
+    if (shared->marking == QUIET && shared->srq != NULL) {
+        pthread_mutex_lock(&shared->lanes->wake.lock);
+        mark_locked(shared);
+        pthread_mutex_unlock(&shared->lanes->wake.lock);
+    }
+}
+
+/* Whatever was out when it was marked has been taken since. So a lane that receives anything from here on does not
+ * have one of those. Returns whether there is one that has not received since the last call. */
+static int page_lanes_locked(struct uct_ha_shared *shared)
+{
+    struct uct_ha_lanes *lanes = shared->lanes;
+    int                  idle  = 0;
+
+    for (uint32_t i = 0; i < lanes->table_len; i++) {
+        struct uct_ha_lane *lane = lanes->table[i];
+
+        if (lane != NULL && lane->shared == shared && lane->entered) {
+            idle |= lane->connected && lane->received == lane->paged;
+            lane->paged = lane->received;
+        }
+    }
+    return idle;
+}
+
+/* What is still out is nobody's: it is used again. Where a lane may be in the middle of a message with it, it is that
+ * lane's, and another one takes its place. */
+static unsigned replace_lost_locked(struct uct_ha_shared *shared, int idle)
+{
+    unsigned lost = 0;
+
+    for (uint32_t i = 0; i < shared->count; i++) {
+        struct ha_recv *recv = &shared->places[i].recv;
+
+        if (recv->next == &out) {
+            recv->next = idle ? NULL : shared->chain;
+            lost++;
+            if (!idle) {
+                shared->chain = recv;
+            }
+        }
+    }
+    shared->lost += idle ? lost : 0;
+    return lost;
+}
+
+static void look_for_lost(struct uct_ha_shared *shared)
+{
+    struct uct_ha_lanes *lanes = shared->lanes;
+    struct uct_ha_desc  *none  = NULL;
+    unsigned             lost;
+    int                  idle;
+
+    pthread_mutex_lock(&lanes->wake.lock);
+    idle = page_lanes_locked(shared);
+    if (shared->marking == MARKED) {
+        shared->marking = PAGED;
+    } else {
+        shared->marking = QUIET;
+        lost            = replace_lost_locked(shared, idle);
+        UCT_HA_STATS_ADD(rx_lost, lost);
+        if (lost > 0) {
+            (void)uct_ha_shared_fill_locked(lanes, (int)(shared - lanes->shared), &none);
+        }
+    }
+    pthread_mutex_unlock(&lanes->wake.lock);
+}
+
+void uct_ha_shared_repost(struct uct_ha_shared *shared)
+{
+    if (shared->srq == NULL) {
+        return;
+    }
+    flush(shared);
+    if (ucs_unlikely(shared->marking != QUIET) &&
+        shared->posted - shared->marked >= (shared->marking == MARKED ? 1 : 2) * (shared->count + CHAIN_MAX)) {
+        look_for_lost(shared);
+    }
+}
+
+void uct_ha_shared_drop(struct uct_ha_place *place)
+{
+    struct uct_ha_shared *shared = place->shared;
+
+    place->recv.next = shared->chain;
+    shared->chain    = &place->recv;
+    uct_ha_shared_consumed(shared);
+}

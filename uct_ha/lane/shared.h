@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UCT_HA_SHARED_H_
+#define UCT_HA_SHARED_H_
+
+/*
+ * Receive buffers that all lanes of a slot share: where the device has shared receive queues, and proves by packet
+ * number (a count needs to see the end of a lane's own receives). What a connection may send is bounded by its window
+ * as with a ring of its own, so nothing else changes for it.
+ *
+ *   wanted   what all connections may send together: their windows and reserves
+ *   soft     so many are posted at most, however many are wanted: not all send at once. When few are left the device
+ *            says so (ha_srq_watch()), and there will be twice as many, until there are enough for all
+ *   most     the queue takes no more
+ *
+ * As long as wanted <= soft no message ever finds the queue empty. Beyond that it may, between two doublings; then its
+ * sender's card waits and sends it again (RNR_RETRY_COUNT).
+ *
+ * A queue pair that is stopped in the middle of a message may take its receive along. Receives are used in the order
+ * in which they were posted. So once as many have been used as there are, all that were out before have been taken, and
+ * once twice as many, those that have not come back are lost; unless a lane has received nothing since: it may be in
+ * the middle of a message with one of them.
+ *
+ * Progress, but for what is said to be under the lock.
+ */
+
+#include "lane/road.h"
+
+/* A queue for the lanes of this slot. Without one (it cannot be had, or is not wanted) each has a ring of its own. */
+void uct_ha_shared_open(struct uct_ha_lanes *lanes, int slot);
+void uct_ha_shared_close(struct uct_ha_lanes *lanes, int slot);
+
+/* The card is gone and the last lane with it: the queue is destroyed by a job. */
+void uct_ha_shared_leave(struct uct_ha_lanes *lanes, int slot);
+
+/* A connection may send so many messages more, or (negative) does not send any more. */
+void uct_ha_shared_want(struct uct_ha_shared *shared, int32_t more);
+
+/* Buffers that it would lack if so many more were wanted. */
+uint32_t uct_ha_shared_lacks(const struct uct_ha_shared *shared, uint32_t more);
+
+/* Buffers that it lacks, from this list and from those at hand, and post them. 0, or -EAGAIN: there are too few. Under
+ * the lock. */
+int uct_ha_shared_fill_locked(struct uct_ha_lanes *lanes, int slot, struct uct_ha_desc **list);
+
+/* Post again what has been consumed. */
+void uct_ha_shared_repost(struct uct_ha_shared *shared);
+
+/* One more has been consumed, and is in the chain, or will be: is it time? */
+static inline void uct_ha_shared_consumed(struct uct_ha_shared *shared)
+{
+    if (ucs_unlikely(++shared->chained >= shared->chain_max)) {
+        uct_ha_shared_repost(shared);
+    }
+}
+
+/* Marks a place whose message waits to be delivered (`recv.next`). */
+extern struct ha_recv uct_ha_place_is_held;
+
+/* A receive of a lane that is gone. */
+void uct_ha_shared_drop(struct uct_ha_place *place);
+
+/* The device says that few are left. */
+void uct_ha_shared_low_locked(struct uct_ha_lanes *lanes, int slot);
+
+/* Queue pairs have been destroyed: one of them may have taken a receive along. */
+void uct_ha_shared_mark(struct uct_ha_shared *shared);
+
+#endif
