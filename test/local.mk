@@ -53,7 +53,7 @@ test_unit_test_abi_SOURCES  = test/unit/test_abi.c uct_ha/abi/uct_ha_guard.c
 test_unit_test_abi_CPPFLAGS = $(unit_cppflags)
 test_unit_test_abi_LDADD    = $(unit_libs) $(UCX_LIBS) -lpthread
 
-test_unit_test_addr_SOURCES  = test/unit/test_addr.c uct_ha/uct/addr.c uct_ha/pair/where.c
+test_unit_test_addr_SOURCES  = test/unit/test_addr.c uct_ha/uct/addr.c uct_ha/uct/addr_cm.c uct_ha/pair/where.c
 test_unit_test_addr_CPPFLAGS = $(unit_cppflags)
 test_unit_test_addr_LDADD    = libha_topo.la libha_core.la $(unit_libs)
 
@@ -252,6 +252,7 @@ test_glue_test_glue_SOURCES = $(glue_sources) \
 	%D%/glue/test_glue_peers.c \
 	%D%/glue/test_glue_personality.c \
 	%D%/glue/test_glue_card.c \
+	%D%/glue/test_glue_cm.c \
 	%D%/glue/test_glue_report.c \
 	%D%/glue/test_glue_room.c \
 	%D%/glue/test_glue_shared.c \
@@ -386,7 +387,7 @@ EXTRA_DIST += %D%/lab_tests/ha_shmem.c # by test/softcard/run_jobs, with oshcc
 fuzz_tests    = test/fuzz/fuzz_addr test/fuzz/fuzz_frame test/fuzz/fuzz_packet
 EXTRA_DIST   += test/fuzz/libfuzzer
 
-test_fuzz_fuzz_addr_SOURCES  = $(fuzz_driver) %D%/fuzz/fuzz_addr.c uct_ha/uct/addr.c uct_ha/pair/where.c
+test_fuzz_fuzz_addr_SOURCES  = $(fuzz_driver) %D%/fuzz/fuzz_addr.c uct_ha/uct/addr.c uct_ha/uct/addr_cm.c uct_ha/pair/where.c
 test_fuzz_fuzz_addr_CPPFLAGS = $(fuzz_cppflags) $(UCX_CFLAGS)
 test_fuzz_fuzz_addr_LDADD    = libha_topo.la libha_core.la
 

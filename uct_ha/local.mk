@@ -270,6 +270,8 @@ glue_sources = \
 	%D%/uct/accept.h \
 	%D%/uct/addr.c \
 	%D%/uct/addr.h \
+	%D%/uct/addr_cm.c \
+	%D%/uct/addr_cm.h \
 	%D%/uct/choose.c \
 	%D%/uct/choose.h \
 	%D%/uct/component.c \

@@ -46,6 +46,40 @@ void fake_change_mac(int index)
     pthread_mutex_unlock(&fake.lock);
 }
 
+static void rename_port(struct ha_rail *rail, const uint8_t gid[16], uint8_t link_layer, uint8_t prefix_len)
+{
+    pthread_mutex_lock(&fake.lock);
+    memcpy(rail->gid, gid, sizeof(rail->gid));
+    memcpy(rail->addr.gid, gid, sizeof(rail->addr.gid));
+    rail->addr.link_layer = link_layer;
+    rail->addr.prefix_len = prefix_len;
+    rail->addr.lid        = link_layer == HA_LINK_IB ? (uint16_t)(100 + rail->index) : 0;
+    pthread_mutex_unlock(&fake.lock);
+}
+
+void fake_ipv6(int index)
+{
+    struct ha_rail *rail    = &fake.rail[index];
+    const uint8_t   gid[16] = {0xfd, [7] = (uint8_t)rail->net, [15] = (uint8_t)rail->host};
+
+    rename_port(rail, gid, HA_LINK_ETHERNET, 64);
+}
+
+void fake_infiniband(int index)
+{
+    struct ha_rail *rail    = &fake.rail[index];
+    const uint8_t   gid[16] = {0xfe, 0x80, [8] = 2, [14] = (uint8_t)rail->net, [15] = (uint8_t)rail->host};
+
+    rename_port(rail, gid, HA_LINK_IB, 0);
+}
+
+void fake_gid(int index, uint8_t gid[16])
+{
+    pthread_mutex_lock(&fake.lock);
+    memcpy(gid, fake.rail[index].gid, 16);
+    pthread_mutex_unlock(&fake.lock);
+}
+
 void fake_partition(int index, uint16_t pkey)
 {
     pthread_mutex_lock(&fake.lock);

@@ -44,6 +44,11 @@ void fake_move_gid(int rail);
 void fake_change_mac(int rail);
 void fake_partition(int rail, uint16_t pkey); /* nobody is told, and the network does not mind */
 
+/* Before the port is opened: it has an IPv6 address of its network, or is one of InfiniBand with LID 100 + rail. */
+void fake_ipv6(int rail);
+void fake_infiniband(int rail);
+void fake_gid(int rail, uint8_t gid[16]);
+
 /* The next datagram port on this rail gets this number: a new process may well have
  * the numbers of the one before. */
 void     fake_next_ud(int rail, uint32_t qpn);

@@ -36,6 +36,7 @@ int glue_again(void);
 int glue_strangers(void);
 int glue_soak(void);
 int glue_card(void);
+int glue_cm(void);
 int glue_zones(void);
 int glue_opts(void);
 int glue_report(void);

@@ -62,6 +62,7 @@ int main(int argc, char **argv)
     failed += glue_strangers();
     failed += glue_zones();
     failed += glue_devices();
+    failed += glue_cm();
     failed += glue_opts();
     failed += glue_report();
     failed += glue_silent();

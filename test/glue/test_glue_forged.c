@@ -181,9 +181,9 @@ static int looked_in_vain(uint8_t host)
 }
 
 /* In the addresses that UCX carries: docs/wire.md. */
-#define DEV_HOST    23 /* the last byte of a GID */
-#define ADDR_HOST   48
-#define ADDR_COOKIE 2
+#define DEV_HOST    16 /* the last byte of an IPv4 address */
+#define DEV_STANDBY 21 /* ... of the standby rail */
+#define ADDR_SECRET 2
 
 /* Endpoints to hosts that are not there. */
 static void call_the_dead(uct_ep_h *eps)
@@ -195,9 +195,9 @@ static void call_the_dead(uct_ep_h *eps)
     for (uint8_t i = 0; i < DEAD; i++) {
         memcpy(dev, peer->dev_addr, sizeof(dev));
         memcpy(addr, peer->iface_addr, sizeof(addr));
-        dev[DEV_HOST]   = (uint8_t)(200 + i);
-        addr[ADDR_HOST] = (uint8_t)(200 + i);
-        addr[ADDR_COOKIE] ^= (uint8_t)(1 + i);
+        dev[DEV_HOST]    = (uint8_t)(200 + i);
+        dev[DEV_STANDBY] = (uint8_t)(200 + i);
+        addr[ADDR_SECRET] ^= (uint8_t)(1 + i);
         memset(&params, 0, sizeof(params));
         params.field_mask = UCT_EP_PARAM_FIELD_IFACE | UCT_EP_PARAM_FIELD_DEV_ADDR | UCT_EP_PARAM_FIELD_IFACE_ADDR;
         params.iface      = side->iface;

@@ -31,6 +31,7 @@ static void test_as_wanted(void **state)
     expect(257, 128, 128, 16384, 512, 128, 128);
     expect(256, 16, 128, 16384, 256, 16, 16);
     expect(0, 0, 0, 16384, 16, 4, 4);
+    expect(256, 128, 15, 16384, 256, 8, 128); /* an address has room for a power of two only */
 }
 
 static void test_as_far_as_the_device_goes(void **state)
@@ -39,7 +40,7 @@ static void test_as_far_as_the_device_goes(void **state)
     expect(256, 128, 8, 257, 256, 8, 128);
     expect(256, 128, 8, 256, 128, 8, 128);
     expect(256, 128, 8, 100, 64, 8, 96);
-    expect(256, 128, 128, 17, 16, 13, 13);
+    expect(256, 128, 128, 17, 16, 8, 13);
 }
 
 static void test_device_with_next_to_nothing(void **state)
@@ -65,6 +66,7 @@ static void test_nothing_wraps(void **state)
             assert_in_range(depths.sends, 16, wr - 1);
             assert_int_equal(depths.sends & (depths.sends - 1), 0);
             assert_in_range(depths.credits, 4, depths.window);
+            assert_int_equal(depths.credits & (depths.credits - 1), 0);
             assert_in_range(depths.recvs, depths.window + 1, wr);
         }
     }

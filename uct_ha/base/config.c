@@ -144,8 +144,8 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
      IFACE_FIELD(rx_queue_len), UCS_CONFIG_TYPE_UINT},
 
     {"RX_QUEUE_INIT", "8",
-     "The same for a new connection; it doubles while the peer keeps filling it, up to\n"
-     "RX_QUEUE_LEN.",
+     "The same for a new connection, rounded down to a power of two; it doubles while the\n"
+     "peer keeps filling it, up to RX_QUEUE_LEN.",
      IFACE_FIELD(rx_queue_init), UCS_CONFIG_TYPE_UINT},
 
     {"SRQ_LEN", "4096",

@@ -71,6 +71,8 @@
        "PROOF=ledger at the peer, ATOMICS=hw, or a card that failed under a short PUT: PROOF=count, ATOMICS=sw.")      \
     _X(215, FAIL_OPTIONS, "endpoint failed: the peer's connect options are refused",                                   \
        "The line before names the value: give both hosts the same settings and version.")                              \
+    _X(216, FAIL_SINGLE, "endpoint failed: a standby is required, and there is none",                                  \
+       "UCX_HA_RC_REQUIRE=y, found out after the endpoint was made: as 331, the line before gives the reason.")        \
     _X(299, FAIL_OTHER, "endpoint failed for another reason", "Please report it, with the logs of both sides.")        \
     _X(301, RANGE, "a setting is out of range",                                                                        \
        "Use a value of the range that the line names; docs/configuration.md.")                                         \
@@ -118,6 +120,7 @@
        "Give host and peer a second rail, or do not require it.")                                                      \
     _X(332, NO_RAIL, "a port is not used: it cannot carry reliable connections",                                       \
        "Nothing, if others are; else see UCX's own transports for this device.")                                       \
+    _X(333, CM, "rdmacm leads to a peer that cannot be connected to", "The line gives the reason and the remedy.")     \
     _X(341, STATS_FILE, "the statistics file cannot be written",                                                       \
        "Is its folder there, and writable for the user of the job?")                                                   \
     _X(401, UCX_BUILD, "the UCX of the program is not laid out as the one this was built for",                         \

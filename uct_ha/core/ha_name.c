@@ -37,6 +37,7 @@ const char *ha_fail_name(unsigned fail)
         "ledger and message count of the proof contradict each other",
         "an operation without completion is in doubt",
         "the peer's connect options are refused",
+        "a standby is required, and there is none",
     };
 
     EACH_HAS_A_WORD(name, HA_FAIL_LAST);

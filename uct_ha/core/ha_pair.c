@@ -14,7 +14,8 @@
  * that: the pair is simply gone. */
 static void ha_pair_peer_ended(struct ha_pair *pair, unsigned why, uint64_t now, struct ha_out *out)
 {
-    if (why == HA_FAIL_CANCELED || why == HA_FAIL_REFUSED || why == HA_FAIL_DOUBT || why == HA_FAIL_OPTIONS) {
+    if (why == HA_FAIL_CANCELED || why == HA_FAIL_REFUSED || why == HA_FAIL_DOUBT || why == HA_FAIL_OPTIONS ||
+        why == HA_FAIL_SINGLE) {
         /* it is still there: tell it */
         ha_pair_fail(pair, why, now, out);
         return;

@@ -66,6 +66,7 @@ enum ha_fail {
     HA_FAIL_PROOF_ORDER, /* its ledger and its count contradict each other */
     HA_FAIL_DOUBT,       /* an operation is in doubt whose end nobody would hear of */
     HA_FAIL_OPTIONS,     /* the peer's connect options are impossible, or do not go with ours */
+    HA_FAIL_SINGLE,      /* a standby is required, and it turns out that there can be none */
     HA_FAIL_LAST
 };
 

@@ -11,6 +11,7 @@
 #include "base/now.h"
 #include "ctl/flush.h"
 #include "ctl/port.h"
+#include "ctl/standby.h"
 #include "ctl/tcp.h"
 #include "pair/fact.h"
 #include "pair/peer.h"
@@ -287,6 +288,7 @@ void uct_ha_path_learn_locked(struct uct_ha_peer *peer, const struct ha_packet_h
     if (usable_rails(peer) != before) {
         uct_ha_fact_usable_locked(peer);
     }
+    uct_ha_standby_learn_locked(peer);
 }
 
 /* ---- peers that come and go ------------------------------------------------------- */

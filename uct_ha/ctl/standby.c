@@ -4,6 +4,7 @@
 #include "base/messages.h"
 #include "base/stats.h"
 #include "pair/conn.h"
+#include "pair/fact.h"
 #include "pair/peer.h"
 #include "pair/report.h"
 
@@ -142,5 +143,51 @@ void uct_ha_standby_round_locked(struct uct_ha_ctl *ctl, uint64_t now)
         }
         bare->told_at = bare->back = 0;
         bare->longest              = 0;
+    }
+}
+
+/* ---- when a user connects ------------------------------------------------------------ */
+
+/* The program runs, but without what it was started for: one line per process. */
+static void tell_single(const struct uct_ha_peer *peer)
+{
+    static int told;
+
+    if (__atomic_exchange_n(&told, 1, __ATOMIC_RELAXED)) {
+        return;
+    }
+    ucs_warn("ha_rc [HA-309]: no failover with peer %016lx: %s", (unsigned long)peer->cookie,
+             peer->slots < HA_SLOTS
+                 ? "it has a single rail"
+                 : "its second rail and ours are in different networks, zones, partitions or link layers; "
+                   "see UCX_HA_RC_RAILS and UCX_HA_RC_ZONES");
+}
+
+int uct_ha_standby_refuses_locked(struct uct_ha_peer *peer)
+{
+    const struct uct_ha_pairs *pairs = peer->pairs;
+
+    /* it may have no address yet, or ours none that could be compared with it */
+    peer->standby_open = pairs->lanes->slots == HA_SLOTS && peer->slots == HA_SLOTS && !peer->rail[1].known &&
+                         peer->rail[1].where.addr.mtu == 0;
+    if (pairs->lanes->slots < HA_SLOTS || peer->standby_open || (peer->slots == HA_SLOTS && peer->rail[1].known)) {
+        return 0;
+    }
+    tell_single(peer);
+    if (!pairs->config->require) {
+        return 0;
+    }
+    ucs_error("ha_rc [HA-331]: UCX_HA_RC_REQUIRE=y, and there is no standby for peer %016lx: %s",
+              (unsigned long)peer->cookie,
+              peer->slots < HA_SLOTS ? "it has a single rail"
+                                     : "its second rail and ours do not reach each other (UCX_HA_RC_RAILS, ZONES)");
+    return 1;
+}
+
+void uct_ha_standby_learn_locked(struct uct_ha_peer *peer)
+{
+    if (peer->standby_open && uct_ha_standby_refuses_locked(peer)) {
+        peer->refused = 1;
+        uct_ha_fact_peer_lost_locked(peer, HA_FAIL_SINGLE);
     }
 }

@@ -302,6 +302,7 @@ static ucs_status_t fail_status(unsigned fail)
         return UCS_ERR_ENDPOINT_TIMEOUT;
     case HA_FAIL_CONNECT:
     case HA_FAIL_OPTIONS:
+    case HA_FAIL_SINGLE:
         return UCS_ERR_UNREACHABLE;
     case HA_FAIL_CANCELED:
         return UCS_ERR_CANCELED;

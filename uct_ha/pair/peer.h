@@ -76,7 +76,8 @@ struct uct_ha_peer {
     unsigned                caps; /* HA_CAP_*, constant while it has connections */
     struct ha_opts          opts; /* connect options, with its first packet; then constant */
     uint8_t                 opts_known;
-    uint8_t                 refused; /* they are impossible: no connection to it */
+    uint8_t                 refused;      /* they are impossible, or a standby is: no connection to it */
+    uint8_t                 standby_open; /* connected to before its second rail was known: ctl/standby.h */
     uint32_t                next_sn;
     uint32_t                nonce; /* of the last STATE sent */
     uint64_t                born;

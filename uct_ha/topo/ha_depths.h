@@ -14,7 +14,7 @@
 
 struct ha_depths {
     uint32_t sends;   /* operations under way: a power of two; the queue has one more */
-    uint32_t credits; /* messages that the peer may send ahead, of a new connection... */
+    uint32_t credits; /* messages that the peer may send ahead, of a new connection (a power of two)... */
     uint32_t window;  /* ... and at most, of a busy one */
     uint32_t recvs;   /* the receive queue: the window and the reserve */
 };

@@ -150,5 +150,6 @@ ha_zone_t ha_zone_hash(const char *name)
     for (; *name != '\0'; name++) {
         hash = (hash ^ (uint8_t)*name) * 16777619u;
     }
+    hash = (hash >> 24) ^ (hash & 0xffffff);
     return hash == 0 ? 1 : hash;
 }

@@ -14,7 +14,7 @@
 #define HA_ZONE_ENTRIES_MAX 32
 #define HA_ZONE_NAME_MAX    32 /* of a zone, a device or a net device, end included */
 
-/* A zone travels as the hash of its name; 0 = no zone, or not known. */
+/* A zone travels as the hash of its name, in 24 bits; 0 = no zone, or not known. */
 typedef uint32_t ha_zone_t;
 
 struct ha_zone_entry {
@@ -41,7 +41,7 @@ int ha_zones_parse(const char *text, struct ha_zones *zones, char *error, size_t
  * Valid as long as *zones. */
 const char *ha_zone_name(const struct ha_zones *zones, const char *rail, const char *netdev, const uint8_t gid[16]);
 
-/* FNV-1a of the name, never 0; 0 for NULL. */
+/* 32-bit FNV-1a of the name, its upper 8 bits folded into the others; never 0; 0 for NULL. */
 ha_zone_t ha_zone_hash(const char *name);
 
 #endif

@@ -5,6 +5,7 @@
 #include "ctl/beat.h"
 #include "ctl/flush.h"
 #include "ctl/path.h"
+#include "ctl/standby.h"
 #include "data/amo.h"
 #include "data/end.h"
 #include "data/late.h"
@@ -14,67 +15,82 @@
 #include "pair/conn.h"
 #include "pair/fact.h"
 #include "pair/peer.h"
-#include "uct/addr.h"
+#include "uct/addr_cm.h"
 #include "uct/iface.h"
 
 #include <stdlib.h>
 
 /* ---- connection of an endpoint ------------------------------------------------ */
 
-/* The program runs, but without what it was started for: one line per process. */
-static void tell_single(const struct uct_ha_iface *iface, const struct uct_ha_peer *peer,
-                        const struct uct_ha_iface_where *where)
+/* UCX's rdmacm leads to it: nobody has asked whether our rails reach its, and its address says nothing of TCP. */
+static ucs_status_t check_cm(struct uct_ha_iface *iface, const struct uct_ha_peer *peer,
+                             const struct uct_ha_rail_where *own)
 {
-    static int told;
+    enum ha_match match;
 
-    if (iface->lanes.slots < HA_SLOTS || peer->rail[1].known ||
-        (where->slots == HA_SLOTS && where->standby.addr.mtu == 0) || /* has no address yet */
-        __atomic_exchange_n(&told, 1, __ATOMIC_RELAXED)) {
-        return;
+    if (!peer->rail[0].known && !peer->rail[1].known) {
+        match = uct_ha_where_verdict(own, &peer->rail[0].where, &iface->pairs.match);
+        ucs_error("ha_rc [HA-333]: rdmacm leads to a peer whose rail %s does not reach (%s): %s",
+                  ha_rail_name(iface->lanes.rail[0]), ha_match_text(match), ha_match_remedy(match));
+        return UCS_ERR_UNREACHABLE;
     }
-    ucs_warn("ha_rc [HA-309]: no failover with peer %016lx: %s", (unsigned long)where->cookie,
-             where->slots < HA_SLOTS
-                 ? "it has a single rail"
-                 : "its second rail and ours are in different networks, zones, partitions or link layers; "
-                   "see UCX_HA_RC_RAILS and UCX_HA_RC_ZONES");
+    if (peer->tcp_addr.port == 0 && (peer->rail[0].ud_qpn == 0 || iface->ctl.ud[0] == NULL)) {
+        ucs_error("ha_rc [HA-333]: rdmacm leads to a peer whose control plane cannot be reached: it or this side has "
+                  "TCP alone, whose address rdmacm has no room for; set UCX_HA_RC_CONTROL=auto on both");
+        return UCS_ERR_UNREACHABLE;
+    }
+    return UCS_OK;
 }
 
-/* Its second rail may only have no address yet. */
-static int is_single(const struct uct_ha_peer *peer)
+/* What is known by now is as new or newer: packets bring it. */
+static void learn_rails(struct uct_ha_peer *peer, const struct uct_ha_dev_where *dev, uint32_t ud_qpn)
 {
-    return peer->slots < HA_SLOTS || (!peer->rail[1].known && peer->rail[1].where.addr.mtu != 0);
+    uct_ha_peer_set_zone(peer, 0, dev->primary.zone);
+    uct_ha_peer_set_zone(peer, 1, dev->standby.zone);
+    if (!peer->rail[0].known) {
+        uct_ha_path_set_rail(peer, 0, &dev->primary, ud_qpn);
+    }
+    if (!peer->rail[1].known) {
+        uct_ha_path_set_rail(peer, 1, &dev->standby, dev->standby_qpn);
+    }
 }
 
-static struct uct_ha_peer *peer_of_address(struct uct_ha_iface *iface, const struct uct_ha_packed_rail *dev,
-                                           const struct uct_ha_packed_iface *addr)
+static ucs_status_t peer_of_address(struct uct_ha_iface *iface, const void *dev_addr, const void *iface_addr,
+                                    struct uct_ha_peer **peer_p)
 {
-    struct uct_ha_rail_where  primary;
+    struct uct_ha_rail_where  own = uct_ha_pairs_where(&iface->pairs, 0);
+    struct uct_ha_dev_where   dev;
     struct uct_ha_iface_where where;
     struct uct_ha_peer       *peer;
 
-    if (uct_ha_addr_unpack_rail(dev, &primary) != 0 || uct_ha_addr_unpack_iface(addr, &where) != 0) {
-        return NULL;
+    if (uct_ha_addr_read_dev(dev_addr, &own, &dev) != 0 || uct_ha_addr_unpack_iface(iface_addr, &where) != 0) {
+        ucs_error("ha_rc [HA-310]: the peer's address is not one of this version of ucx-ha; "
+                  "use the same libuct_ha.so on both hosts");
+        return UCS_ERR_INVALID_ADDR;
     }
     peer = uct_ha_peer_find(&iface->pairs, where.cookie);
     if (peer == NULL) {
         peer = uct_ha_peer_create(&iface->pairs, where.cookie, where.slots, where.credits);
     }
-    if (peer != NULL) {
-        uct_ha_peer_trust(peer, &where.secret);
-        uct_ha_peer_offers(peer, where.slots, where.credits, where.caps);
-        uct_ha_peer_set_zone(peer, 0, primary.zone);
-        uct_ha_peer_set_zone(peer, 1, where.standby.zone);
-        if (!peer->rail[0].known) {
-            uct_ha_path_set_rail(peer, 0, &primary, where.ud_qpn[0]);
-        }
-        if (!peer->rail[1].known) {
-            uct_ha_path_set_rail(peer, 1, &where.standby, where.ud_qpn[1]);
-        }
-        tell_single(iface, peer, &where);
-        uct_ha_path_set_tcp(peer, where.tcp.ip, where.tcp.port);
-        uct_ha_path_find(peer, uct_ha_now());
+    if (peer == NULL) {
+        return UCS_ERR_NO_MEMORY;
     }
-    return peer;
+    uct_ha_peer_trust(peer, &where.secret);
+    uct_ha_peer_offers(peer, where.slots, where.credits, where.caps);
+    if (uct_ha_addr_is_cm(dev_addr) && peer->rail[0].where.zone != 0) {
+        dev.primary.zone = 0; /* that was our own one, and it has said its own */
+    }
+    learn_rails(peer, &dev, where.ud_qpn);
+    if (uct_ha_addr_is_cm(dev_addr)) {
+        if (check_cm(iface, peer, &own) != UCS_OK) {
+            return UCS_ERR_UNREACHABLE;
+        }
+    } else {
+        uct_ha_path_set_tcp(peer, dev.tcp.ip, dev.tcp.port);
+    }
+    uct_ha_path_find(peer, uct_ha_now());
+    *peer_p = peer;
+    return UCS_OK;
 }
 
 /* The peer may have connected to us first: its oldest connection that nobody
@@ -103,17 +119,11 @@ static ucs_status_t connect_ep(struct uct_ha_ep *ep, struct uct_ha_iface *iface,
     struct uct_ha_flow *flow;
     ucs_status_t        status;
 
-    peer = peer_of_address(iface, (const void *)params->dev_addr, (const void *)params->iface_addr);
-    if (peer == NULL) {
-        ucs_error("ha_rc [HA-310]: the peer's address is not one of this version of ucx-ha; "
-                  "use the same libuct_ha.so on both hosts");
-        return UCS_ERR_INVALID_ADDR;
+    status = peer_of_address(iface, params->dev_addr, params->iface_addr, &peer);
+    if (status != UCS_OK) {
+        return status;
     }
-    if (iface->config.require && is_single(peer)) {
-        ucs_error("ha_rc [HA-331]: UCX_HA_RC_REQUIRE=y, and there is no standby for peer %016lx: %s",
-                  (unsigned long)peer->cookie,
-                  peer->slots < HA_SLOTS ? "it has a single rail"
-                                         : "its second rail and ours do not reach each other (UCX_HA_RC_RAILS, ZONES)");
+    if (uct_ha_standby_refuses_locked(peer)) {
         return UCS_ERR_UNREACHABLE;
     }
     if (peer->bye_rx || peer->refused) {
@@ -184,14 +194,13 @@ void uct_ha_ep_destroy(uct_ep_h tl_ep)
     free(ep);
 }
 
-/* A peer's cookie is that of one interface of one process. */
+/* A peer's cookie is that of one interface of one process; UCX may know its device from rdmacm alone. */
 int uct_ha_ep_leads_to(uct_ep_h tl_ep, const uct_device_addr_t *dev_addr, const uct_iface_addr_t *iface_addr)
 {
-    struct uct_ha_rail_where  rail;
     struct uct_ha_iface_where where;
 
-    return uct_ha_addr_unpack_rail((const void *)dev_addr, &rail) == 0 &&
-           uct_ha_addr_unpack_iface((const void *)iface_addr, &where) == 0 &&
+    (void)dev_addr;
+    return uct_ha_addr_unpack_iface((const void *)iface_addr, &where) == 0 &&
            uct_ha_ep_flow(tl_ep)->road.conn->peer->cookie == where.cookie;
 }
 

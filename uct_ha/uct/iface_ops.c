@@ -30,12 +30,29 @@ typedef struct uct_ha_iface uct_ha_iface_t; /* UCX's class macros want one word 
 
 /* ---- addresses -------------------------------------------------------------------- */
 
+static uint32_t control_port(struct uct_ha_iface *iface, int slot)
+{
+    uint32_t qpn;
+
+    pthread_mutex_lock(&iface->lanes.wake.lock);
+    qpn = iface->ctl.ud[slot] == NULL ? 0 : ha_ud_qpn(iface->ctl.ud[slot]);
+    pthread_mutex_unlock(&iface->lanes.wake.lock);
+    return qpn;
+}
+
 static ucs_status_t get_device_address(uct_iface_h tl_iface, uct_device_addr_t *addr)
 {
-    struct uct_ha_iface     *iface = uct_ha_iface(tl_iface);
-    struct uct_ha_rail_where where = uct_ha_pairs_where(&iface->pairs, 0);
+    struct uct_ha_iface    *iface = uct_ha_iface(tl_iface);
+    struct uct_ha_dev_where where = {.primary = uct_ha_pairs_where(&iface->pairs, 0)};
 
-    uct_ha_addr_pack_rail(&where, (void *)addr);
+    if (iface->lanes.slots == HA_SLOTS) {
+        where.standby     = uct_ha_pairs_where(&iface->pairs, 1);
+        where.standby_qpn = control_port(iface, 1);
+    }
+    if (iface->ctl.tcp != NULL) {
+        where.tcp = uct_ha_tcp_addr(iface->ctl.tcp);
+    }
+    uct_ha_addr_pack_dev(&where, (void *)addr);
     return UCS_OK;
 }
 
@@ -47,19 +64,9 @@ static ucs_status_t get_address(uct_iface_h tl_iface, uct_iface_addr_t *addr)
         .slots   = (unsigned)iface->lanes.slots,
         .credits = iface->lanes.credits,
         .caps    = iface->pairs.caps,
+        .ud_qpn  = control_port(iface, 0),
     };
 
-    pthread_mutex_lock(&iface->lanes.wake.lock);
-    for (int s = 0; s < iface->lanes.slots; s++) {
-        where.ud_qpn[s] = iface->ctl.ud[s] == NULL ? 0 : ha_ud_qpn(iface->ctl.ud[s]);
-    }
-    pthread_mutex_unlock(&iface->lanes.wake.lock);
-    if (iface->ctl.tcp != NULL) {
-        where.tcp = uct_ha_tcp_addr(iface->ctl.tcp);
-    }
-    if (iface->lanes.slots == HA_SLOTS) {
-        where.standby = uct_ha_pairs_where(&iface->pairs, 1);
-    }
     uct_ha_addr_pack_iface(&where, (void *)addr);
     return UCS_OK;
 }
@@ -119,7 +126,7 @@ static ucs_status_t query(uct_iface_h tl_iface, uct_iface_attr_t *attr)
 
     uct_base_iface_query(&iface->super, attr);
     attr->iface_addr_len  = sizeof(struct uct_ha_packed_iface);
-    attr->device_addr_len = sizeof(struct uct_ha_packed_rail);
+    attr->device_addr_len = sizeof(struct uct_ha_packed_dev);
     attr->ep_addr_len     = 0;
     attr->cap.flags       = UCT_IFACE_FLAG_AM_BCOPY | UCT_IFACE_FLAG_AM_ZCOPY | UCT_IFACE_FLAG_PUT_BCOPY |
                       UCT_IFACE_FLAG_PUT_ZCOPY | UCT_IFACE_FLAG_GET_BCOPY | UCT_IFACE_FLAG_GET_ZCOPY |

@@ -2,7 +2,7 @@
 #include "uct/reach.h"
 
 #include "ctl/terms.h"
-#include "uct/addr.h"
+#include "uct/addr_cm.h"
 #include "uct/iface.h"
 
 #include <arpa/inet.h>
@@ -79,12 +79,13 @@ static void tell(const struct uct_ha_iface *iface, const struct uct_ha_rail_wher
 int uct_ha_reach(const uct_iface_h tl_iface, const uct_device_addr_t *dev_addr, const uct_iface_addr_t *iface_addr)
 {
     const struct uct_ha_iface *iface = uct_ha_iface(tl_iface);
-    struct uct_ha_rail_where   own   = uct_ha_pairs_where(&iface->pairs, 0), peer;
+    struct uct_ha_rail_where   own   = uct_ha_pairs_where(&iface->pairs, 0);
+    struct uct_ha_dev_where    dev;
     struct uct_ha_iface_where  where;
     enum ha_match              match;
 
-    if (uct_ha_addr_unpack_rail((const void *)dev_addr, &peer) != 0) {
-        uct_ha_terms_tell_version("the address", ((const struct uct_ha_packed_rail *)(const void *)dev_addr)->version,
+    if (uct_ha_addr_read_dev(dev_addr, &own, &dev) != 0) {
+        uct_ha_terms_tell_version("the address", ((const struct uct_ha_packed_dev *)(const void *)dev_addr)->version,
                                   UCT_HA_ADDR_VERSION);
         return 0;
     }
@@ -92,9 +93,9 @@ int uct_ha_reach(const uct_iface_h tl_iface, const uct_device_addr_t *dev_addr, 
         (uct_ha_addr_unpack_iface((const void *)iface_addr, &where) != 0 || where.cookie == iface->pairs.cookie)) {
         return 0; /* another version, or ourselves: that is what "self" is for */
     }
-    match = uct_ha_where_verdict(&own, &peer, &iface->pairs.match);
+    match = uct_ha_where_verdict(&own, &dev.primary, &iface->pairs.match);
     if (match >= HA_MATCH_NO) {
-        tell(iface, &own, &peer, match);
+        tell(iface, &own, &dev.primary, match);
     }
     return match < HA_MATCH_NO;
 }
