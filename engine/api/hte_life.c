@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/hte_error.h"
+#include "base/hte_fork.h"
 #include "hte_metrics.h"
 #include "hte_metrics_text.h"
 #include "hte_prepare.h"
@@ -77,6 +78,7 @@ static int open_meta(struct hte_engine *engine, const struct hte_config *config)
 /* What does not fail, so that end() may be called from here on. */
 static void init(struct hte_engine *engine)
 {
+    engine->generation = hte_fork_generation();
     hte_regions_init(&engine->regions);
     hte_shareds_init(&engine->shareds);
     engine->run.settings = &engine->settings;
@@ -262,7 +264,7 @@ int hte_create(const struct hte_config *config, struct hte_engine **engine_p)
     if (error != HTE_OK) {
         return error;
     }
-    engine = calloc(1, sizeof(*engine));
+    engine = hte_fork_watch() == 0 ? calloc(1, sizeof(*engine)) : NULL;
     if (engine == NULL) {
         return hte_fail(HTE_ERR_MEMORY, "no memory for an engine");
     }
@@ -283,14 +285,16 @@ int hte_create(const struct hte_config *config, struct hte_engine **engine_p)
 
 void hte_shutdown(struct hte_engine *engine)
 {
-    if (engine != NULL && !engine->is_ended) {
+    if (engine != NULL && !hte_engine_is_foreign(engine) && !engine->is_ended) {
         end(engine);
     }
 }
 
+/* In a child of fork() it is not even freed: other threads of the child, or destructors, may still ask it, and are
+ * refused as long as it is there. */
 void hte_destroy(struct hte_engine *engine)
 {
-    if (engine != NULL) {
+    if (engine != NULL && !hte_engine_is_foreign(engine)) {
         hte_shutdown(engine);
         free(engine);
     }
