@@ -75,6 +75,8 @@ libhte_la_SOURCES = \
 	%D%/local/hte_device.h \
 	%D%/local/hte_host.c \
 	%D%/local/hte_host.h \
+	%D%/local/hte_maps.c \
+	%D%/local/hte_maps.h \
 	%D%/local/hte_metrics_file.c \
 	%D%/local/hte_metrics_file.h \
 	%D%/local/hte_origin.c \

@@ -83,7 +83,7 @@ enum hte_error {
     HTE_ERR_NOT_IMPLEMENTED    = -17, /* or built without it: the detail says which library */
     HTE_ERR_UNKNOWN_SEGMENT    = -18, /* nobody publishes a segment of this name */
     HTE_ERR_DEAD_PEER          = -19, /* the process that owned the segment is gone */
-    HTE_ERR_RANGE              = -20, /* remote range is not inside registered buffers */
+    HTE_ERR_RANGE              = -20, /* remote range is not inside registered buffers; memory is not mapped */
     HTE_ERR_ZERO_LENGTH        = -21,
     HTE_ERR_BAD_HANDLE         = -22, /* never given out, or closed or freed since */
     HTE_ERR_MEMORY_BUSY        = -23, /* unregister of memory that unfinished requests use */
@@ -189,12 +189,13 @@ struct hte_memory {
 
 /* Make [addr, addr + length) usable for requests, and publish it to peers (unless HTE_PERM_LOCAL). Peers that opened
  * the segment before see it by themselves when a request misses it, or after hte_segment_sync(). The memory stays the
- * caller's: it must stay mapped until it is unregistered. Large memory (option pretouch_size) is touched by several
- * threads first; its contents do not change. The permission is a rule that libhte's peers obey, not one that the
- * hardware enforces: UCX 1.13 registers everything for remote access, later ones may do as told. Of HTE_PERM_LOCAL
- * memory no key is made. BLOCKS: to pin the memory; with a store, to publish: three exchanges at most, as in
- * hte_create(), one of them to wait for another one's. ZERO_LENGTH, OVERLAP, INVALID_ARGUMENT, NUMA, MEMORY,
- * NOT_IMPLEMENTED (cuda), METADATA. On an error nothing is registered. */
+ * caller's: it must be mapped, readable, writable if peers may write, and stay so until it is unregistered. Large
+ * memory (option pretouch_size) is touched by several threads first; its contents do not change. The permission is a
+ * rule that libhte's peers obey, not one that the hardware enforces: UCX 1.13 registers everything for remote access,
+ * later ones may do as told. Of HTE_PERM_LOCAL memory no key is made. BLOCKS: to pin the memory; with a store, to
+ * publish: three exchanges at most, as in hte_create(), one of them to wait for another one's. ZERO_LENGTH, OVERLAP,
+ * INVALID_ARGUMENT, NUMA, RANGE (not mapped so), MEMORY, NOT_IMPLEMENTED (cuda), METADATA. On an error nothing is
+ * registered. */
 int hte_memory_register(struct hte_engine *engine, const struct hte_memory *memory);
 
 /* All or none, with one publication. */
