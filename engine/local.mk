@@ -210,7 +210,7 @@ hte_tests = %D%/test/test_core %D%/test/test_devices %D%/test/test_engine %D%/te
 	%D%/test/test_life %D%/test/test_orphans %D%/test/test_shares %D%/test/test_doors \
 	%D%/test/test_deaths %D%/test/test_board %D%/test/test_near %D%/test/test_packs %D%/test/test_lists \
 	%D%/test/test_at_once %D%/test/test_spoiled %D%/test/test_anew %D%/test/test_metrics \
-	%D%/test/test_fork
+	%D%/test/test_fork %D%/test/test_config
 check_PROGRAMS += $(hte_tests)
 TESTS          += $(hte_tests)
 
@@ -239,6 +239,10 @@ hte_fixture = %D%/test/fixture.c %D%/test/fixture.h %D%/test/target.c %D%/test/t
 %C%_test_test_fork_SOURCES  = %D%/test/test_fork.c $(hte_fixture)
 %C%_test_test_fork_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 %C%_test_test_fork_LDADD    = libhte.la $(CMOCKA_LIBS) -lpthread
+
+%C%_test_test_config_SOURCES  = %D%/test/test_config.c $(hte_fixture)
+%C%_test_test_config_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+%C%_test_test_config_LDADD    = libhte.la $(CMOCKA_LIBS) -lpthread
 
 %C%_test_test_orphans_SOURCES  = %D%/test/test_orphans.c $(hte_fixture)
 %C%_test_test_orphans_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)

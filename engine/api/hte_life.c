@@ -12,6 +12,7 @@
 #include "hte_prepare.h"
 #include "hte_publish.h"
 #include "hte_take.h"
+#include "meta/hte_store.h"
 #include "run/hte_worker.h"
 #include "wire/hte_mapping.h"
 
@@ -233,6 +234,18 @@ static void end(struct hte_engine *engine)
     engine->is_ended = true;
 }
 
+/* The URL before the name: who wrote foo://x has to hear of that. */
+static int check_store(const struct hte_config *config)
+{
+    struct hte_why why   = {""};
+    int            error = hte_fail_why(hte_store_check(config->metadata, &why), &why);
+
+    if (error == HTE_OK && (config->name == NULL || config->name[0] == '\0')) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "a segment in a store needs a name: set config.name");
+    }
+    return error;
+}
+
 static int check_config(const struct hte_config *config)
 {
     bool is_p2p = config->metadata == NULL || strcmp(config->metadata, HTE_META_P2P) == 0;
@@ -244,10 +257,7 @@ static int check_config(const struct hte_config *config)
     if (config->name != NULL && strlen(config->name) > HTE_NAME_MAX) {
         return hte_fail(HTE_ERR_INVALID_ARGUMENT, "the name is longer than %d bytes", HTE_NAME_MAX);
     }
-    if (!is_p2p && (config->name == NULL || config->name[0] == '\0')) {
-        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "a segment in a store needs a name");
-    }
-    return HTE_OK;
+    return is_p2p ? HTE_OK : check_store(config);
 }
 
 int hte_create(const struct hte_config *config, struct hte_engine **engine_p)
