@@ -57,6 +57,8 @@ libhte_la_SOURCES = \
 	%D%/api/hte_take.h \
 	%D%/base/hte_error.c \
 	%D%/base/hte_error.h \
+	%D%/base/hte_fork.c \
+	%D%/base/hte_fork.h \
 	%D%/base/hte_list.h \
 	%D%/base/hte_now.c \
 	%D%/base/hte_now.h \
@@ -73,6 +75,8 @@ libhte_la_SOURCES = \
 	%D%/local/hte_device.h \
 	%D%/local/hte_host.c \
 	%D%/local/hte_host.h \
+	%D%/local/hte_maps.c \
+	%D%/local/hte_maps.h \
 	%D%/local/hte_metrics_file.c \
 	%D%/local/hte_metrics_file.h \
 	%D%/local/hte_origin.c \
@@ -205,7 +209,8 @@ if HAVE_CMOCKA
 hte_tests = %D%/test/test_core %D%/test/test_devices %D%/test/test_engine %D%/test/test_faults \
 	%D%/test/test_life %D%/test/test_orphans %D%/test/test_shares %D%/test/test_doors \
 	%D%/test/test_deaths %D%/test/test_board %D%/test/test_near %D%/test/test_packs %D%/test/test_lists \
-	%D%/test/test_at_once %D%/test/test_spoiled %D%/test/test_anew %D%/test/test_metrics
+	%D%/test/test_at_once %D%/test/test_spoiled %D%/test/test_anew %D%/test/test_metrics \
+	%D%/test/test_fork %D%/test/test_config
 check_PROGRAMS += $(hte_tests)
 TESTS          += $(hte_tests)
 
@@ -230,6 +235,14 @@ hte_fixture = %D%/test/fixture.c %D%/test/fixture.h %D%/test/target.c %D%/test/t
 %C%_test_test_life_SOURCES  = %D%/test/test_life.c $(hte_fixture)
 %C%_test_test_life_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 %C%_test_test_life_LDADD    = libhte.la $(CMOCKA_LIBS) -lpthread
+
+%C%_test_test_fork_SOURCES  = %D%/test/test_fork.c $(hte_fixture)
+%C%_test_test_fork_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+%C%_test_test_fork_LDADD    = libhte.la $(CMOCKA_LIBS) -lpthread
+
+%C%_test_test_config_SOURCES  = %D%/test/test_config.c $(hte_fixture)
+%C%_test_test_config_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+%C%_test_test_config_LDADD    = libhte.la $(CMOCKA_LIBS) -lpthread
 
 %C%_test_test_orphans_SOURCES  = %D%/test/test_orphans.c $(hte_fixture)
 %C%_test_test_orphans_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)

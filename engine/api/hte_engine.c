@@ -4,11 +4,21 @@
 #include <string.h>
 
 #include "base/hte_error.h"
+#include "base/hte_fork.h"
+
+bool hte_engine_is_foreign(const struct hte_engine *engine)
+{
+    return engine->generation != hte_fork_generation();
+}
 
 int hte_enter(struct hte_engine *engine)
 {
     if (engine == NULL) {
         return hte_fail(HTE_ERR_INVALID_ARGUMENT, "engine is NULL");
+    }
+    if (hte_engine_is_foreign(engine)) {
+        return hte_fail(HTE_ERR_CANCELED, "this engine belongs to the process that made it; this one is its child "
+                                          "by fork(): make one in the child, best after exec()");
     }
     atomic_fetch_add(&engine->calls, 1);
     if (atomic_load(&engine->is_closing) && !hte_batch_in_callback()) {

@@ -52,13 +52,18 @@ struct hte_engine {
     bool                is_ended;   /* hte_shutdown() is through: only hte_enter() may be called */
     _Atomic uint32_t    calls;      /* threads inside a function of hte.h, but for the next */
     _Atomic uint32_t    waiters;    /* threads that sleep in hte_batch_wait() */
+    uint64_t            generation; /* of hte_fork.h: of the process that made it */
 
     struct hte_metrics_file metrics_file;
 };
 
+/* Whether the process that made it was forked since, and this is the child: its threads are not here, and what they
+ * held at that moment, locks too, stays as it was. Nothing of it may be touched. */
+bool hte_engine_is_foreign(const struct hte_engine *engine);
+
 /* Around every call of hte.h, so that hte_destroy() frees nothing that a call uses. INVALID_ARGUMENT for NULL;
- * CANCELED when the engine is being destroyed, except inside a callback: those run until the workers have ended. Only
- * after HTE_OK: leave. */
+ * CANCELED when the engine is another process's, or is being destroyed, but not inside a callback: those run until the
+ * workers have ended. Only after HTE_OK: leave. */
 int  hte_enter(struct hte_engine *engine);
 void hte_leave(struct hte_engine *engine);
 

@@ -6,11 +6,13 @@
 #include <time.h>
 
 #include "base/hte_error.h"
+#include "base/hte_fork.h"
 #include "hte_metrics.h"
 #include "hte_metrics_text.h"
 #include "hte_prepare.h"
 #include "hte_publish.h"
 #include "hte_take.h"
+#include "meta/hte_store.h"
 #include "run/hte_worker.h"
 #include "wire/hte_mapping.h"
 
@@ -77,6 +79,7 @@ static int open_meta(struct hte_engine *engine, const struct hte_config *config)
 /* What does not fail, so that end() may be called from here on. */
 static void init(struct hte_engine *engine)
 {
+    engine->generation = hte_fork_generation();
     hte_regions_init(&engine->regions);
     hte_shareds_init(&engine->shareds);
     engine->run.settings = &engine->settings;
@@ -231,6 +234,18 @@ static void end(struct hte_engine *engine)
     engine->is_ended = true;
 }
 
+/* The URL before the name: who wrote foo://x has to hear of that. */
+static int check_store(const struct hte_config *config)
+{
+    struct hte_why why   = {""};
+    int            error = hte_fail_why(hte_store_check(config->metadata, &why), &why);
+
+    if (error == HTE_OK && (config->name == NULL || config->name[0] == '\0')) {
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "a segment in a store needs a name: set config.name");
+    }
+    return error;
+}
+
 static int check_config(const struct hte_config *config)
 {
     bool is_p2p = config->metadata == NULL || strcmp(config->metadata, HTE_META_P2P) == 0;
@@ -242,10 +257,7 @@ static int check_config(const struct hte_config *config)
     if (config->name != NULL && strlen(config->name) > HTE_NAME_MAX) {
         return hte_fail(HTE_ERR_INVALID_ARGUMENT, "the name is longer than %d bytes", HTE_NAME_MAX);
     }
-    if (!is_p2p && (config->name == NULL || config->name[0] == '\0')) {
-        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "a segment in a store needs a name");
-    }
-    return HTE_OK;
+    return is_p2p ? HTE_OK : check_store(config);
 }
 
 int hte_create(const struct hte_config *config, struct hte_engine **engine_p)
@@ -262,7 +274,7 @@ int hte_create(const struct hte_config *config, struct hte_engine **engine_p)
     if (error != HTE_OK) {
         return error;
     }
-    engine = calloc(1, sizeof(*engine));
+    engine = hte_fork_watch() == 0 ? calloc(1, sizeof(*engine)) : NULL;
     if (engine == NULL) {
         return hte_fail(HTE_ERR_MEMORY, "no memory for an engine");
     }
@@ -283,14 +295,16 @@ int hte_create(const struct hte_config *config, struct hte_engine **engine_p)
 
 void hte_shutdown(struct hte_engine *engine)
 {
-    if (engine != NULL && !engine->is_ended) {
+    if (engine != NULL && !hte_engine_is_foreign(engine) && !engine->is_ended) {
         end(engine);
     }
 }
 
+/* In a child of fork() it is not even freed: other threads of the child, or destructors, may still ask it, and are
+ * refused as long as it is there. */
 void hte_destroy(struct hte_engine *engine)
 {
-    if (engine != NULL) {
+    if (engine != NULL && !hte_engine_is_foreign(engine)) {
         hte_shutdown(engine);
         free(engine);
     }

@@ -42,7 +42,7 @@ static const char help[] =
     "  --check                        compare every byte of every batch, outside of the timed part; without it a "
     "sample is\n"
     "                                 compared afterwards: 16 MiB per thread, but for a second at most\n"
-    "  --baseline                     mode self: also run plain ucp_put_nbx/ucp_get_nbx, as many bytes under way, with "
+    "  --baseline                     mode self: also run plain ucp_put_nbx/ucp_get_nbx, as many under way, with "
     "the same\n"
     "                                 devices and the same options of UCX\n"
     "  --rounds=N                     with --baseline: measurements of each, in turn; medians are printed, of the "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What UCX does without the engine: a loop of ucp_put_nbx() or ucp_get_nbx() per thread, as many bytes under way as the
+/* What UCX does without the engine: a loop of ucp_put_nbx() or ucp_get_nbx() per thread, as much under way as the
  * engine has, one flush at the end. Both sides wait as the engine's threads do. */
 #include "bench_plain.h"
 
@@ -246,7 +246,7 @@ static void on_end(void *request, ucs_status_t status, void *arg)
     ucp_request_free(request);
 }
 
-static void post(struct client *c, uint64_t offset)
+static void post(struct client *c, uint64_t offset, uint64_t length)
 {
     ucp_request_param_t param = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
@@ -257,8 +257,8 @@ static void post(struct client *c, uint64_t offset)
 
     ++c->out;
     request = c->options->operation == OPERATION_READ
-                  ? ucp_get_nbx(c->ep, c->local + offset, c->point->block, c->remote + offset, c->rkey, &param)
-                  : ucp_put_nbx(c->ep, c->local + offset, c->point->block, c->remote + offset, c->rkey, &param);
+                  ? ucp_get_nbx(c->ep, c->local + offset, length, c->remote + offset, c->rkey, &param)
+                  : ucp_put_nbx(c->ep, c->local + offset, length, c->remote + offset, c->rkey, &param);
     if (!UCS_PTR_IS_PTR(request)) {
         must_ucs(UCS_PTR_STATUS(request), "post");
         --c->out;
@@ -282,16 +282,17 @@ static void flush(struct client *c)
     }
 }
 
-/* Over the buffers once, as the engine does: see bench_run.c. */
 static void go_over(struct client *c)
 {
-    uint64_t offset;
+    double   end = now_seconds() + GO_OVER_SECONDS;
+    uint64_t offset, length;
 
-    for (offset = 0; offset + c->point->block <= c->share; offset += c->point->block) {
-        while (c->out >= c->window) {
+    for (offset = 0; offset < c->share && now_seconds() < end; offset += length) {
+        length = c->share - offset < GO_OVER_BYTES ? c->share - offset : GO_OVER_BYTES;
+        post(c, offset, length);
+        while (c->out > 0) {
             progress(c->worker, c->event_fd);
         }
-        post(c, offset);
     }
     flush(c);
 }
@@ -299,19 +300,23 @@ static void go_over(struct client *c)
 static void *run(void *arg)
 {
     struct client *c      = arg;
-    uint64_t       offset = 0;
+    uint64_t       offset = 0, posted;
 
     go_over(c);
     pthread_barrier_wait(c->start);
     pthread_barrier_wait(c->start); /* the clock has been started */
     while (now_seconds() < c->begin + c->options->duration) {
-        while (c->out < c->window) {
+        for (posted = 0; posted < c->window && c->out < c->window; ++posted) {
             offset = offset + c->point->block > c->share ? 0 : offset;
-            post(c, offset);
+            post(c, offset, c->point->block);
             offset += c->point->block;
             ++c->blocks;
         }
-        progress(c->worker, c->event_fd);
+        if (c->out < c->window) {
+            ucp_worker_progress(c->worker); /* UCX has taken all at once, and may take more */
+        } else {
+            progress(c->worker, c->event_fd);
+        }
     }
     flush(c);
     c->finished = now_seconds();
@@ -361,15 +366,17 @@ static void disconnect_client(struct client *c)
     ucp_worker_destroy(c->worker);
 }
 
-/* Blocks under way in the bytes of the engine's window; its smaller requests take a slice of the window each. */
-static uint64_t window_of(const struct options *o, uint64_t block)
+/* Blocks under way: as many as the engine is given at a time, in the bytes of its window; its smaller requests take a
+ * slice of the window each. */
+static uint64_t window_of(const struct options *o, const struct point *point)
 {
-    uint64_t window = engine_number(o, "window"), slice = engine_number(o, "slice_size");
+    uint64_t window = engine_number(o, "window"), slice = engine_number(o, "slice_size"), given;
 
-    if (block <= slice) {
-        return window;
+    given = o->depth * point->batch;
+    if (point->block > slice) {
+        window = window * slice > point->block ? window * slice / point->block : 1;
     }
-    return window * slice > block ? window * slice / block : 1;
+    return given < window ? given : window;
 }
 
 /* As many slices as the engine makes of the same bytes, so that processor time per slice can be compared. */
@@ -424,7 +431,7 @@ void run_plain(const struct options *o, const struct point *point, int in_fd, in
         clients[i]        = (struct client){.options = o,
                                             .point   = point,
                                             .share   = o->buffer_size / point->threads & ~63ull,
-                                            .window  = window_of(o, point->block)};
+                                            .window  = window_of(o, point)};
         clients[i].local  = plain.memory + i * clients[i].share;
         clients[i].remote = remote + i * clients[i].share;
         connect_client(&clients[i], &plain, key, in_fd);

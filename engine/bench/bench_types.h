@@ -15,6 +15,12 @@
 #define ROUNDS_MAX         99
 #define ENGINE_THREADS_MAX 64 /* of the engine's option */
 
+/* Beside the baseline each side goes over its buffers once, in large pieces, before its time begins: else it would find
+ * its own bytes in the processor's caches, and they would have driven out the other's. For at most so long, as a slow
+ * network takes minutes for large buffers. */
+#define GO_OVER_BYTES   (1ull << 20)
+#define GO_OVER_SECONDS 2.0
+
 enum operation { OPERATION_READ, OPERATION_WRITE, OPERATION_MIX };
 enum mode { MODE_SELF, MODE_INITIATOR, MODE_TARGET, MODE_METRICS };
 

@@ -20,8 +20,13 @@
  * - It does not block on the network. What does is marked BLOCKS, with its bound.
  * - Strings and arrays passed in are copied: they are the caller's when the call returns.
  * - Addresses are virtual addresses of the process that owns the memory, lengths are bytes, times are milliseconds.
- * - It neither aborts, nor exits, nor prints, and installs no signal handlers. (UCX prints its own warnings: see
- *   UCX_LOG_LEVEL.)
+ * - It neither aborts, nor exits, nor prints, and installs no signal handlers. (UCX prints its own: UCX_LOG_LEVEL.)
+ * - An engine belongs to the process that made it. In a child of fork(2) its calls are refused at once (CANCELED),
+ *   hte_shutdown() and hte_destroy() do nothing, and the parent goes on. A child may make its own; but if its parent
+ *   had one when it forked, UCX lacks in the child the thread that accepts connections: the child's reaches others, and
+ *   is reached only by processes of its host (option same_host), unless it called exec(3) (Python: "spawn"). While a
+ *   child without exec(3) lives it holds its parent's sockets open: a parent that dies is silent then for its peers,
+ *   not gone.
  *
  * Handles are numbers with a generation in them: one that was closed or freed is refused (HTE_ERR_BAD_HANDLE), it
  * never means what was opened later.
@@ -78,13 +83,13 @@ enum hte_error {
     HTE_ERR_NOT_IMPLEMENTED    = -17, /* or built without it: the detail says which library */
     HTE_ERR_UNKNOWN_SEGMENT    = -18, /* nobody publishes a segment of this name */
     HTE_ERR_DEAD_PEER          = -19, /* the process that owned the segment is gone */
-    HTE_ERR_RANGE              = -20, /* remote range is not inside registered buffers */
+    HTE_ERR_RANGE              = -20, /* remote range is not inside registered buffers; memory is not mapped */
     HTE_ERR_ZERO_LENGTH        = -21,
     HTE_ERR_BAD_HANDLE         = -22, /* never given out, or closed or freed since */
     HTE_ERR_MEMORY_BUSY        = -23, /* unregister of memory that unfinished requests use */
     HTE_ERR_PERMISSION         = -24, /* the remote buffer does not allow this operation */
     HTE_ERR_TIMEOUT            = -25, /* the time given is over; nothing was changed */
-    HTE_ERR_CANCELED           = -26, /* canceled, or the engine is being destroyed */
+    HTE_ERR_CANCELED           = -26, /* canceled; or the engine is being destroyed, or another process's: fork(2) */
     HTE_ERR_LIMIT              = -27, /* an engine-wide limit: segments, batches, notifications */
     HTE_ERR_EXISTS             = -28  /* another live engine publishes under this name */
 };
@@ -182,17 +187,15 @@ struct hte_memory {
     int permission;       /* enum hte_permission */
 };
 
-/*
- * Make [addr, addr + length) usable for requests, and publish it to peers (unless HTE_PERM_LOCAL). Peers that
- * opened the segment before see it by themselves when a request misses it, or after hte_segment_sync().
- * The memory stays the caller's: it must stay mapped until it is unregistered. Large memory (option pretouch_size)
- * is touched by several threads first; its contents do not change.
- * The permission is a rule that libhte's peers obey, not one that the hardware enforces: UCX 1.13 registers everything
- * for remote access, later ones may do as told. Of HTE_PERM_LOCAL memory no key is made. BLOCKS: to pin the memory;
- * with a store, to publish: three exchanges at most, as in hte_create(), one of them to wait for another one's.
- * ZERO_LENGTH, OVERLAP, INVALID_ARGUMENT, NUMA, MEMORY, NOT_IMPLEMENTED (cuda), METADATA. On an error nothing is
- * registered.
- */
+/* Make [addr, addr + length) usable for requests, and publish it to peers (unless HTE_PERM_LOCAL). Peers that opened
+ * the segment before see it by themselves when a request misses it, or after hte_segment_sync(). The memory stays the
+ * caller's: it must be mapped, readable, writable if peers may write, and stay so until it is unregistered. Large
+ * memory (option pretouch_size) is touched by several threads first; its contents do not change. The permission is a
+ * rule that libhte's peers obey, not one that the hardware enforces: UCX 1.13 registers everything for remote access,
+ * later ones may do as told. Of HTE_PERM_LOCAL memory no key is made. BLOCKS: to pin the memory; with a store, to
+ * publish: three exchanges at most, as in hte_create(), one of them to wait for another one's. ZERO_LENGTH, OVERLAP,
+ * INVALID_ARGUMENT, NUMA, RANGE (not mapped so), MEMORY, NOT_IMPLEMENTED (cuda), METADATA. On an error nothing is
+ * registered. */
 int hte_memory_register(struct hte_engine *engine, const struct hte_memory *memory);
 
 /* All or none, with one publication. */
@@ -336,10 +339,10 @@ int hte_batch_alloc(struct hte_engine *engine, size_t capacity, hte_batch_t *bat
  * PERMISSION, DEAD_PEER. */
 int hte_batch_submit(struct hte_engine *engine, hte_batch_t batch, const struct hte_request *requests, size_t count);
 
-/* The same, and when all of these requests have COMPLETED their targets get one notification each
- * with this text; when one does not, none is sent. They are sent in the background, in order per target; a target that
- * does not take one is tried 5 times in all, then it is dropped: hte_counters() tells. One whose answer was lost may
- * arrive twice. One such submission per batch; INVALID_ARGUMENT for a second. */
+/* The same, and when all of these requests have COMPLETED their targets get one notification each with this text; when
+ * one does not, none is sent. They are sent in the background, in order per target; a target that does not take one is
+ * tried 5 times in all, then it is dropped: hte_counters() tells. One whose answer was lost may arrive twice. One such
+ * submission per batch; INVALID_ARGUMENT for a second. */
 int hte_batch_submit_notify(struct hte_engine *engine, hte_batch_t batch, const struct hte_request *requests,
                             size_t count, const char *notify_name, const char *notify_text);
 
@@ -409,8 +412,8 @@ struct hte_notification {
     char *text;
 };
 
-/* Deliver to the engine that owns the segment. HTE_OK: it is in that engine's list. BLOCKS: at most
- * option handshake_timeout_ms. BAD_HANDLE, INVALID_ARGUMENT (longer than HTE_NOTIFY_MAX), SOCKET, DEAD_PEER,
+/* Deliver to the engine that owns the segment. HTE_OK: it is in that engine's list. BLOCKS: at most option
+ * handshake_timeout_ms. BAD_HANDLE, INVALID_ARGUMENT (longer than HTE_NOTIFY_MAX), SOCKET, DEAD_PEER,
  * HANDSHAKE_REJECTED, LIMIT (the receiver's list is full). */
 int hte_notify_send(struct hte_engine *engine, hte_segment_t target, const char *name, const char *text);
 

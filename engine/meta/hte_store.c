@@ -47,6 +47,15 @@ static int find_driver(const char *scheme, const struct hte_store_driver **drive
                        "metadata URL: '%s://' is not known; http, https, redis and etcd are, and P2PHANDSHAKE", scheme);
 }
 
+int hte_store_check(const char *url, struct hte_why *why)
+{
+    const struct hte_store_driver *driver;
+    struct hte_url                 parts;
+    int                            ret = hte_url_parse(url, &parts, why);
+
+    return ret != 0 ? ret : find_driver(parts.scheme, &driver, why);
+}
+
 int hte_store_open(const char *url, const struct hte_store_options *options, struct hte_store **store,
                    struct hte_why *why)
 {

@@ -21,6 +21,9 @@
 
 struct hte_store;
 
+/* Whether hte_store_open() would take the URL: its errors. */
+int hte_store_check(const char *url, struct hte_why *why);
+
 /* Does not connect yet: a server that is down is an error of put, get and remove.
  * `options` may be NULL. Nothing that is passed is kept.
  * HTE_ERR_INVALID_ARGUMENT for a URL that cannot be, HTE_ERR_NOT_IMPLEMENTED for one whose library was left out of the

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A million small requests in batches of 128, several threads, READs and WRITEs: each completes exactly once, no byte
- * is wrong, nothing leaks. Usage: million [REQUESTS [THREADS]]; last line JSON.
+ * is wrong, nothing leaks. Usage: million [REQUESTS [THREADS [HOW]]]; last line JSON. HOW: "joined", they continue each
+ * other; "apart", they do not; "list", apart and as prepared lists.
  *
  * With --enable-sanitizers=thread: UCX's hooks for memory run where ThreadSanitizer cannot bear it, and UCX's own spin
  * locks, which it does not see unlocked, would be reported:
@@ -22,6 +23,8 @@ enum { BATCH = 128, LENGTH = 256, THREADS_MAX = 16 };
 
 static struct fixture   f;
 static uint64_t         batches_per_thread;
+static size_t           step    = LENGTH; /* from one request to the next */
+static int              is_list = 0;
 static _Atomic uint64_t callbacks, wrong, failed;
 
 static void count(struct hte_engine *engine, hte_batch_t batch, void *arg)
@@ -32,6 +35,18 @@ static void count(struct hte_engine *engine, hte_batch_t batch, void *arg)
     atomic_fetch_add(&callbacks, 1);
 }
 
+static int submit_list(hte_batch_t batch, const struct hte_request *requests)
+{
+    hte_list_t list;
+    int        error = hte_list_prepare(f.engine, requests, BATCH, &list);
+
+    if (error == HTE_OK) {
+        error = hte_list_submit(f.engine, batch, list);
+        hte_list_release(f.engine, list); /* what was made of it goes on */
+    }
+    return error;
+}
+
 static void submit(struct hte_request *requests)
 {
     struct hte_batch_status status;
@@ -39,7 +54,8 @@ static void submit(struct hte_request *requests)
 
     if (check_(hte_batch_alloc(f.engine, BATCH, &batch), "alloc", __LINE__) != HTE_OK ||
         check_(hte_batch_set_callback(f.engine, batch, count, NULL), "callback", __LINE__) != HTE_OK ||
-        check_(hte_batch_submit(f.engine, batch, requests, BATCH), "submit", __LINE__) != HTE_OK ||
+        check_(is_list ? submit_list(batch, requests) : hte_batch_submit(f.engine, batch, requests, BATCH), "submit",
+               __LINE__) != HTE_OK ||
         check_(hte_batch_wait(f.engine, batch, 120000, &status), "wait", __LINE__) != HTE_OK) {
         abort();
     }
@@ -54,23 +70,25 @@ static void submit(struct hte_request *requests)
 /* Each thread has a part of its own: first half is written from, second half read into. */
 static void *run(void *arg)
 {
-    size_t             base = (size_t)(intptr_t)arg * 2 * BATCH * LENGTH, back = base + BATCH * LENGTH;
+    size_t             base = (size_t)(intptr_t)arg * 2 * BATCH * step, back = base + BATCH * step;
     struct hte_request requests[BATCH];
     uint64_t           round;
     unsigned           i;
 
     for (round = 0; round < batches_per_thread; round += 2) {
-        pattern_fill(f.memory + base, base, BATCH * LENGTH, (uint32_t)round);
+        pattern_fill(f.memory + base, base, BATCH * step, (uint32_t)round);
         for (i = 0; i < BATCH; ++i) {
-            requests[i] = request(&f, HTE_WRITE, base + i * LENGTH, base + i * LENGTH, LENGTH);
+            requests[i] = request(&f, HTE_WRITE, base + i * step, base + i * step, LENGTH);
         }
         submit(requests);
         for (i = 0; i < BATCH; ++i) {
-            requests[i] = request(&f, HTE_READ, back + i * LENGTH, base + i * LENGTH, LENGTH);
+            requests[i] = request(&f, HTE_READ, back + i * step, base + i * step, LENGTH);
         }
         submit(requests);
-        if (!pattern_verify(f.memory + back, base, BATCH * LENGTH, (uint32_t)round)) {
-            atomic_fetch_add(&wrong, 1);
+        for (i = 0; i < BATCH; ++i) {
+            if (!pattern_verify(f.memory + back + i * step, base + i * step, LENGTH, (uint32_t)round)) {
+                atomic_fetch_add(&wrong, 1);
+            }
         }
     }
     return NULL;
@@ -111,6 +129,7 @@ int main(int argc, char **argv)
 {
     uint64_t            requests = 1000000, batches, warm_up = 20;
     unsigned            n_threads = 2;
+    const char         *how       = "joined";
     struct hte_counters totals    = {.size = sizeof(totals)};
     struct timespec     begin, end;
     long                before, after;
@@ -119,8 +138,12 @@ int main(int argc, char **argv)
     target_main(argc, argv);
     requests  = argc > 1 ? strtoull(argv[1], NULL, 10) : requests;
     n_threads = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : n_threads;
-    if (n_threads < 1 || n_threads > THREADS_MAX || requests < 1) {
-        fprintf(stderr, "usage: million [REQUESTS [THREADS of 1 to %d]]\n", THREADS_MAX);
+    how       = argc > 3 ? argv[3] : how;
+    is_list   = strcmp(how, "list") == 0;
+    step      = strcmp(how, "joined") == 0 ? LENGTH : 2 * LENGTH;
+    if (n_threads < 1 || n_threads > THREADS_MAX || requests < 1 ||
+        (step != LENGTH && !is_list && strcmp(how, "apart") != 0)) {
+        fprintf(stderr, "usage: million [REQUESTS [THREADS of 1 to %d [joined|apart|list]]]\n", THREADS_MAX);
         return 2;
     }
     batches = (requests / BATCH / n_threads + 2) / 2 * 2;

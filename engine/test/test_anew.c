@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a target registers again is found again, by itself; and whose fault it is that nothing can be copied. */
+/* What a target registers again is found again, by itself; whose fault it is that nothing can be copied; and memory
+ * that is not there. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -84,12 +86,57 @@ static void test_read_into_what_may_not_be_written(void **state)
     close_fixture(&f);
 }
 
+static void refused(struct hte_engine *engine, void *addr, size_t length, int permission, const void *at,
+                    const char *why)
+{
+    struct hte_memory   memories[] = {{.length = M}, {.addr = addr, .length = length, .permission = permission}};
+    struct hte_counters counters   = {.size = sizeof(counters)};
+    char                text[64];
+
+    memories[0].addr = aligned_alloc(4096, M);
+    assert_int_equal(hte_memory_register(engine, &memories[1]), HTE_ERR_RANGE);
+    snprintf(text, sizeof(text), "memory 0: %p,", at);
+    assert_non_null(strstr(hte_error_detail(), text));
+    assert_non_null(strstr(hte_error_detail(), why));
+    assert_int_equal(hte_memory_register_batch(engine, memories, 2), HTE_ERR_RANGE);
+    snprintf(text, sizeof(text), "memory 1: %p,", at);
+    assert_non_null(strstr(hte_error_detail(), text));
+    OK(hte_counters(engine, &counters));
+    assert_int_equal(counters.memory_regions, 0);
+    free(memories[0].addr);
+}
+
+/* With a pretouch_size, which would touch it first. */
+static void test_register_what_is_not_there(void **state)
+{
+    static const struct hte_option pretouch = {"pretouch_size", "4096"};
+    char                          *addr     = mmap(NULL, M, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct hte_memory              memory   = {.addr = addr, .length = M, .permission = HTE_PERM_LOCAL};
+    struct hte_engine             *engine;
+
+    (void)state;
+    create(&engine, &pretouch, 1);
+    refused(engine, (void *)4096, 4096, HTE_PERM_GLOBAL_RW, (void *)4096, "not mapped");
+    refused(engine, (void *)(~0ull - 100), 100, HTE_PERM_LOCAL, (void *)(~0ull - 100), "not mapped");
+    assert_int_equal(mprotect(addr + M / 2, 4096, PROT_READ), 0);
+    refused(engine, addr + 1, M - 1, HTE_PERM_GLOBAL_RW, addr + M / 2, "may not be written");
+    OK(hte_memory_register(engine, &memory)); /* what is only sent */
+    OK(hte_memory_unregister(engine, addr));
+    assert_int_equal(mprotect(addr + M / 4, 4096, PROT_NONE), 0);
+    refused(engine, addr, M, HTE_PERM_LOCAL, addr + M / 4, "may not be read");
+    assert_int_equal(munmap(addr + M / 4, 4096), 0);
+    refused(engine, addr, M, HTE_PERM_LOCAL, addr + M / 4, "not mapped");
+    munmap(addr, M);
+    hte_destroy(engine);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_registered_anew_same_host),
         cmocka_unit_test(test_registered_anew_messages),
         cmocka_unit_test(test_read_into_what_may_not_be_written),
+        cmocka_unit_test(test_register_what_is_not_there),
     };
 
     target_main(argc, argv);

@@ -64,6 +64,10 @@ if [[ -e $liar ]]; then
         done
     done
 
+    # the baseline has no more under way than the engine is given
+    preloaded no --baseline --rounds=1 --operation=read --block_size=16K --batch_size=3 || fail "baseline of 3: status $?"
+    grep -q '^liar: 3 GETs at most' "$log/err" || fail "baseline of 3: $(grep GETs "$log/err" || echo "no GET")"
+
     # only what was asked for is counted: each READ has its own WRITE before it, each WRITE its READ behind it
     for operation in read write; do
         preloaded no --operation=$operation --check --block_size=4K --batch_size=2 || fail "check of $operation: status $?"
@@ -77,6 +81,9 @@ for check in --quiet --check; do
     timeout 20 "$bench" --quiet $check --duration=0.2 --buffer_size=32M --block_size=1 --batch_size=1 --json >"$log/out" 2>&1 ||
         fail "block_size=1 $check: status $?"
 done
+
+timeout 60 "$bench" --quiet --baseline --rounds=1 --duration=0.2 --buffer_size=64M --block_size=8 --batch_size=1 \
+    >"$log/out" 2>&1 || fail "block_size=8 --baseline: status $?"
 
 "$bench" "${short[@]}" --baseline --rounds=2 --json >"$log/out" 2>&1 || fail "baseline"
 grep -q '"ratio":[0-9]' "$log/out" || fail "baseline: no ratio"

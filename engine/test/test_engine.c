@@ -382,38 +382,6 @@ static void test_bad_memory(void **state)
     free(memory);
 }
 
-static void test_bad_config(void **state)
-{
-    static const struct hte_option bad[]  = {{"threads", "0"},
-                                             {"threads", "x"},
-                                             {"threads", "-1"},
-                                             {"window", "1KK"},
-                                             {"no_such", "1"},
-                                             {"policy", "best"},
-                                             {"slice_size", "99999999999999999999"},
-                                             {"devices", "lo,,lo"},
-                                             {NULL, "1"}};
-    struct hte_config              config = {.size = sizeof(config), .name = "127.0.0.1", .n_options = 1};
-    struct hte_engine             *engine;
-    struct hte_option_help         help;
-    unsigned                       i;
-
-    (void)state;
-    for (i = 0; i < sizeof(bad) / sizeof(bad[0]); ++i) {
-        config.options = &bad[i];
-        assert_int_equal(hte_create(&config, &engine), HTE_ERR_INVALID_ARGUMENT);
-        assert_true(bad[i].key == NULL || strstr(hte_error_detail(), bad[i].key) != NULL);
-    }
-    config.options = &(const struct hte_option){"topology_file", "/nonexistent"};
-    assert_int_equal(hte_create(&config, &engine), HTE_ERR_MALFORMED_JSON);
-    config.size = 8;
-    assert_int_equal(hte_create(&config, &engine), HTE_ERR_INVALID_ARGUMENT);
-    for (i = 0; hte_option_help(i, &help) == HTE_OK; ++i) {
-        assert_true(help.key[0] != '\0' && help.help[0] != '\0');
-    }
-    assert_true(i > 20);
-}
-
 static void test_segments(void **state)
 {
     struct hte_request r;
@@ -488,7 +456,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_bad_requests),
         cmocka_unit_test(test_too_many),
         cmocka_unit_test(test_bad_memory),
-        cmocka_unit_test(test_bad_config),
         cmocka_unit_test(test_segments),
         cmocka_unit_test(test_segment_changes),
     };

@@ -18,6 +18,12 @@ static struct hte_link_ring *bucket_of(struct hte_lane *lane, const struct hte_s
     return &lane->buckets[segment->slot % HTE_CONN_BUCKETS];
 }
 
+/* The lower half of a number counts. */
+static struct hte_link_ring *opening_bucket(struct hte_lane *lane, uint64_t id)
+{
+    return &lane->openings[id % HTE_CONN_BUCKETS];
+}
+
 static bool is_of(const struct hte_conn *conn, const struct hte_segment *segment, const struct hte_view *view)
 {
     return conn->segment == segment && conn->incarnation == view->incarnation;
@@ -33,6 +39,20 @@ struct hte_conn *hte_conn_find(struct hte_lane *lane, const struct hte_segment *
         conn = HTE_OBJECT_OF(link, struct hte_conn, bucket_link);
         if (conn->rail == rail && conn->remote_rail == remote_rail && is_of(conn, segment, view)) {
             return conn;
+        }
+    }
+    return NULL;
+}
+
+struct hte_conn *hte_conn_of_opening(struct hte_lane *lane, uint64_t id)
+{
+    struct hte_link_ring *link, *bucket = opening_bucket(lane, id);
+    struct hte_conn      *conn;
+
+    for (link = bucket->next; link != bucket; link = link->next) {
+        conn = HTE_OBJECT_OF(link, struct hte_conn, opening_link);
+        if (conn->id == id) {
+            return conn->by_letters && conn->step == HTE_CONN_UP ? conn : NULL;
         }
     }
     return NULL;
@@ -57,6 +77,7 @@ static struct hte_conn *create(struct hte_lane *lane, struct hte_segment *segmen
     for (i = 0; i < HTE_FLUSHES_MAX; ++i) {
         conn->flush[i].conn = conn;
     }
+    hte_ring_init(&conn->opening_link);
     hte_ring_init(&conn->near_link);
     hte_ring_init(&conn->dirty_link);
     hte_ring_init(&conn->broken_link);
@@ -176,6 +197,15 @@ static bool is_fit(const struct hte_conn *conn)
     }
 }
 
+/* What comes later for the opening before finds none. */
+static void number(struct hte_conn *conn)
+{
+    conn->id    = conn->lane->nonce << 32 | ++conn->lane->last_conn;
+    conn->guest = 0;
+    hte_ring_remove(&conn->opening_link);
+    hte_ring_append(opening_bucket(conn->lane, conn->id), &conn->opening_link);
+}
+
 static ucs_status_t open_endpoint(struct hte_conn *conn, const struct hte_view *view, const char *why)
 {
     unsigned thread  = conn->lane->index % view->threads;
@@ -193,8 +223,7 @@ static ucs_status_t open_endpoint(struct hte_conn *conn, const struct hte_view *
         has_rma          = hte_way_has_rma(conn->ep, names, sizeof(names));
         conn->by_letters = goes_by_letters(conn, view, has_rma);
         say_way(conn, conn->by_letters ? HTE_WAY_MESSAGES : has_rma ? HTE_WAY_RDMA : HTE_WAY_EMULATED, names, why);
-        conn->id    = conn->lane->nonce << 32 | ++conn->lane->last_conn;
-        conn->guest = 0;
+        number(conn);
         if (conn->by_letters) {
             conn->flushes_out = 0; /* of the time before */
         }
@@ -344,6 +373,7 @@ void hte_conn_destroy(struct hte_conn *conn)
     atomic_fetch_add(&conn->lane->conns_ended, 1);
     pthread_mutex_unlock(&conn->lane->lock);
     hte_ring_remove(&conn->bucket_link);
+    hte_ring_remove(&conn->opening_link);
     hte_ring_remove(&conn->near_link);
     hte_ring_remove(&conn->dirty_link);
     hte_near_close(conn->near);

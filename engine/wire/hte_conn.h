@@ -49,7 +49,7 @@ struct hte_flush {
 
 struct hte_conn {
     struct hte_link_ring link; /* lane's conns */
-    struct hte_link_ring bucket_link;
+    struct hte_link_ring bucket_link, opening_link;
     struct hte_link_ring dirty_link, broken_link;
     struct hte_lane     *lane;
     struct hte_segment  *segment; /* reference */
@@ -92,6 +92,8 @@ struct hte_conn *hte_conn_find(struct hte_lane *lane, const struct hte_segment *
 /* The same, made when there is none yet; NULL: no memory. */
 struct hte_conn *hte_conn_get(struct hte_lane *lane, struct hte_segment *segment, const struct hte_view *view,
                               unsigned rail, unsigned remote_rail);
+/* By letters: the one whose opening has this number, while it is UP; or NULL. */
+struct hte_conn *hte_conn_of_opening(struct hte_lane *lane, uint64_t id);
 /* Bit of each rail whose connection to this peer cannot be used now. */
 uint32_t hte_conns_unusable(struct hte_lane *lane, const struct hte_segment *segment, const struct hte_view *view);
 

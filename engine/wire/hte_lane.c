@@ -51,6 +51,7 @@ void hte_lane_init(struct hte_lane *lane, const struct hte_lane_hooks *hooks, co
     hte_ring_init(&lane->answers);
     for (i = 0; i < HTE_CONN_BUCKETS; ++i) {
         hte_ring_init(&lane->buckets[i]);
+        hte_ring_init(&lane->openings[i]);
         hte_ring_init(&lane->guest_buckets[i]);
     }
     pthread_mutex_init(&lane->lock, NULL);

@@ -78,11 +78,12 @@ struct hte_lane {
     unsigned                     index, n_rails;
     struct hte_lane_rail         rail[HTE_RAILS_MAX];
 
-    struct hte_link_ring nears;                     /* near connections with something posted */
-    struct hte_link_ring dirty;                     /* connections with WRITEs that no flush covers yet */
-    struct hte_link_ring broken;                    /* connections to be torn down, or being so */
-    struct hte_link_ring buckets[HTE_CONN_BUCKETS]; /* connections by segment */
-    pthread_mutex_t      lock;                      /* guards conns: changes, and reads by others */
+    struct hte_link_ring nears;                      /* near connections with something posted */
+    struct hte_link_ring dirty;                      /* connections with WRITEs that no flush covers yet */
+    struct hte_link_ring broken;                     /* connections to be torn down, or being so */
+    struct hte_link_ring buckets[HTE_CONN_BUCKETS];  /* connections by segment */
+    struct hte_link_ring openings[HTE_CONN_BUCKETS]; /* those by letters, by number: what ACKs name */
+    pthread_mutex_t      lock;                       /* guards conns: changes, and reads by others */
     struct hte_link_ring conns;
     _Atomic uint64_t     conns_ended; /* destroyed; written under lock */
 

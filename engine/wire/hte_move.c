@@ -207,20 +207,6 @@ void hte_move_post(struct hte_op *op, struct hte_conn *conn, const struct hte_vi
 
 /* ---- receiving ---- */
 
-static struct hte_conn *conn_of(struct hte_lane *lane, uint64_t id)
-{
-    struct hte_link_ring *link;
-    struct hte_conn      *conn;
-
-    for (link = lane->conns.next; link != &lane->conns; link = link->next) {
-        conn = HTE_OBJECT_OF(link, struct hte_conn, link);
-        if (conn->by_letters && conn->id == id && conn->step == HTE_CONN_UP) {
-            return conn;
-        }
-    }
-    return NULL;
-}
-
 /* The posted operation that an answer is for. */
 static struct hte_op *op_of(struct hte_lane *lane, uint64_t conn, uint64_t token)
 {
@@ -266,7 +252,7 @@ static void look_for_more(struct hte_conn *conn, uint64_t seq)
 
 static void take_ack(struct hte_lane *lane, const struct hte_letter_head *head, const char *bytes, size_t length)
 {
-    struct hte_conn   *conn = conn_of(lane, head->conn);
+    struct hte_conn   *conn = hte_conn_of_opening(lane, head->conn);
     struct hte_receipt receipt;
     size_t             at;
 

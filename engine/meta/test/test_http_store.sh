@@ -30,6 +30,7 @@ refuses() {
 serves() {
     local text=$1 status=0 pid i
     shift
+    : >"$work/log" # of the one before, should the next be slow to begin
     "$program" --listen 127.0.0.1 --port 0 "$@" >"$work/log" 2>&1 &
     pid=$!
     for ((i = 0; i < 600; i++)); do
@@ -50,6 +51,13 @@ echo '{"key":' >"$work/bad.json"
 refuses "bad.json: line" --file "$work/bad.json"
 serves "/a-b_c/~d" --path "/a-b_c/~d"
 echo '{"key":"text"}' >"$work/good.json"
+refuses "--listen '127.0.0.1:18080' and --port 0 are two ports" --listen 127.0.0.1:18080
+refuses "--listen '127.0.0.1:x': 'x' is no port in 1..65535" --listen 127.0.0.1:x
+refuses "--listen '[::1'" --listen '[::1'
+port=$((20000 + $$ % 10000)) # somebody may have it
+timeout 1 "$program" --listen "127.0.0.1:$port" >"$work/log" 2>&1 || true
+grep -qE "^http://127.0.0.1:$port/metadata|cannot listen at 127.0.0.1:$port: " "$work/log" ||
+    { echo "--listen 127.0.0.1:$port: $(cat "$work/log")"; failed=1; }
 serves "http://127.0.0.1:" --file "$work/good.json"
 grep -q '"key": *"text"' "$work/good.json" || { echo "the file's contents are gone"; failed=1; }
 

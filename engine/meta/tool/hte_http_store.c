@@ -36,6 +36,7 @@ typedef int mhd_result;
 struct settings {
     const char *listen, *path, *file;
     uint16_t    port;
+    bool        has_port;
     size_t      max_value, max_keys;
 };
 
@@ -182,7 +183,7 @@ static void usage(FILE *out)
           "A metadata server for the batch transfer engine: keys to texts, by GET, PUT and DELETE of PATH?key=KEY.\n"
           "\n"
           "  -l, --listen ADDRESS  where to listen; 0.0.0.0 or :: for everywhere (default: the source address of\n"
-          "                        the default route, else 127.0.0.1)\n"
+          "                        the default route, else 127.0.0.1). Also ADDRESS:PORT, [V6]:PORT\n"
           "  -p, --port PORT       0 = any that is free (default: 8080)\n"
           "  -P, --path PATH       (default: /metadata)\n"
           "  -f, --file FILE       come back from it, and write it within a second after changes (default: none)\n"
@@ -251,7 +252,8 @@ static int parse_options(int argc, char **argv, struct settings *settings)
             if (!parse_number("port", optarg, 0, UINT16_MAX, &number)) {
                 return 3;
             }
-            settings->port = (uint16_t)number;
+            settings->port     = (uint16_t)number;
+            settings->has_port = true;
             break;
         case 'v':
             if (!parse_number("max-value", optarg, 1, 1u << 30, &number)) {
@@ -338,6 +340,29 @@ static int serve(struct service *service, const char *host, const sigset_t *sign
     return 0;
 }
 
+/* The address, and the port when it is written behind it. */
+static bool choose_address(struct settings *settings, char host[HTE_HOST_MAX + 1])
+{
+    struct hte_why why;
+    uint16_t       port;
+
+    if (settings->listen == NULL) {
+        hte_net_management_address(NULL, host);
+        return true;
+    }
+    if (hte_net_split(settings->listen, host, &port, &why) != 0) {
+        fprintf(stderr, "hte_http_store: --listen %s\n", why.text);
+        return false;
+    }
+    if (port != 0 && settings->has_port && port != settings->port) {
+        fprintf(stderr, "hte_http_store: --listen '%s' and --port %u are two ports: give one of them\n",
+                settings->listen, settings->port);
+        return false;
+    }
+    settings->port = port != 0 ? port : settings->port;
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     struct settings settings = {.path = "/metadata", .port = 8080, .max_value = 1 << 20, .max_keys = 65536};
@@ -349,15 +374,13 @@ int main(int argc, char **argv)
     if (status != 0) {
         return status - 1;
     }
+    if (!choose_address(&settings, host)) {
+        return 2;
+    }
     service.table = store_table_open(settings.file, settings.max_keys, error, sizeof(error));
     if (service.table == NULL) {
         fprintf(stderr, "hte_http_store: %s\n", error);
         return 2;
-    }
-    if (settings.listen != NULL) {
-        snprintf(host, sizeof(host), "%s", settings.listen);
-    } else {
-        hte_net_management_address(NULL, host);
     }
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);

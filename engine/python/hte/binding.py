@@ -128,6 +128,23 @@ def _declare(library):
 
 
 library = _declare(_load())
+_forks = 0
+
+
+def _count_fork():
+    global _forks
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_count_fork)
+
+
+def generation():
+    """Another number in each child by fork. An engine stays that of the process that made it: the library refuses
+    calls of others, but a lock that a thread of the parent held is, in the child, held for ever."""
+    return _forks
+
+
 libc = ctypes.CDLL(None)
 libc.free.argtypes, libc.free.restype = (c_void_p,), None
 

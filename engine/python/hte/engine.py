@@ -253,6 +253,7 @@ class Engine:
                                 bind_host=_text(bind_host), port=_port(port), options=array, n_options=len(pairs))
         handle = binding.EngineHandle()
         self.handle = None
+        self._generation = binding.generation()
         self._closing = threading.RLock()  # a signal handler may close what its own thread is closing
         check(library.hte_create(ctypes.byref(config), ctypes.byref(handle._as_parameter_)))
         self.handle = handle
@@ -371,7 +372,10 @@ class Engine:
         """Ends everything; waits for what is under way. Memory may be freed after it.
 
         Other threads may be using the engine: calls that wait, and those that begin now, raise hte.Error.
+        In a child by fork nothing happens: the engine is its parent's.
         """
+        if self._generation != binding.generation():
+            return
         with self._closing:
             handle, self.handle = self.handle, None
             if handle is not None:

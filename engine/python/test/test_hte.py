@@ -4,8 +4,10 @@
 
 import array
 import ctypes
+import gc
 import json
 import mmap
+import multiprocessing
 import os
 import select
 import subprocess
@@ -51,7 +53,9 @@ class Header(unittest.TestCase):
             self.assertEqual(getattr(values, short), self.layout[name], name)
 
 
-class Ends(unittest.TestCase):
+class Two(unittest.TestCase):
+    """Two engines, of which one writes to the other."""
+
     def setUp(self):
         self.here = hte.Engine(name="127.0.0.1")
         self.there = hte.Engine(name="127.0.0.1")
@@ -67,6 +71,8 @@ class Ends(unittest.TestCase):
             batch.wait(30)
             return batch.status()
 
+
+class Ends(Two):
     def test_write_and_read(self):
         self.memory.view[:] = pattern(SIZE)
         status = self.run_batch(hte.write(self.peer, self.memory.addr, self.target.addr, SIZE))
@@ -343,6 +349,59 @@ class Close(unittest.TestCase):
             thread.join(30)
         with self.assertRaises(hte.Error):
             self.engine.nic_load()
+
+
+class Forks(Two):
+    """What multiprocessing does by default on Linux, before Python 3.14."""
+
+    def in_child(self, function):
+        child = multiprocessing.get_context("fork").Process(target=function)
+        child.start()
+        child.join(60)
+        if child.exitcode is None:
+            child.kill()
+        self.assertEqual(child.exitcode, 0)
+
+    def test_child(self):
+        def child():
+            for call in (self.here.nic_load, self.here.batch, self.peer.sync, lambda: self.here.allocate(4096)):
+                with self.assertRaisesRegex(hte.Error, "fork"):
+                    call()
+            self.here.close()
+            with self.assertRaisesRegex(hte.Error, "fork"):  # not "engine is NULL": it is somebody's
+                self.here.nic_load()
+            self.__dict__.pop("peer")
+            self.__dict__.pop("here")
+            gc.collect()
+
+        view = memoryview(self.target.view)
+        with self.here.batch(2) as batch:
+            self.memory.view[:] = pattern(SIZE, 5)
+            batch.submit([hte.write(self.peer, self.memory.addr, self.target.addr, SIZE)])
+            self.in_child(child)
+            batch.wait(30)
+        self.assertEqual(bytes(view), pattern(SIZE, 5))
+        self.memory.view[:] = pattern(SIZE, 6)
+        self.run_batch(hte.write(self.peer, self.memory.addr, self.target.addr, SIZE))
+        self.assertEqual(bytes(view), pattern(SIZE, 6))
+
+    def test_while_another_thread_closes(self):
+        """It holds the engine's lock, and is not there in the child to give it back."""
+        held, done = threading.Event(), threading.Event()
+
+        def hold():
+            with self.here._closing:
+                held.set()
+                done.wait(60)
+
+        thread = threading.Thread(target=hold)
+        thread.start()
+        self.assertTrue(held.wait(30))
+        try:
+            self.in_child(self.here.close)
+        finally:
+            done.set()
+            thread.join()
 
 
 class Secrets(unittest.TestCase):
