@@ -26,10 +26,10 @@ int                         ompi_mpi_abort(MPI_Comm comm, int code);
 extern mca_base_component_t mca_pml_base_selected_component;
 
 struct mca_hook_ha_params mca_hook_ha_params = {
-    .enable  = true,
-    .library = "",
-    .tls     = "ha_rc,sm,self",
-    .verbose = 0,
+    .enable      = true,
+    .library     = "",
+    .tls         = "ha_rc,sm,self",
+    .report_wait = 60,
 };
 int mca_hook_ha_output = -1;
 
@@ -90,6 +90,12 @@ static int hook_ha_register(void)
                    "0: only when ha_rc was asked for and cannot be had; 1: what was decided, and "
                    "totals at finalize; 2: every default set",
                    MCA_BASE_VAR_TYPE_INT, OPAL_INFO_LVL_3, &p->verbose);
+    param_register("report",
+                   "At finalize, 1: rank 0 says for the whole job what failed over, the longest pause, which rails are "
+                   "down and which endpoints have no standby; 2: each process says its own before that",
+                   MCA_BASE_VAR_TYPE_INT, OPAL_INFO_LVL_3, &p->report);
+    param_register("report_wait", "Seconds that the report waits for processes that come to finalize later, or never",
+                   MCA_BASE_VAR_TYPE_INT, OPAL_INFO_LVL_4, &p->report_wait);
     mca_hook_ha_pvar_register(&mca_hook_ha_component.hookm_version);
     return OMPI_SUCCESS;
 }
@@ -224,6 +230,9 @@ static void hook_ha_finalize_top(void)
 {
     struct uct_ha_stats s;
 
+    if (mca_hook_ha_params.enable && mca_hook_ha_params.report > 0) {
+        mca_hook_ha_report(unmet);
+    }
     if (!is_active || !mca_hook_ha_library_stats(&s)) {
         return;
     }

@@ -30,6 +30,7 @@
 #endif
 
 typedef int (*stats_get_fn)(struct uct_ha_stats *stats, size_t size);
+typedef int (*rail_stats_get_fn)(unsigned index, struct uct_ha_rail_stats *stats, size_t size);
 
 /* UCX's public calls. Not linked to, so that this component loads on hosts without UCX, too. */
 struct uct_api {
@@ -38,11 +39,12 @@ struct uct_api {
     ucs_status_t (*component_query)(uct_component_h component, uct_component_attr_t *attr);
 };
 
-static void        *ucx;
-static void        *library;
-static stats_get_fn stats_get;
-static char         library_path[4096];
-static char         reason_text[sizeof(library_path) + 2048];
+static void             *ucx;
+static void             *library;
+static stats_get_fn      stats_get;
+static rail_stats_get_fn rail_stats_get;
+static char              library_path[4096];
+static char              reason_text[sizeof(library_path) + 2048];
 
 static const char *library_name(void)
 {
@@ -165,6 +167,7 @@ bool mca_hook_ha_library_load(const char **reason, bool *is_told)
     if (!uct_api_find(&api) || !symbol_find("uct_ha_stats_get", &stats_get, sizeof(stats_get))) {
         return fail(reason, library_path, "not a UCX transport of ucx-ha");
     }
+    (void)symbol_find("uct_ha_rail_stats_get", &rail_stats_get, sizeof(rail_stats_get));
     devices = device_count(&api);
     if (devices > 0) {
         return true;
@@ -183,6 +186,11 @@ bool mca_hook_ha_library_stats(struct uct_ha_stats *stats)
 {
     memset(stats, 0, sizeof(*stats));
     return stats_get && stats_get(stats, sizeof(*stats)) == 0;
+}
+
+int mca_hook_ha_library_rail(unsigned index, struct uct_ha_rail_stats *rail)
+{
+    return rail_stats_get ? rail_stats_get(index, rail, sizeof(*rail)) : -EINVAL;
 }
 
 const char *mca_hook_ha_library_path(void)

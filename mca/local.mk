@@ -5,6 +5,7 @@ EXTRA_DIST += \
 	%D%/README.md \
 	%D%/test/test_hook.sh \
 	%D%/test/test_mpi4py.sh \
+	%D%/test/test_report.sh \
 	%D%/test/mpi4py_probe.py \
 	%D%/test/fake_uct_ha.c \
 	%D%/test/hook_probe.c
@@ -30,7 +31,8 @@ ompi_component_LTLIBRARIES = %D%/mca_hook_ha.la
 	%D%/hook_ha_component.c \
 	%D%/hook_ha_choice.c \
 	%D%/hook_ha_library.c \
-	%D%/hook_ha_pvar.c
+	%D%/hook_ha_pvar.c \
+	%D%/hook_ha_report.c
 # Not AM_CPPFLAGS: config.h and uct_ha/ hold names that Open MPI has too.
 %C%_mca_hook_ha_la_CPPFLAGS = -I$(top_srcdir) $(OMPI_CPPFLAGS) -idirafter $(top_srcdir)/mca/missing $(UCX_CFLAGS) \
 	-DHA_LIBDIR='"$(libdir)"'
@@ -44,6 +46,6 @@ ompi_component_LTLIBRARIES = %D%/mca_hook_ha.la
 
 # A component full of sanitizer calls cannot be loaded into a plain mpirun.
 if !HA_SANITIZED
-TESTS += %D%/test/test_hook.sh %D%/test/test_mpi4py.sh
+TESTS += %D%/test/test_hook.sh %D%/test/test_mpi4py.sh %D%/test/test_report.sh
 endif
 endif

@@ -8,7 +8,11 @@
  *   silent         no component "ha", and does not know why
  *   nodevice       component "ha" without devices
  *   norail         component "ha" with devices that nobody uses
+ *   down           as ok, one of two ports down, endpoints without a standby
+ *   quiet          as ok, and nothing has failed over
  */
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,13 +64,35 @@ int uct_ha_stats_get(struct uct_ha_stats *stats, size_t size)
                                               .replayed          = 17,
                                               .retired           = 5,
                                               .outage_ns_total   = 1500000,
+                                              .silent_ns_total   = 700000000,
+                                              .silent_hist       = {[7] = 2, [9] = 1},
+                                              .move_hist         = {[0] = 3},
                                               .rails_up          = 2,
+                                              .pairs             = 4,
+                                              .standbys          = 4,
                                               .heartbeats_missed = 9};
+    struct uct_ha_stats              now   = fixed;
 
-    memset(stats, 0, size);
-    memcpy(stats, &fixed, size < sizeof(fixed) ? size : sizeof(fixed));
     if (is_state("norail")) {
-        stats->rails_up = 0;
+        now.rails_up = 0;
+    } else if (is_state("down")) {
+        now.rails_up = now.rails_down = now.ep_errors = 1;
+        now.standbys                                  = 0;
+    } else if (is_state("quiet")) {
+        now.failovers = 0;
     }
+    memset(stats, 0, size);
+    memcpy(stats, &now, size < sizeof(now) ? size : sizeof(now));
     return 0;
+}
+
+/* Between the two there is none, as where a device was opened anew. */
+int uct_ha_rail_stats_get(unsigned index, struct uct_ha_rail_stats *stats, size_t size)
+{
+    memset(stats, 0, size);
+    if (index == 1) {
+        return -ENOENT;
+    }
+    (void)snprintf(stats->name, sizeof(stats->name), "fake%u:1", index / 2);
+    return index > 2 ? -EINVAL : 0;
 }

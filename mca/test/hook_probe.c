@@ -2,12 +2,19 @@
 /*
  * One MPI process which prints what the component did, one "name=value" per
  * line: the environment it left behind and every hook_ha_* MPI_T variable.
+ *
+ *   hook_probe FOLDER    Messages go around the ring of ranks before that, each of them looked at, until FOLDER has a
+ *                        file "stop". What is printed then goes to FOLDER/PID.values.
  */
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <mpi.h>
+#include <unistd.h>
+
+#define LONGEST (1 << 17)
 
 static void environment_print(const char *name)
 {
@@ -54,12 +61,54 @@ static void pvars_print(void)
     MPI_T_pvar_session_free(&session);
 }
 
+/* One round; sizes from the smallest to beyond what is sent at once. Number of wrong bytes. */
+static int exchange(int round, int rank, int size)
+{
+    static uint8_t out[LONGEST], in[LONGEST];
+    int            length = 1 << round % 18, from = (rank + size - 1) % size, wrong = 0;
+
+    memset(out, (round + rank) % 251, (size_t)length);
+    memset(in, 255, (size_t)length);
+    MPI_Sendrecv(out, length, MPI_BYTE, (rank + 1) % size, 1, in, length, MPI_BYTE, from, 1, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+    for (int i = 0; i < length; i++) {
+        wrong += in[i] != (round + from) % 251;
+    }
+    return wrong;
+}
+
+static void exchange_until_stopped(const char *folder)
+{
+    char path[4096];
+    int  rank, size, stop = 0, wrong = 0;
+
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    (void)snprintf(path, sizeof(path), "%s/stop", folder);
+    for (int round = 0; !stop; round++) {
+        wrong += exchange(round, rank, size);
+        stop = access(path, F_OK) == 0;
+        MPI_Allreduce(MPI_IN_PLACE, &stop, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+        if (round == 100 && rank == 0) {
+            fprintf(stderr, "begun\n");
+        }
+    }
+    (void)snprintf(path, sizeof(path), "%s/%d.values", folder, (int)getpid());
+    if (!freopen(path, "w", stdout)) {
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    printf("rank=%d\nwrong=%d\n", rank, wrong);
+}
+
 int main(int argc, char **argv)
 {
     int provided;
 
     MPI_Init(&argc, &argv);
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    if (argc > 1) {
+        exchange_until_stopped(argv[1]);
+    }
     environment_print("UCX_TLS");
     environment_print("UCX_HA_RC_REQUIRE");
     environment_print("OMPI_MCA_pml");

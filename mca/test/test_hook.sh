@@ -16,7 +16,8 @@ done
 [[ -n ${HOOK_DIR:-} || ! -e mca/.libs/mca_hook_ha.so ]] || HOOK_DIR=$PWD/mca/.libs
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-passed=0 failed=0
+passed=0 failed=0 skipped=0
+in_states=() # a command that the job is started by
 
 build() {
     local flags=(-std=gnu11 -O1 -g -Wall -Wextra -Werror -fPIC -shared -I"$top")
@@ -41,7 +42,7 @@ probe() {
     components=$(ompi_info --path pkglibdir --parsable 2>/dev/null | cut -d: -f3)
     local root=()
     [[ $(id -u) == 0 ]] && root=(--allow-run-as-root)
-    output=$(HOME=${home:-$work} timeout 60 mpirun "${root[@]}" -np 1 --oversubscribe \
+    output=$(HOME=${home:-$work} timeout 60 "${in_states[@]}" mpirun "${root[@]}" -np "${ranks:-1}" --oversubscribe \
         --mca mca_base_component_path "$components:$HOOK_DIR" "$@" "$work/probe" 2>&1) || true
 }
 
@@ -159,10 +160,65 @@ expect 'not a transport: nothing set, told' "${untouched[@]}" 'not a UCX transpo
 probe --mca hook_ha_library "$work/none.so"
 expect 'library missing: nothing set, told' "${untouched[@]}" "$work/none.so" 'cannot open'
 
+# ---- the report at the end ----
+
+# reported [mpirun arguments]: as probe, with two processes
+reported() { ranks=2 probe "${fake[@]}" "${loose[@]}" -x OMPI_MCA_hook_ha_report=1 "$@"; }
+report='hook/ha: report:'
+
+probe "${fake[@]}" "${loose[@]}" --mca hook_ha_verbose 1
+expect 'no report unless it was asked for' "!$report"
+reported
+expect 'report: sum, longest pause, rails, endpoints' \
+    "$report failovers 6 in 2 of 2 processes" 'sent again 34, confirmed 10' \
+    "$report longest pause at most 513.0 ms, silence and move together (rank 0 at $(hostname))" \
+    "$report rails now: all up" "$report endpoints: 8, all with a standby" '!NOT all went well' '!rank 1'
+[[ $(grep -cF "$report" <<<"$output") == 4 ]] || output+=' (not four lines)'
+expect 'report: once for the job' '!(not four lines)'
+ranks=2 probe "${fake[@]}" "${loose[@]}" --mca hook_ha_report 2
+own="failovers 3, longest pause at most 513.0 ms; rails: fake0:1 up, fake1:1 up; endpoints 4, without a standby 0"
+expect 'report 2: and each process' "$report rank 0 at $(hostname): $own" \
+    "$report rank 1 at $(hostname): failovers 3" "$report failovers 6 in 2"
+reported -x FAKE_UCT_HA=quiet
+expect 'report: nothing happened' "$report no failover in 2 processes" '!pause'
+reported -x FAKE_UCT_HA=down
+expect 'report: a rail down, endpoints without a standby, errors' \
+    'rails now, at '"$(hostname)"': fake0:1, fake1:1 (1 up, 1 down)' \
+    'endpoints: 8, of them 8 without a standby now (ranks 0, 1)' 'NOT all went well: 2 endpoints ended with an error'
+reported -x FAKE_UCT_HA=nodevice
+expect 'report: no process has ha_rc' "$report 2 processes had no ha_rc, the first one rank 0" 'no usable RDMA device' \
+    '!no failover' '!rails now' '!endpoints:'
+reported --mca hook_ha_enable 0
+expect 'report: disabled is disabled' "!$report"
+cat >"$work/third" <<'THIRD'
+#!/bin/sh
+[ "$OMPI_COMM_WORLD_RANK" != 2 ] || export OMPI_MCA_hook_ha_enable=0 OMPI_MCA_pml=ucx UCX_TLS=tcp,sm,self \
+    OMPI_MCA_opal_common_ucx_devices=any
+exec "$@"
+THIRD
+chmod +x "$work/third"
+ranks=3 probe "${fake[@]}" "${loose[@]}" -x OMPI_MCA_hook_ha_report=1 --mca hook_ha_report_wait 2 "$work/third"
+expect 'report: a process that sends nothing does not hold up the others' "$report failovers 6 in 2 of 2 processes" \
+    '1 process sent nothing for 2 s, the first one rank 2'
+# The driver knows which rail is down: a made-up /sys/class for nobody but this job.
+states='mount -t tmpfs none /sys/class && for i in 0 1; do mkdir -p /sys/class/infiniband/fake$i/ports/1; done &&
+    echo "4: ACTIVE" >/sys/class/infiniband/fake0/ports/1/state &&
+    echo "1: DOWN" >/sys/class/infiniband/fake1/ports/1/state'
+if unshare --mount --map-root-user sh -c "$states" 2>/dev/null; then
+    in_states=(unshare --mount --map-root-user sh -c "$states"' && exec "$@"' sh)
+    reported -x FAKE_UCT_HA=down
+    in_states=()
+    expect 'report: each rail by the state of its port' "rails now, at $(hostname): fake0:1 up, fake1:1 down"
+else
+    skipped=1
+    echo 'skip report: each rail by the state of its port: no name space for a /sys/class of our own'
+fi
+
 output=$(OMPI_MCA_mca_base_component_path="$(ompi_info --path pkglibdir --parsable |
     cut -d: -f3):$HOOK_DIR" ompi_info --param hook ha --level 9 2>&1)
 expect 'ompi_info shows parameters and variables' '"hook_ha_enable"' '"hook_ha_tls"' \
-    '"hook_ha_library"' '"hook_ha_verbose"' '"hook_ha_failovers"'
+    '"hook_ha_library"' '"hook_ha_verbose"' '"hook_ha_failovers"' '"hook_ha_report"' '"hook_ha_report_wait"' \
+    'rank 0 says for the whole job'
 
-echo "$passed passed, $failed failed, 0 skipped"
+echo "$passed passed, $failed failed, $skipped skipped"
 [[ $failed == 0 ]]
