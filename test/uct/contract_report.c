@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <uct/api/version.h>
+
 #define ROWS_MAX 96
 
 enum row_kind { MATTER, OPERATION, ATOMIC };
@@ -148,6 +150,7 @@ static void print_rows(enum row_kind kind)
 
 void report_table(void)
 {
+    printf("Seen with UCX %s:\n\n", UCT_VERNO_STRING);
     printf(
         "| operation | limit | least | least + 1 | limit − 1 | limit | limit + 1 |\n|---|---|---|---|---|---|---|\n");
     print_rows(OPERATION);

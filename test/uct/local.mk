@@ -21,7 +21,7 @@ contract_sources = \
 	%D%/contract_side.c
 
 check_PROGRAMS += test/uct/uct_contract test/uct/uct_contract_fake
-EXTRA_DIST     += test/uct/run_contract
+EXTRA_DIST     += test/uct/run_contract test/uct/contract_table
 # sanitizers report what UCX leaks
 if !HA_SANITIZED
 TESTS += test/uct/run_contract
