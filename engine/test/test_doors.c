@@ -440,17 +440,14 @@ static int open_cut(struct fixture *f, size_t address, size_t key)
     struct hte_blob        *blobs[2];
     struct hte_meta        *meta;
     struct hte_why          why = {""};
-    size_t                  full[2];
     int                     error;
 
     assert_int_equal(hte_meta_open(&options, &meta, &why), 0);
     assert_int_equal(hte_meta_fetch(meta, f->target.name, &descriptor, &why), 0);
     blobs[0]         = &descriptor->workers[0].address;
     blobs[1]         = &descriptor->buffers[0].keys[0];
-    full[0]          = blobs[0]->length;
-    full[1]          = blobs[1]->length;
-    blobs[0]->length = address < full[0] ? address : full[0];
-    blobs[1]->length = key < full[1] ? key : full[1];
+    blobs[0]->length = address < blobs[0]->length ? address : blobs[0]->length;
+    blobs[1]->length = key < blobs[1]->length ? key : blobs[1]->length;
     assert_int_equal(hte_meta_publish(meta, descriptor, &why), 0);
     error = hte_segment_open(f->engine, hte_meta_name(meta), &r.target);
     if (error == HTE_OK) {
@@ -458,8 +455,6 @@ static int open_cut(struct fixture *f, size_t address, size_t key)
         error  = status.error;
         OK(hte_segment_close(f->engine, r.target));
     }
-    blobs[0]->length = full[0];
-    blobs[1]->length = full[1];
     hte_descriptor_destroy(descriptor);
     hte_meta_close(meta);
     return error;
