@@ -486,6 +486,7 @@ void uct_ha_lane_rest(struct uct_ha_lanes *lanes)
 void uct_ha_lane_finish(struct uct_ha_lanes *lanes)
 {
     uct_ha_fence_cancel(lanes);
+    uct_ha_shared_cancel(lanes);
     pthread_mutex_lock(&lanes->wake.lock);
     uct_ha_lane_reap(lanes, UINT64_MAX);
     pthread_mutex_unlock(&lanes->wake.lock);

@@ -6,9 +6,15 @@
 
 #define PAGES (1u << (24 - UCT_HA_PAGE_BITS))
 
+/* Of all numbers that no lane has had yet, so that whoever looks has a page. Never written. */
+static struct uct_ha_lane *empty[1u << UCT_HA_PAGE_BITS];
+
 int uct_ha_number_open(struct uct_ha_shared *shared)
 {
-    shared->page = calloc(PAGES, sizeof(*shared->page));
+    shared->page = malloc(PAGES * sizeof(*shared->page));
+    for (unsigned i = 0; shared->page != NULL && i < PAGES; i++) {
+        shared->page[i] = empty;
+    }
     return shared->page == NULL ? -ENOMEM : 0;
 }
 
@@ -25,7 +31,9 @@ static void free_graves(struct uct_ha_lane *lane)
 void uct_ha_number_close(struct uct_ha_shared *shared)
 {
     for (unsigned i = 0; shared->page != NULL && i < PAGES; i++) {
-        free(shared->page[i]);
+        if (shared->page[i] != empty) {
+            free(shared->page[i]);
+        }
     }
     free(shared->page);
     shared->page = NULL;
@@ -36,18 +44,21 @@ void uct_ha_number_close(struct uct_ha_shared *shared)
 static struct uct_ha_lane **entry_of(struct uct_ha_shared *shared, uint32_t qpn)
 {
     struct uct_ha_lane ***page = &shared->page[qpn >> UCT_HA_PAGE_BITS & UCT_HA_PAGE_MASK];
+    struct uct_ha_lane  **made;
 
-    if (*page == NULL) {
-        *page = calloc(UCT_HA_PAGE_MASK + 1, sizeof(**page));
+    if (*page == empty) {
+        made = calloc(UCT_HA_PAGE_MASK + 1, sizeof(*made));
+        if (made == NULL) {
+            return NULL;
+        }
+        *page = made;
     }
-    return *page == NULL ? NULL : &(*page)[qpn & UCT_HA_PAGE_MASK];
+    return &(*page)[qpn & UCT_HA_PAGE_MASK];
 }
 
 struct uct_ha_lane *uct_ha_number_find_locked(const struct uct_ha_shared *shared, uint32_t qpn)
 {
-    return shared->page == NULL || shared->page[qpn >> UCT_HA_PAGE_BITS & UCT_HA_PAGE_MASK] == NULL
-               ? NULL
-               : uct_ha_number_lane(shared, qpn);
+    return shared->page == NULL ? NULL : uct_ha_number_lane(shared, qpn & ((1u << 24) - 1));
 }
 
 int uct_ha_number_enter_locked(struct uct_ha_lane *lane)

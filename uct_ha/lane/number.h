@@ -35,7 +35,7 @@ void                uct_ha_number_put_back(struct uct_ha_lane *graves);
 /* A number that must not lead to a lane yet. */
 #define UCT_HA_NUMBER_RESTS ((struct uct_ha_lane *)1)
 
-/* The lane of a queue pair of this number, or NULL. Where there are completions there is a page. */
+/* The lane of a queue pair of this number (24 bits), or NULL. */
 static inline struct uct_ha_lane *uct_ha_number_lane(const struct uct_ha_shared *shared, uint32_t qpn)
 {
     struct uct_ha_lane *const *page = shared->page[qpn >> UCT_HA_PAGE_BITS];

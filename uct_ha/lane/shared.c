@@ -71,7 +71,6 @@ void uct_ha_shared_close(struct uct_ha_lanes *lanes, int slot)
 {
     struct uct_ha_shared *shared = &lanes->shared[slot];
 
-    uct_ha_job_cancel(UCT_HA_JOB_BUILD, shared, uct_ha_job_run);
     if (shared->srq != NULL) {
         ha_srq_destroy(shared->srq);
         shared->srq = NULL;
@@ -80,6 +79,18 @@ void uct_ha_shared_close(struct uct_ha_lanes *lanes, int slot)
     free(shared->places);
     shared->places = NULL;
     uct_ha_number_close(shared);
+}
+
+static void not_made(struct uct_ha_job *job)
+{
+    (void)job;
+}
+
+void uct_ha_shared_cancel(struct uct_ha_lanes *lanes)
+{
+    for (int s = 0; s < HA_SLOTS; s++) {
+        uct_ha_job_cancel(UCT_HA_JOB_BUILD, &lanes->shared[s], not_made);
+    }
 }
 
 struct leaving {

@@ -29,6 +29,9 @@
 void uct_ha_shared_open(struct uct_ha_lanes *lanes, int slot);
 void uct_ha_shared_close(struct uct_ha_lanes *lanes, int slot);
 
+/* The interface closes: no job makes more of them any more. Without the lock. */
+void uct_ha_shared_cancel(struct uct_ha_lanes *lanes);
+
 /* The card is gone and the last lane with it: the queue is destroyed by a job. */
 void uct_ha_shared_leave(struct uct_ha_lanes *lanes, int slot);
 
