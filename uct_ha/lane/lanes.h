@@ -43,6 +43,7 @@ struct uct_ha_shared {
     uint32_t              wanted;
     uint32_t              posted;  /* again, at least: runs freely */
     uint32_t              marked;  /* ... when those that were out were marked, to find lost ones */
+    uint32_t              turn;    /* ... and so many are enough for all to have been used */
     uint32_t              lost;    /* found so far, and replaced */
     uint8_t               refused; /* receives by the device, in a row */
     uint8_t               marking; /* how far the search for lost ones is */

@@ -168,10 +168,14 @@ static void extend_shared(struct uct_ha_road *road, int slot, uint32_t count)
 {
     struct uct_ha_shared *shared = &road->lanes->shared[slot];
     struct uct_ha_desc   *list   = NULL;
+    uint32_t              missing;
 
+    pthread_mutex_lock(&road->lanes->wake.lock);
     uct_ha_shared_want(shared, (int32_t)(count - road->ring[slot].count));
+    missing                = uct_ha_shared_lacks(shared, 0);
     road->ring[slot].count = count;
-    (void)uct_ha_desc_stock(&road->lanes->pool, uct_ha_shared_lacks(shared, 0), &list);
+    pthread_mutex_unlock(&road->lanes->wake.lock);
+    (void)uct_ha_desc_stock(&road->lanes->pool, missing, &list);
     pthread_mutex_lock(&road->lanes->wake.lock);
     (void)uct_ha_shared_fill_locked(road->lanes, slot, &list);
     pthread_mutex_unlock(&road->lanes->wake.lock);

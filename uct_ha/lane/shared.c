@@ -275,7 +275,7 @@ void uct_ha_shared_low_locked(struct uct_ha_lanes *lanes, int slot)
 {
     struct uct_ha_shared *shared = &lanes->shared[slot];
 
-    if (shared->srq == NULL || shared->busy || lanes->leaving || lanes->left[slot] ||
+    if (shared->srq == NULL || shared->busy || lanes->leaving || lanes->left[slot] || shared->soft == shared->most ||
         shared->wanted + shared->chain_max <= shared->count) {
         return;
     }
@@ -322,6 +322,7 @@ static void mark_locked(struct uct_ha_shared *shared)
         }
     }
     shared->marked  = shared->posted;
+    shared->turn    = shared->count + CHAIN_MAX;
     shared->marking = MARKED;
 }
 
@@ -402,7 +403,7 @@ void uct_ha_shared_repost(struct uct_ha_shared *shared)
     }
     flush(shared);
     if (ucs_unlikely(shared->marking != QUIET) &&
-        shared->posted - shared->marked >= (shared->marking == MARKED ? 1 : 2) * (shared->count + CHAIN_MAX)) {
+        shared->posted - shared->marked >= (shared->marking == MARKED ? 1 : 2) * shared->turn) {
         look_for_lost(shared);
     }
 }

@@ -35,7 +35,7 @@ void uct_ha_shared_cancel(struct uct_ha_lanes *lanes);
 /* The card is gone and the last lane with it: the queue is destroyed by a job. */
 void uct_ha_shared_leave(struct uct_ha_lanes *lanes, int slot);
 
-/* A connection may send so many messages more, or (negative) does not send any more. */
+/* A connection may send so many messages more, or (negative) does not send any more. Under the lock. */
 void uct_ha_shared_want(struct uct_ha_shared *shared, int32_t more);
 
 /* Buffers that it would lack if so many more were wanted. */

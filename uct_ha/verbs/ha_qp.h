@@ -185,7 +185,7 @@ int ha_rc_post_recv(struct ha_rc *rc, struct ha_recv *first);
 int  ha_srq_create(struct ha_rail *rail, unsigned depth, struct ha_srq **srq_p);
 void ha_srq_destroy(struct ha_srq *srq);
 
-/* A chain by one doorbell, from any thread, one at a time. Returns what was not posted: NULL, or the rest of it, when
+/* A chain by one doorbell, from any thread. Returns what was not posted: NULL, or the rest of it, when
  * the queue is full or the device refuses. */
 struct ha_recv *ha_srq_post(struct ha_srq *srq, struct ha_recv *first);
 
