@@ -155,11 +155,11 @@ static enum fake_answer execute_atomic(struct ha_rc *rc, struct ha_rc *peer, str
     if (word == NULL || wqe->send.remote_addr % sizeof(*word) != 0 || wqe->length != 8) {
         return FAKE_ANSWER_REFUSED;
     }
-    wqe->old = *word;
+    wqe->old = __atomic_load_n(word, __ATOMIC_RELAXED); /* a test may look at it meanwhile */
     if (wqe->send.op == HA_FETCH_ADD) {
-        *word += wqe->send.atomic.compare_add;
-    } else if (*word == wqe->send.atomic.compare_add) {
-        *word = wqe->send.atomic.swap;
+        __atomic_store_n(word, wqe->old + wqe->send.atomic.compare_add, __ATOMIC_RELAXED);
+    } else if (wqe->old == wqe->send.atomic.compare_add) {
+        __atomic_store_n(word, wqe->send.atomic.swap, __ATOMIC_RELAXED);
     }
     fake.counts.atomics++;
     return answer_atomic(rc, peer, wqe);

@@ -51,16 +51,17 @@ static int may_end_drain(const struct uct_ha_lane *lane, uint64_t now)
     return !lane->drained && is_over(lane, now);
 }
 
-/* Fewer messages than the peer was told: are they still in the queue, behind which no flushed receive comes? */
+/* Fewer messages than the peer was told, as it seems: are they still in the queue, behind which no flushed receive
+ * comes? */
 static int is_short(const struct uct_ha_lane *lane)
 {
-    return lane->shared != NULL && lane->closing && !lane->ended && lane->settled &&
-           uct_ha_lane_delivered(lane) != lane->close_k;
+    return lane->shared != NULL && lane->closing && !lane->ended && lane->settled;
 }
 
+/* Progress, which counts them. */
 static int may_end_receives(const struct uct_ha_lane *lane, uint64_t now)
 {
-    return is_short(lane) && now >= lane->fence_at + GRACE_NS;
+    return is_short(lane) && uct_ha_lane_delivered(lane) != lane->close_k && now >= lane->fence_at + GRACE_NS;
 }
 
 uint64_t uct_ha_lost_due(const struct uct_ha_lane *lane)
