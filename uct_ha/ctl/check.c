@@ -19,8 +19,17 @@ static int must_fence(const struct uct_ha_lane *lane)
     return lane->fenced && !lane->fencing && uct_ha_lane_may_run(lane) && lane->fence_fails < UCT_HA_FENCE_TRIES;
 }
 
+/* The device has stopped it by itself. The completion that says why is for progress, and may be here by then. */
+static int has_died(const struct uct_ha_lane *lane)
+{
+    return !lane->fenced && lane->drained_at != 0;
+}
+
 uint64_t uct_ha_check_settle_due(const struct uct_ha_lane *lane)
 {
+    if (lane != NULL && has_died(lane)) {
+        return lane->drained_at + SETTLE_NS;
+    }
     if (lane == NULL || !lane->fenced || lane->fencing || lane->asking ||
         (!must_fence(lane) && (lane->settled || !uct_ha_settle_is_ready(lane)))) {
         return UINT64_MAX;
@@ -30,10 +39,14 @@ uint64_t uct_ha_check_settle_due(const struct uct_ha_lane *lane)
 
 void uct_ha_check_settle_locked(struct uct_ha_lane *lane, uint64_t now)
 {
+    struct ha_event event = {.kind = HA_EV_LANE_DOWN, .slot = lane->slot, .gen = lane->gen, .cause = HA_CAUSE_FLUSH};
+
     if (now < uct_ha_check_settle_due(lane)) {
         return;
     }
-    if (must_fence(lane)) {
+    if (has_died(lane)) {
+        uct_ha_failover_event_locked(lane->road->conn, &event, HA_CTX_ASYNC);
+    } else if (must_fence(lane)) {
         uct_ha_fence_begin_locked(lane);
     } else {
         uct_ha_fact_settle_locked(lane, HA_CTX_ASYNC);

@@ -146,15 +146,11 @@ static void qp_drained(struct uct_ha_ctl *ctl, int slot, uint32_t qpn)
 {
     struct uct_ha_shared *shared = &ctl->lanes->shared[slot];
     struct uct_ha_lane   *lane   = uct_ha_number_find_locked(shared, qpn);
-    struct ha_event       event  = {.kind = HA_EV_LANE_DOWN, .slot = slot, .cause = HA_CAUSE_FLUSH};
 
     if (lane == NULL) {
         return; /* another interface's */
     }
-    if (!lane->fenced) {
-        event.gen = lane->gen;
-        uct_ha_failover_event_locked(lane->road->conn, &event, HA_CTX_ASYNC);
-    }
+    lane->drained_at = uct_ha_now();
     __atomic_store_n(&lane->flushed, 1, __ATOMIC_RELEASE);
     uct_ha_fact_settle_locked(lane, HA_CTX_ASYNC);
     uct_ha_attention_locked(lane->road->conn);

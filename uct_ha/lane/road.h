@@ -131,6 +131,7 @@ struct uct_ha_lane {
     uint32_t             look_psn; /* expected at the last look, when the rail was silent */
     uint64_t             look_at;
     uint64_t             born, fence_at, read_at, park_until;
+    uint64_t             drained_at;           /* the device has said that it takes no receives any more */
     uint64_t             fenced_at, lost_look; /* it was told to stop; progress was sent to look */
     struct uct_ha_lane  *parked;               /* next in lanes->parked, or in the shared queue's graves */
 };
