@@ -266,7 +266,7 @@ static void test_flushes_lost(void **state)
         int rail = i / 9 ? B0 : A0;
 
         /* those that are shared are not flushed */
-        snprintf(settings, sizeof(settings), "PROOF=%s DEAD_PEER=2s HEARTBEAT=50ms SRQ_LEN=%u", proofs[i % 3],
+        snprintf(settings, sizeof(settings), "PROOF=%s DEAD_PEER=3s HEARTBEAT=50ms SRQ_LEN=%u", proofs[i % 3],
                  i / 3 % 2 ? 0 : 4096);
         redundant_open(980 + i, settings);
         load(A0, 700);
