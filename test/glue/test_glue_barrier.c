@@ -8,6 +8,8 @@
 
 #include "glue_tests.h"
 
+#include "uct/iface.h"
+
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -95,6 +97,19 @@ static void test_message_lost_with_its_receive(void **state)
 
 #define ADDS 60 /* far more than are polled at once */
 
+static int is_being_stopped(int s)
+{
+    struct uct_ha_lanes *lanes = &uct_ha_iface(world.side[s].iface)->lanes;
+    int                  found = 0;
+
+    pthread_mutex_lock(&lanes->wake.lock);
+    for (uint32_t i = 0; i < lanes->table_len; i++) {
+        found |= lanes->table[i] != NULL && lanes->table[i]->fencing;
+    }
+    pthread_mutex_unlock(&lanes->wake.lock);
+    return found;
+}
+
 /* The card hangs when it is told to stop, and executes meanwhile. All of that succeeded,
  * though nobody polls before the proof is here. */
 static void test_successes_behind_a_slow_fence(void **state)
@@ -117,12 +132,14 @@ static void test_successes_behind_a_slow_fence(void **state)
     fake_set(A0, FAKE_HANG_MS, 1500);
     fake_set(B0, FAKE_HANG_MS, 1500);
     fake_event_one_qp_fatal(A0);
+    wait_until(is_being_stopped(0));
     progress_alone(0, 20); /* this side knows that the lane is dead, its card does not */
     fake_set(A0, FAKE_STALL, 0);
     wait_until(__atomic_load_n(word, __ATOMIC_RELAXED) == ADDS);
     fake_set(A0, FAKE_HANG_MS, 0);
     fake_set(B0, FAKE_HANG_MS, 0);
-    usleep(200000);
+    wait_until(!is_being_stopped(0) && !is_being_stopped(1));
+    usleep(200000); /* the proof comes, and nobody polls */
     flush_all();
     for (unsigned i = 0; i < ADDS; i++) {
         assert_int_equal(done[i].called, 1);
