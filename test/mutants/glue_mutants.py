@@ -233,7 +233,7 @@ MUTANTS = [
         ("        uct_ha_job_post(UCT_HA_JOB_PORT, entry->rail_no, &entry->look);",
          "        pthread_mutex_unlock(&lock);\n        look_run(&entry->look);\n        pthread_mutex_lock(&lock);")]),
     ("buffers-registered-under-lock", "receive buffers of a new lane are registered under the control lock",
-     "test_hundreds_fail_over_at_once", [
+     "test_no_shared_queue", [
         ("        } else if ((desc = uct_ha_desc_at_hand(&road->lanes->pool)) == NULL) {",
          "        } else if ((desc = uct_ha_desc_alloc(&road->lanes->pool)) == NULL) {")]),
     ("proof-kept-for-the-close", "what the device said first stands for what it says at the close",
