@@ -63,6 +63,9 @@ static void hold(struct uct_ha_lane *lane, struct uct_ha_place *place, const str
 {
     struct uct_ha_held *held = &lane->held[lane->held_tail++ % lane->lanes->rx_depth];
 
+    if (lane->shared != NULL) {
+        lane->shared->chained--; /* it is consumed when it is delivered, not now */
+    }
     place->recv.next = &uct_ha_place_is_held;
     held->buffer     = (uint32_t)(place - lane->place0);
     held->length     = wc->byte_len;
@@ -100,8 +103,10 @@ static void recv_failed(struct uct_ha_lane *lane, const struct ha_wc *wc)
             return; /* the flushes of the other receives follow */
         }
     }
-    lane->ended |= (uint8_t)own;
-    if (lane->flushed && __atomic_load_n(&lane->settled, __ATOMIC_RELAXED)) {
+    if (own) {
+        lane->ended = 1;
+    }
+    if (__atomic_load_n(&lane->flushed, __ATOMIC_RELAXED) && __atomic_load_n(&lane->settled, __ATOMIC_RELAXED)) {
         return;
     }
     __atomic_store_n(&lane->flushed, 1, __ATOMIC_RELEASE); /* the async handler looks at it */

@@ -18,7 +18,8 @@
 /* A device that was told to flush has done so by then. */
 #define FLUSH_NS 10000000ull
 
-#define BUILDS 3 /* others may take what was made for a lane; so often it is made again */
+#define BUILDS      3   /* others may take what was made for a lane; so often it is made again */
+#define BUILDS_MOST 100 /* a number may rest for a while; a rail that takes no buffers at all does not get better */
 
 /* Logs full of sends that a lane may have under way: every operation, each with a mark
  * where the peer wants them. */
@@ -312,7 +313,7 @@ int uct_ha_lane_complete(struct uct_ha_road *road, int slot)
     if (status == 0) {
         status = enter(lane);
     }
-    if (lane->build == 0 && (status == -EAGAIN || (status == 0 && lacks_room(lane)))) {
+    if (lane->build == 0 && lane->builds < BUILDS_MOST && (status == -EAGAIN || (status == 0 && lacks_room(lane)))) {
         post_build(lane); /* the window has grown, the room is gone, or its number rests */
         return -EINPROGRESS;
     }
@@ -351,6 +352,7 @@ void uct_ha_lane_park(struct uct_ha_road *road, int slot, uint64_t until)
 {
     struct uct_ha_lane *lane = road->lane[slot];
 
+    uct_ha_ring_drop_held(lane);
     if (!lane->fenced) {
         uct_ha_fence_begin_locked(lane);
     }

@@ -83,8 +83,8 @@ void uct_ha_number_park_locked(struct uct_ha_lane *lane)
 void uct_ha_number_bury(struct uct_ha_lane *lane)
 {
     pthread_mutex_lock(&lane->lanes->wake.lock);
-    lane->parked         = lane->shared->graves;
-    lane->shared->graves = lane;
+    lane->parked = lane->shared->graves;
+    __atomic_store_n(&lane->shared->graves, lane, __ATOMIC_RELEASE); /* progress looks whether there is one */
     pthread_mutex_unlock(&lane->lanes->wake.lock);
 }
 
@@ -93,8 +93,8 @@ struct uct_ha_lane *uct_ha_number_take_graves(struct uct_ha_lanes *lanes, int sl
     struct uct_ha_lane *graves;
 
     pthread_mutex_lock(&lanes->wake.lock);
-    graves                     = lanes->shared[slot].graves;
-    lanes->shared[slot].graves = NULL;
+    graves = lanes->shared[slot].graves;
+    __atomic_store_n(&lanes->shared[slot].graves, NULL, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&lanes->wake.lock);
     return graves;
 }

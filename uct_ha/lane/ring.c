@@ -242,6 +242,14 @@ unsigned uct_ha_ring_grow(struct uct_ha_road *road)
     return larger_window(road);
 }
 
+void uct_ha_ring_drop_held(struct uct_ha_lane *lane)
+{
+    while (lane->shared != NULL && lane->held_head != lane->held_tail) {
+        uct_ha_ring_free(uct_ha_ring_place(lane, lane->held[lane->held_head++ % lane->lanes->rx_depth].buffer),
+                         lane->chain);
+    }
+}
+
 /* ---- the end ------------------------------------------------------------------ */
 
 void uct_ha_ring_leave(struct uct_ha_road *road, int slot, struct uct_ha_lane *lane)

@@ -46,6 +46,9 @@ static inline void uct_ha_ring_free(struct uct_ha_place *place, struct ha_recv *
     *chain           = &place->recv;
 }
 
+/* Messages that will not be delivered any more: their receives, if they are shared, are of use to other lanes. */
+void uct_ha_ring_drop_held(struct uct_ha_lane *lane);
+
 /* Post the chains. A lane that is stopped needs none. */
 void uct_ha_ring_repost(struct uct_ha_road *road);
 

@@ -234,6 +234,27 @@ static void flush(struct uct_ha_shared *shared)
 
 /* ---- more, when the device says that few are left ---- */
 
+/* By copies, for a job: progress may be handed a place back, and chain it, while the driver still reads the request.
+ * What is refused is out for good: there is room for all, and from a card that is gone nothing is wanted. */
+static void post_copies(struct uct_ha_shared *shared, const struct ha_recv *recv)
+{
+    struct ha_recv copy[CHAIN_MAX];
+    unsigned       count;
+
+    while (recv != NULL) {
+        for (count = 0; recv != NULL && count < CHAIN_MAX; recv = recv->next, count++) {
+            copy[count]      = *recv;
+            copy[count].next = NULL;
+            if (count > 0) {
+                copy[count - 1].next = &copy[count];
+            }
+        }
+        if (ha_srq_post(shared->srq, copy) != NULL) {
+            return;
+        }
+    }
+}
+
 /* By a job: to register memory and to ask the device may take long, and progress may be busy elsewhere. */
 static void more_run(struct uct_ha_job *job)
 {
@@ -251,10 +272,8 @@ static void more_run(struct uct_ha_job *job)
     if (list != NULL) {
         first = make(lanes, (int)(shared - lanes->shared), target(shared, shared->wanted), &list, 0);
     }
+    post_copies(shared, first); /* before a search for lost ones sees them */
     pthread_mutex_unlock(&lanes->wake.lock);
-    if (first != NULL) {
-        (void)ha_srq_post(shared->srq, first); /* it has room for all; from a card that is gone nothing is wanted */
-    }
     uct_ha_desc_return_list(&lanes->pool, list);
     (void)ha_srq_watch(shared->srq, shared->soft / LOW);
     pthread_mutex_lock(&lanes->wake.lock);
@@ -357,7 +376,7 @@ static int page_lanes_locked(struct uct_ha_shared *shared)
  * lane's, and another one takes its place. */
 static unsigned replace_lost_locked(struct uct_ha_shared *shared, int idle)
 {
-    unsigned lost = 0;
+    unsigned lost = 0, found;
 
     for (uint32_t i = 0; i < shared->count; i++) {
         struct ha_recv *recv = &shared->places[i].recv;
@@ -370,8 +389,9 @@ static unsigned replace_lost_locked(struct uct_ha_shared *shared, int idle)
             }
         }
     }
-    shared->lost += idle ? lost : 0;
-    return lost;
+    found        = lost > shared->lost ? lost - shared->lost : 0; /* those that are replaced are met each time */
+    shared->lost = idle ? lost : 0;
+    return found;
 }
 
 static void look_for_lost(struct uct_ha_shared *shared)
@@ -383,7 +403,9 @@ static void look_for_lost(struct uct_ha_shared *shared)
 
     pthread_mutex_lock(&lanes->wake.lock);
     idle = page_lanes_locked(shared);
-    if (shared->marking == MARKED) {
+    if (lanes->room[shared - lanes->shared].parked != 0) {
+        shared->marking = QUIET; /* a lane may still write; when it has been destroyed, all begins anew */
+    } else if (shared->marking == MARKED) {
         shared->marking = PAGED;
     } else {
         shared->marking = QUIET;

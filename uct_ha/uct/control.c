@@ -32,7 +32,7 @@ static void reclaim(struct uct_ha_iface *iface, int slot)
     unsigned            freed = uct_ha_room_take_freed(room);
     struct uct_ha_lane *graves;
 
-    if (freed == 0) {
+    if (freed == 0 && __atomic_load_n(&iface->lanes.shared[slot].graves, __ATOMIC_ACQUIRE) == NULL) {
         return;
     }
     graves = uct_ha_number_take_graves(&iface->lanes, slot);
