@@ -48,6 +48,7 @@ struct uct_ha_shared {
     uint8_t               refused; /* receives by the device, in a row */
     uint8_t               marking; /* how far the search for lost ones is */
     uint8_t               watched; /* once more are wanted than may be: the device is asked to tell */
+    uint8_t               again;   /* few were left while a job was at it */
     uint8_t               busy;    /* a job asks it, or makes more of them; under the lock, as is */
     struct uct_ha_job     job;
     struct uct_ha_lane   *graves;

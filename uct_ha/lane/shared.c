@@ -263,6 +263,7 @@ static void more_run(struct uct_ha_job *job)
     struct uct_ha_desc   *list   = NULL;
     struct ha_recv       *first  = NULL;
     uint32_t              lacks;
+    int                   status, again;
 
     pthread_mutex_lock(&lanes->wake.lock);
     lacks = uct_ha_shared_lacks(shared, 0);
@@ -275,9 +276,15 @@ static void more_run(struct uct_ha_job *job)
     post_copies(shared, first); /* before a search for lost ones sees them */
     pthread_mutex_unlock(&lanes->wake.lock);
     uct_ha_desc_return_list(&lanes->pool, list);
-    (void)ha_srq_watch(shared->srq, shared->soft / LOW);
+    status = ha_srq_watch(shared->srq, shared->soft / LOW);
     pthread_mutex_lock(&lanes->wake.lock);
-    shared->busy = 0;
+    shared->busy    = 0;
+    shared->watched = status == 0;
+    again           = shared->again;
+    shared->again   = 0;
+    if (again) {
+        uct_ha_shared_low_locked(lanes, (int)(shared - lanes->shared));
+    }
     pthread_mutex_unlock(&lanes->wake.lock);
 }
 
@@ -294,8 +301,15 @@ void uct_ha_shared_low_locked(struct uct_ha_lanes *lanes, int slot)
 {
     struct uct_ha_shared *shared = &lanes->shared[slot];
 
-    if (shared->srq == NULL || shared->busy || lanes->leaving || lanes->left[slot] || shared->soft == shared->most ||
-        shared->wanted + shared->chain_max <= shared->count) {
+    if (shared->srq == NULL || lanes->leaving || lanes->left[slot] || shared->soft == shared->most) {
+        return;
+    }
+    if (shared->busy) {
+        shared->again = 1; /* the device was asked by the job, and has said so at once */
+        return;
+    }
+    if (shared->wanted + shared->chain_max <= shared->count) {
+        shared->watched = 0; /* it says so once; when more are wanted it is asked again */
         return;
     }
     shared->soft = ucs_min(2 * shared->soft, shared->most);
