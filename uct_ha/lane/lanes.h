@@ -91,4 +91,16 @@ struct uct_ha_lanes {
     void (*built)(struct uct_ha_lane *lane);
 };
 
+/* A place gets its buffer: all of it, on this slot's rail. */
+static inline void uct_ha_place_fill(struct uct_ha_place *place, struct uct_ha_desc *desc,
+                                     const struct uct_ha_lanes *lanes, int slot)
+{
+    place->desc         = desc;
+    place->sge.addr     = (uintptr_t)desc->data;
+    place->sge.length   = (uint32_t)lanes->pool.seg_size;
+    place->sge.lkey     = desc->mem->lkey[lanes->rail_no[slot]];
+    place->recv.sge     = &place->sge;
+    place->recv.num_sge = 1;
+}
+
 #endif

@@ -36,16 +36,6 @@ static int is_own(const struct uct_ha_road *road, int slot)
     return road->lanes->shared[slot].srq == NULL;
 }
 
-static void fill_place(struct uct_ha_place *place, struct uct_ha_desc *desc, const struct uct_ha_lanes *lanes, int slot)
-{
-    place->desc         = desc;
-    place->sge.addr     = (uintptr_t)desc->data;
-    place->sge.length   = (uint32_t)lanes->pool.seg_size;
-    place->sge.lkey     = desc->mem->lkey[lanes->rail_no[slot]];
-    place->recv.sge     = &place->sge;
-    place->recv.num_sge = 1;
-}
-
 static int add(struct uct_ha_road *road, int slot, struct uct_ha_desc *desc)
 {
     struct uct_ha_lanes *lanes = road->lanes;
@@ -55,7 +45,7 @@ static int add(struct uct_ha_road *road, int slot, struct uct_ha_desc *desc)
         uct_ha_desc_free(&lanes->pool, desc); /* the standby refused it */
         return -ENOMEM;
     }
-    fill_place(&ring->places[ring->count++], desc, lanes, slot);
+    uct_ha_place_fill(&ring->places[ring->count++], desc, lanes, slot);
     UCT_HA_STATS_ADD(rx_bytes, bytes(lanes, 1));
     return 0;
 }

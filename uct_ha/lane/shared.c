@@ -159,15 +159,10 @@ static void add(struct uct_ha_lanes *lanes, int slot, struct uct_ha_desc *desc)
     struct uct_ha_shared *shared = &lanes->shared[slot];
     struct uct_ha_place  *place  = &shared->places[shared->count];
 
-    place->desc         = desc;
-    place->sge.addr     = (uintptr_t)desc->data;
-    place->sge.length   = (uint32_t)lanes->pool.seg_size;
-    place->sge.lkey     = desc->mem->lkey[lanes->rail_no[slot]];
-    place->recv.sge     = &place->sge;
-    place->recv.num_sge = 1;
-    place->recv.wr_id   = uct_ha_wr_id_shared(place);
-    place->shared       = shared;
-    place->recv.next    = NULL;
+    uct_ha_place_fill(place, desc, lanes, slot);
+    place->recv.wr_id = uct_ha_wr_id_shared(place);
+    place->shared     = shared;
+    place->recv.next  = NULL;
     shared->count++;
     UCT_HA_STATS_ADD(rx_bytes, bytes(lanes, 1));
 }

@@ -18,7 +18,7 @@
  * A queue pair that is stopped in the middle of a message may take its receive along. Receives are used in the order
  * in which they were posted. So once as many have been used as there are, all that were out before have been taken, and
  * once twice as many, those that have not come back are lost; unless a lane has received nothing since: it may be in
- * the middle of a message with one of them.
+ * the middle of a message with one of them. As long as a lane that is gone has not been destroyed nothing is concluded.
  *
  * Progress, but for what is said to be under the lock.
  */
