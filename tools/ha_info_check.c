@@ -297,12 +297,6 @@ static void check_host(const struct info *info, struct list *list)
     struct info_finding  *finding;
     uint64_t              wanted;
 
-    if (info->config.rnr_retry_count == 7) {
-        finding = add(list, INFO_WARNING, "rnr-retry-forever", "host");
-        say(finding,
-            "UCX_HA_RC_RNR_RETRY_COUNT=7 means for ever: a receiver that stands still is seen only by the RTO");
-        advise(finding, "set it to 6 or less");
-    }
     if (info->config.heartbeat == 0) {
         finding = add(list, INFO_WARNING, "heartbeat-off", "host");
         say(finding, "UCX_HA_RC_HEARTBEAT=0: a silent rail is found late, and a dead standby not at all");

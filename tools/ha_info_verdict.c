@@ -9,11 +9,10 @@
 
 /* Every id that info_check() gives; scripts/make_pages compares. */
 static const char *const known[] = {
-    "no-rail",     "single-rail",    "backup-off",    "shared-fate",       "no-standby",
-    "cannot-open", "port-down",      "no-gid",        "gid-type",          "mtu",
-    "same-subnet", "no-zone",        "apm-capable",   "apm-armed",         "rto-rule",
-    "proof-count", "proof-refused",  "retry-forever", "rnr-retry-forever", "heartbeat-off",
-    "memlock",     "limited-member", "not-a-rail",
+    "no-rail",       "single-rail", "backup-off",     "shared-fate", "no-standby",    "cannot-open",
+    "port-down",     "no-gid",      "gid-type",       "mtu",         "same-subnet",   "no-zone",
+    "apm-capable",   "apm-armed",   "rto-rule",       "proof-count", "proof-refused", "retry-forever",
+    "heartbeat-off", "memlock",     "limited-member", "not-a-rail",
 };
 
 int info_verdict_fail_on(struct info_verdict *verdict, const char *word, FILE *err)

@@ -54,7 +54,6 @@ planted() {
     finds "short RTO" 1 "rto-rule" UCX_HA_RC_RTO=500ms
     finds "long timeout" 1 "rto-rule" UCX_HA_RC_TIMEOUT=17 UCX_HA_RC_RTO=2s
     finds "retry for ever" 1 "retry-forever" UCX_HA_RC_RETRY_COUNT=7
-    finds "wait for ever" 1 "rnr-retry-forever" UCX_HA_RC_RNR_RETRY_COUNT=7
     finds "no heartbeat" 1 "heartbeat-off" UCX_HA_RC_HEARTBEAT=0
     finds "no partition key there" 1 "cannot-open no-rail" UCX_HA_RC_PKEY_INDEX=3
     finds "no zone" 1 "no-zone" UCX_HA_RC_ALLOW_UNKNOWN_ZONE=n UCX_HA_RC_ZONES=eth0:x
