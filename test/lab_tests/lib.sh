@@ -257,9 +257,21 @@ first_wrong() {
         sed 's/^/; /' | cut -c1-200 || true
 }
 
+# What a guest's kernel complained of, when it did: a host that stood still was perhaps not of our making.
+keep_kernel_words() {
+    local host words
+    for host in h1 h2; do
+        if words=$("$LAB" exec --timeout 30 "$host" dmesg 2>/dev/null) && grep -qE 'BUG|lockup|Call Trace' <<<"$words"; then
+            cat >"$logs/$host.dmesg" <<<"$words"
+            echo "# the kernel of $host complains, see $logs/$host.dmesg"
+        fi
+    done
+}
+
 # Ends a run that went wrong, and gives the next one healthy rails.
 abandon() {
     local host
+    keep_kernel_words
     for host in h1 h2; do
         signal_host "$host" "$run.$host" KILL >/dev/null 2>&1 || true
     done

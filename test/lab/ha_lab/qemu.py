@@ -12,7 +12,7 @@ from . import LabError
 
 PROGRAM = "qemu-system-x86_64"
 KERNEL_WORDS = ("console=ttyS0 quiet loglevel=3 panic=-1 mitigations=off tsc=reliable no_timer_check nokaslr audit=0 "
-                "random.trust_cpu=on")
+                "random.trust_cpu=on softlockup_all_cpu_backtrace=1")
 ACCELERATORS = {"kvm": ["-accel", "kvm", "-cpu", "host"], "tcg": ["-accel", "tcg,thread=multi", "-cpu", "max"]}
 PROBE_SECONDS = 15
 
