@@ -6,6 +6,7 @@ EXTRA_DIST += \
 	%D%/test/test_hook.sh \
 	%D%/test/test_mpi4py.sh \
 	%D%/test/test_report.sh \
+	%D%/test/agree.sh \
 	%D%/test/mpi4py_probe.py \
 	%D%/test/fake_uct_ha.c \
 	%D%/test/hook_probe.c

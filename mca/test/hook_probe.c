@@ -4,7 +4,7 @@
  * line: the environment it left behind and every hook_ha_* MPI_T variable.
  *
  *   hook_probe FOLDER    Messages go around the ring of ranks before that, each of them looked at, until FOLDER has a
- *                        file "stop". What is printed then goes to FOLDER/PID.values.
+ *                        file "stop". What is printed then goes to FOLDER/HOST:PID.values.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -79,7 +79,7 @@ static int exchange(int round, int rank, int size)
 
 static void exchange_until_stopped(const char *folder)
 {
-    char path[4096];
+    char path[4096], host[256] = "";
     int  rank, size, stop = 0, wrong = 0;
 
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -93,7 +93,8 @@ static void exchange_until_stopped(const char *folder)
             fprintf(stderr, "begun\n");
         }
     }
-    (void)snprintf(path, sizeof(path), "%s/%d.values", folder, (int)getpid());
+    gethostname(host, sizeof(host) - 1);
+    (void)snprintf(path, sizeof(path), "%s/%s:%d.values", folder, host, (int)getpid());
     if (!freopen(path, "w", stdout)) {
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
