@@ -261,7 +261,7 @@ first_wrong() {
 keep_kernel_words() {
     local host words
     for host in h1 h2; do
-        if words=$("$LAB" exec --timeout 30 "$host" dmesg 2>/dev/null) && grep -qE 'BUG|lockup|Call Trace' <<<"$words"; then
+        if words=$("$LAB" exec --timeout 30 "$host" dmesg 2>/dev/null) && grep -qE 'BUG:|soft lockup|Call Trace:' <<<"$words"; then
             cat >"$logs/$host.dmesg" <<<"$words"
             echo "# the kernel of $host complains, see $logs/$host.dmesg"
         fi

@@ -53,8 +53,8 @@ until_fact() {
     done
 }
 
-# cut N: rails and sides alternate, kinds too; 1 and $why when something did not happen
-cut() {
+# break_rail N: rails and sides alternate, kinds too; 1 and $why when something did not happen
+break_rail() {
     local kinds=(down drop drop-from acks) rail host kind restore=clear
     rail=$([[ $(($1 % 2)) == 0 ]] && echo a || echo b)
     host=h$(($1 / 2 % 2 + 1))
@@ -75,9 +75,9 @@ cut() {
     --mca hook_ha_report 2 "$probe" "$there" >"$folder/out" 2>&1 </dev/null &
 job=$!
 begun() { grep -q '^begun' "$folder/out"; }
-until_fact 180 begun || not_ok "the job begins" "$(tail -n 3 "$folder/out" | cut -c1-200 | paste -sd' ')"
+until_fact 180 begun || not_ok "the job begins" "$(grep -v '^ *$' "$folder/out" | tail -n 3 | cut -c1-200 | paste -sd' ')"
 for ((n = 0; n < cuts && failed == 0; n++)); do
-    cut "$n" || not_ok "cut $n of $cuts" "$why; $(tail -n 1 "$folder/out" | cut -c1-200)"
+    break_rail "$n" || not_ok "cut $n of $cuts" "$why; $(tail -n 1 "$folder/out" | cut -c1-200)"
 done
 ((failed > 0)) || until_fact 60 protected || not_ok "after the last cut" "no standby"
 touch "$there/stop"
