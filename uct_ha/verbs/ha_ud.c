@@ -8,12 +8,12 @@
 #include "ha_cq_priv.h"
 
 #define GRH_LEN      40u
-#define SEND_FLAG    (1ull << 32) /* wr_id: a send, else a receive; low bits = ring slot */
 #define SLOT_LEN(ud) (GRH_LEN + (ud)->max_len)
 
 struct ha_ud {
     struct ha_rail *rail;
-    struct ha_cq   *cq;
+    struct ha_cq   *cq;      /* of receives */
+    struct ha_cq   *sent_cq; /* of sends, which wake nobody: who sends looks */
     struct ibv_qp  *qp;
     struct ha_mr   *mr;
     uint8_t        *buffer; /* depth receive slots, then depth send slots */
@@ -76,7 +76,7 @@ static int bring_up(struct ha_ud *ud)
 static int create_qp(struct ha_ud *ud)
 {
     struct ibv_qp_init_attr attr = {
-        .send_cq = ud->cq->cq,
+        .send_cq = ud->sent_cq->cq,
         .recv_cq = ud->cq->cq,
         .qp_type = IBV_QPT_UD,
         .cap     = {.max_send_wr = ud->depth, .max_recv_wr = ud->depth, .max_send_sge = 1, .max_recv_sge = 1},
@@ -106,7 +106,10 @@ int ha_ud_create(struct ha_rail *rail, unsigned depth, unsigned max_len, struct 
     ud->buffer  = calloc(1, bytes);
     status      = ud->buffer == NULL ? -ENOMEM : ha_mr_reg(rail, ud->buffer, bytes, 0, &ud->mr);
     if (status == 0) {
-        status = ha_cq_create(rail, 2 * depth, 1, &ud->cq);
+        status = ha_cq_create(rail, depth, 1, &ud->cq);
+    }
+    if (status == 0) {
+        status = ha_cq_create(rail, depth, 0, &ud->sent_cq);
     }
     if (status == 0) {
         status = create_qp(ud);
@@ -126,6 +129,9 @@ void ha_ud_destroy(struct ha_ud *ud)
     }
     if (ud->cq != NULL) {
         ha_cq_destroy(ud->cq);
+    }
+    if (ud->sent_cq != NULL) {
+        ha_cq_destroy(ud->sent_cq);
     }
     if (ud->mr != NULL) {
         ha_mr_dereg(ud->mr);
@@ -167,9 +173,24 @@ int ha_ud_recycle(struct ha_ud *ud)
         return -status;
     }
     /* Completions of the old life would be taken for the new one's. */
-    while (ha_cq_poll(ud->cq, wc, 16) > 0) {
+    while (ha_cq_poll(ud->cq, wc, 16) > 0 || ha_cq_poll(ud->sent_cq, wc, 16) > 0) {
     }
     return bring_up(ud);
+}
+
+/* A local length error of one datagram looks like the end of the queue pair on some devices as well; bringing it up
+ * again cures both. */
+static void reap_sends(struct ha_ud *ud)
+{
+    struct ha_wc wc[16];
+    int          count = 16;
+
+    while (ud->sends > 0 && count == 16 && (count = ha_cq_poll(ud->sent_cq, wc, 16)) > 0) {
+        for (int i = 0; i < count; i++) {
+            ud->dead |= wc[i].status != HA_WC_OK;
+        }
+        ud->sends -= (unsigned)count;
+    }
 }
 
 int ha_ud_send(struct ha_ud *ud, struct ha_ud_ah *ah, uint32_t remote_qpn, const void *data, size_t length)
@@ -178,6 +199,7 @@ int ha_ud_send(struct ha_ud *ud, struct ha_ud_ah *ah, uint32_t remote_qpn, const
     struct ibv_sge     sge;
     unsigned           slot = ud->next_send;
 
+    reap_sends(ud);
     if (ud->dead) {
         return -EPIPE;
     }
@@ -192,7 +214,7 @@ int ha_ud_send(struct ha_ud *ud, struct ha_ud_ah *ah, uint32_t remote_qpn, const
     sge.length = (uint32_t)length;
     sge.lkey   = ha_mr_lkey(ud->mr);
     memset(&wr, 0, sizeof(wr));
-    wr.wr_id             = SEND_FLAG | slot;
+    wr.wr_id             = slot;
     wr.sg_list           = &sge;
     wr.num_sge           = 1;
     wr.opcode            = IBV_WR_SEND;
@@ -213,13 +235,10 @@ int ha_ud_recv(struct ha_ud *ud, void *data, size_t max)
     struct ha_wc wc;
     size_t       length;
 
+    reap_sends(ud);
     while (!ud->dead && ha_cq_poll(ud->cq, &wc, 1) == 1) {
         if (wc.status != HA_WC_OK) {
-            /* A local length error of one datagram looks like this on some
-             * devices as well; bringing the pair up again cures both. */
             ud->dead = 1;
-        } else if (wc.wr_id & SEND_FLAG) {
-            ud->sends--;
         } else {
             length = wc.byte_len < GRH_LEN ? 0 : wc.byte_len - GRH_LEN;
             length = length < max ? length : max;

@@ -4,7 +4,7 @@
 
 /*
  * The control datagram port of an interface on one rail: a UD queue pair with
- * its own completion queue, receive ring and send ring. It may lose datagrams
+ * completion queues of its own, receive ring and send ring. It may lose datagrams
  * at any time; the protocol above does not care.
  *
  * Threads: the caller serialises everything but ha_ud_ah_create(), which may
@@ -35,7 +35,7 @@ int      ha_ud_arm(struct ha_ud *ud);
 int ha_ud_recycle(struct ha_ud *ud);
 int ha_ud_is_dead(const struct ha_ud *ud);
 
-/* Copy and send. -EAGAIN: ring full; -EMSGSIZE; -EPIPE: dead, recycle first. */
+/* Copy and send; reaps earlier ones. -EAGAIN: the device is that slow; -EMSGSIZE; -EPIPE: dead, recycle first. */
 int ha_ud_send(struct ha_ud *ud, struct ha_ud_ah *ah, uint32_t remote_qpn, const void *data, size_t length);
 
 /* Take one datagram: copies at most `max` bytes, returns its length, 0 when

@@ -16,9 +16,10 @@ from pathlib import Path
 
 from . import LabError, initramfs, paths, qemu
 
-PACKAGES = """qemu-system-x86 busybox-static gcc libc6-dev python3-minimal iproute2 rdma-core ibverbs-utils
+PACKAGES = """qemu-system-x86 mount busybox-static gcc libc6-dev python3-minimal iproute2 rdma-core ibverbs-utils
 ibverbs-providers perftest ucx-utils openmpi-bin""".split()
-PROGRAMS = {"qemu-system-x86_64": "qemu-system-x86", "gcc": "gcc", "ip": "iproute2", "tc": "iproute2", "rdma": "iproute2"}
+PROGRAMS = {"qemu-system-x86_64": "qemu-system-x86", "gcc": "gcc", "ip": "iproute2", "tc": "iproute2", "rdma": "iproute2",
+            "mount": "mount"}
 PVH_NOTE = re.compile(rb"\x04\0\0\0[\x04\x08]\0\0\0\x12\0\0\0Xen\0")  # the ELF note that names the PVH entry point
 SOURCES = ["cable.c", "guest/agent.c", "guest/rsh.c", "guest/agent.h", "guest/init", "guest/boot", "guest/rank-env", "guest/rsh",
            "ha_lab/initramfs.py", "ha_lab/setup.py"]
@@ -61,7 +62,7 @@ def check_programs():
 
 
 def kernel_packages():
-    """The distribution's kernel as package names: the image, and its modules where these are packaged apart."""
+    """The distribution's kernel as package names: the image, and what of it is packaged apart (Debian 14: all of it)."""
     chosen = os.environ.get("HA_LAB_KERNEL")
     if chosen:
         return [chosen]
@@ -71,8 +72,8 @@ def kernel_packages():
         if found:
             image = found.group(1)
             version = re.sub(r"^linux-image-(unsigned-)?", "", image)
-            extra = [f"linux-modules-{version}", f"linux-modules-extra-{version}"]
-            known = run(["apt-cache", "pkgnames", "linux-modules-"]).split()
+            extra = [f"linux-{part}-{version}" for part in ("base", "binary", "modules", "modules-extra")]
+            known = run(["apt-cache", "pkgnames", "linux-"]).split()
             return [image] + [p for p in extra if p in known]
     return []
 
@@ -98,8 +99,8 @@ def fetch_kernel(cache):
             prune(Path(work) / "tree")
             os.rename(os.path.join(work, "tree"), kernel)
         (kernel / "done").write_text(" ".join(packages) + "\n")
-    images = sorted((kernel / "boot").glob("vmlinuz-*"))
     tops = sorted(p for lib in ("lib", "usr/lib") for p in (kernel / lib / "modules").glob("*"))
+    images = sorted((kernel / "boot").glob("vmlinuz-*")) or [top / "vmlinuz" for top in tops if (top / "vmlinuz").exists()]
     if not images or not tops:
         raise LabError(f"no kernel in {kernel}; remove that folder and run lab setup again")
     return images[-1], tops[-1]
@@ -171,9 +172,10 @@ def source_digest():
 def build(cache):
     """Everything of the lab that is compiled or packed, each replaced in one step: running labs keep theirs."""
     image, modules = fetch_kernel(cache)
-    say(f"building initramfs and cable for {image.name}")
-    with tempfile.TemporaryDirectory(dir=cache) as name:
-        work = Path(name)
+    name = f"vmlinuz-{modules.name}"
+    say(f"building initramfs and cable for {name}")
+    with tempfile.TemporaryDirectory(dir=cache) as folder:
+        work = Path(folder)
         compile_c(["cable.c"], work / "cable")
         compile_c(["guest/agent.c", "guest/rsh.c"], work / "agent")
         files = {"agent": (work / "agent").read_bytes()}
@@ -183,7 +185,7 @@ def build(cache):
         install_kernel(image, work)
         for part in ("cable", "initramfs", "kernel"):
             os.replace(work / part, cache / part)
-    return image.name
+    return name
 
 
 def setup(quiet=False):
