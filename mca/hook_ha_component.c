@@ -25,10 +25,19 @@
 int                         ompi_mpi_abort(MPI_Comm comm, int code);
 extern mca_base_component_t mca_pml_base_selected_component;
 
+/* Open MPI 6 (6.0.0rc2) gives a process that is alone on its host only the address for the network, and takes it for
+ * itself as well. We connect nobody with himself, and "self" is not in that address; without tcp MPI_Init ends there.
+ */
+#if OMPI_MAJOR_VERSION >= 6
+#define DEFAULT_TLS "ha_rc,sm,self,tcp"
+#else
+#define DEFAULT_TLS "ha_rc,sm,self"
+#endif
+
 struct mca_hook_ha_params mca_hook_ha_params = {
     .enable      = true,
     .library     = "",
-    .tls         = "ha_rc,sm,self",
+    .tls         = DEFAULT_TLS,
     .report_wait = 60,
 };
 int mca_hook_ha_output = -1;

@@ -257,11 +257,15 @@ first_wrong() {
         sed 's/^/; /' | cut -c1-200 || true
 }
 
-# What a guest's kernel complained of, when it did: a host that stood still was perhaps not of our making.
+# What a guest's kernel complained of, and who waits in it, when there is any: a host or command that stood still was
+# perhaps not of our making.
 keep_kernel_words() {
     local host words
     for host in h1 h2; do
-        if words=$("$LAB" exec --timeout 30 "$host" dmesg 2>/dev/null) && grep -qE 'BUG:|soft lockup|Call Trace:' <<<"$words"; then
+        words=$("$LAB" exec --timeout 30 "$host" 'echo w >/proc/sysrq-trigger; dmesg' 2>/dev/null) || words=""
+        if [[ -z $words ]]; then
+            echo "# $host does not answer"
+        elif grep -qE 'BUG:|soft lockup|Call Trace:| state:D ' <<<"$words"; then
             cat >"$logs/$host.dmesg" <<<"$words"
             echo "# the kernel of $host complains, see $logs/$host.dmesg"
         fi

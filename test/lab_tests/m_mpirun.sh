@@ -98,6 +98,7 @@ until_fact 180 begun || not_ok "the job begins" "$(grep -v '^ *$' "$folder/out" 
 for ((n = 0; n < cuts && failed == 0; n++)); do
     break_one "$n" || not_ok "cut $n of $cuts" "$why; $(tail -n 1 "$folder/out" | cut -c1-200)"
 done
+((failed == 0)) || keep_kernel_words
 ((failed > 0)) || until_fact 60 protected || not_ok "after the last cut" "no standby"
 touch "$there/stop"
 status=0
@@ -108,8 +109,6 @@ if ((failed == 0)); then
     replayed=0 retired=0 ep_errors=0
     agree "$folder"
     expect 'the longest pause, and the log' "$(longest "$folder")" right
-else
-    keep_kernel_words
 fi
 rm -rf "$there"
 finish

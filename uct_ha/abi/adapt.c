@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "adapt.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const struct uct_ha_md_face    *md_face;
@@ -287,14 +288,20 @@ static int is_same_device(const uct_iface_h iface, const uct_device_addr_t *dev_
            (memcmp(own, dev_addr, attr.device_addr_len) == 0);
 }
 
+/* For UCX's line that nobody reaches it. */
+static void say_why(const uct_iface_is_reachable_params_t *params, const char *text)
+{
+    if ((params->field_mask & UCT_IFACE_IS_REACHABLE_FIELD_INFO_STRING) && (params->info_string != NULL) &&
+        (params->field_mask & UCT_IFACE_IS_REACHABLE_FIELD_INFO_STRING_LENGTH) && (params->info_string_length > 0)) {
+        (void)snprintf(params->info_string, params->info_string_length, "%s", text);
+    }
+}
+
 static int is_reachable(const uct_iface_h iface, const uct_iface_is_reachable_params_t *params)
 {
     const uct_iface_addr_t *iface_addr = NULL;
 
-    if ((params->field_mask & UCT_IFACE_IS_REACHABLE_FIELD_INFO_STRING) && (params->info_string != NULL) &&
-        (params->field_mask & UCT_IFACE_IS_REACHABLE_FIELD_INFO_STRING_LENGTH) && (params->info_string_length > 0)) {
-        params->info_string[0] = '\0';
-    }
+    say_why(params, "");
     if (!(params->field_mask & UCT_IFACE_IS_REACHABLE_FIELD_DEVICE_ADDR) || (params->device_addr == NULL)) {
         return 0;
     }
@@ -302,6 +309,7 @@ static int is_reachable(const uct_iface_h iface, const uct_iface_is_reachable_pa
         iface_addr = params->iface_addr;
     }
     if (!iface_face->is_reachable(iface, params->device_addr, iface_addr)) {
+        say_why(params, "another network (UCX_LOG_LEVEL=diag), or this process itself (self or tcp in UCX_TLS)");
         return 0;
     }
     return !(params->field_mask & UCT_IFACE_IS_REACHABLE_FIELD_SCOPE) ||
