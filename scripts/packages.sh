@@ -11,6 +11,9 @@ build_packages=(autoconf automake libtool make gcc libc6-dev pkg-config xz-utils
 # What only tests need. Debian starts the two servers as services when it installs them.
 test_packages=(libcmocka-dev python3-mpi4py clang shellcheck valgrind ibverbs-utils perftest redis-server etcd-server)
 
+# What makes roots of other suites (scripts/in_suite, test/packages/try).
+suite_packages=(mmdebstrap)
+
 # What only Debian 12 has, for what need not be looked at everywhere: the layout of C.
 style_packages=(clang-format-14)
 

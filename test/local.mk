@@ -368,8 +368,9 @@ test_front_front_probe_LDADD    = -ldl -lpthread
 endif
 
 # who gets a second chance: needs no lab
-TESTS      += test/test_run_lab_tests.sh test/test_make_check.sh
-EXTRA_DIST += test/test_run_lab_tests.sh test/test_make_check.sh scripts/make_check
+TESTS      += test/test_run_lab_tests.sh test/test_make_check.sh test/test_in_suite.sh
+EXTRA_DIST += test/test_run_lab_tests.sh test/test_make_check.sh scripts/make_check test/test_in_suite.sh \
+	scripts/in_suite scripts/packages.sh
 
 # and what it says can be believed: needs no lab (sanitizers report what UCX leaks)
 if !HA_SANITIZED

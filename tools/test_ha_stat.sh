@@ -96,7 +96,8 @@ if [[ -e $card ]] && command -v ucx_perftest >/dev/null && ! grep -qa '__[at]san
     mkdir "$work/fabric" "$work/stats"
     port=$((20000 + $$ % 10000))
     alone=() # one that was built with MPI is a job of one rank otherwise
-    ! ucx_perftest -h 2>/dev/null | grep -q 'MPI mode' || alone=(-P 0)
+    # not by grep -q, which would end it by SIGPIPE
+    [[ $(ucx_perftest -h 2>/dev/null) != *'MPI mode'* ]] || alone=(-P 0)
     over=(env LD_PRELOAD="$card:$build/.libs/libuct_ha.so.0" SOFTCARD_DIR="$work/fabric" UCX_TLS=ha_rc,self
         UCX_HA_RC_STATS_FILE="$work/stats/%h.%p.prom" UCX_HA_RC_STATS_INTERVAL=200ms UCX_WARN_UNUSED_ENV_VARS=n
         timeout 120 ucx_perftest "${alone[@]}" -p "$port" -t tag_lat -n 100000000)

@@ -11,7 +11,9 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 library=${HA_LIB:-$PWD/.libs/libuct_ha.so.0}
 probe=${HA_PROBE:-$PWD/test/front/front_probe}
-glue=libuct_ha_1_13.so
+version=$(ucx_info -v 2>/dev/null | sed -nE 's/^# (V|Library v)ersion:? ([0-9]+\.[0-9]+).*/\2/p')
+minor=${version#*.}
+glue=libuct_ha_1_$minor.so
 line='no ha_rc for this program'
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -46,7 +48,7 @@ expect() { # NAME TEXT COUNT ...: each text comes so many times
 fake_ucx() {
     local name=$1 version=$2 without=$3 folder=$work/$1 part
     mkdir "$folder"
-    "$here/../../scripts/ucx_symbols" 13 | grep -vE "^ucp_get_version|$without" | sed 's/.*/void &(void) {}/' >"$folder/uct.c"
+    "$here/../../scripts/ucx_symbols" "$minor" | grep -vE "^ucp_get_version|$without" | sed 's/.*/void &(void) {}/' >"$folder/uct.c"
     cat >>"$folder/uct.c" <<'UCT'
 signed char uct_query_components(void **components, unsigned *count) { *components = 0; *count = 0; return 0; }
 UCT
@@ -119,9 +121,9 @@ expect 'two copies, UCX is there: one transport' 'UCX_HA_RC_RTO=' 1 "$line" 0 'e
 
 # ---- what is refused: one line, with the reason, and on ---------------------------------------------------------
 
-fake_ucx whole 1.13 NOTHING
-fake_ucx lacking 1.13 uct_md_config_rcache_table
-fake_ucx other 1.99 uct_md_config_rcache_table
+fake_ucx whole "$version" NOTHING
+fake_ucx lacking "$version" uct_md_config_table
+fake_ucx other 1.99 uct_md_config_table
 for name in lacking other; do
     with=(env LD_LIBRARY_PATH="$work/$name" LD_PRELOAD="$library")
     for command in ls sh python3; do
@@ -129,7 +131,7 @@ for name in lacking other; do
         expect "$name UCX: $command runs" 'exit 0' 1 "$line" 0 'symbol lookup' 0
     done
     case $name in
-    lacking) reason='lacks uct_md_config_rcache_table' ;;
+    lacking) reason='lacks uct_md_config_table' ;;
     other) reason='uses UCX 1.99.0' ;;
     esac
     run "${with[@]}" "$probe" open:libucp.so.0
