@@ -26,14 +26,16 @@ endif
 # what it says of itself is its manual page
 if HAVE_PYTHON3
 bin_SCRIPTS += %D%/ha_stat %D%/ha_certify
-man_MANS    += %D%/ha_info.1 %D%/ha_stat.1 %D%/ha_certify.1
-CLEANFILES  += %D%/ha_info.1 %D%/ha_stat.1 %D%/ha_certify.1
+man_MANS    += %D%/ha_info.1 %D%/ha_stat.1 %D%/ha_certify.1 %D%/ha_run.1
+CLEANFILES  += %D%/ha_info.1 %D%/ha_stat.1 %D%/ha_certify.1 %D%/ha_run.1
 TESTS       += %D%/test_ha_stat.sh
 
 %D%/ha_info.1: %D%/ha_info$(EXEEXT) scripts/make_pages
 	$(AM_V_GEN)$(srcdir)/scripts/make_pages --man ha_info %D%/ha_info$(EXEEXT) >$@.new && mv $@.new $@
 %D%/ha_stat.1: %D%/ha_stat scripts/make_pages
 	$(AM_V_GEN)$(srcdir)/scripts/make_pages --man ha_stat $(srcdir)/%D%/ha_stat >$@.new && mv $@.new $@
+%D%/ha_run.1: %D%/ha_run scripts/make_pages
+	$(AM_V_GEN)$(srcdir)/scripts/make_pages --man ha_run $(srcdir)/%D%/ha_run >$@.new && mv $@.new $@
 %D%/ha_certify.1: %D%/ha_certify scripts/make_pages
 	$(AM_V_GEN)$(srcdir)/scripts/make_pages --man ha_certify $(srcdir)/%D%/ha_certify >$@.new && mv $@.new $@
 endif
