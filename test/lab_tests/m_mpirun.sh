@@ -14,6 +14,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 options "cuts" "$@"
 # shellcheck source=mca/test/agree.sh
 source "$top/mca/test/agree.sh"
+# shellcheck source=test/lab_tests/job_cuts.sh
+source "$here/job_cuts.sh"
 
 probe=$HA_BUILD_DIR/test/lab_tests/hook_probe # where the guests see it, too
 hook=$HA_BUILD_DIR/mca/.libs
@@ -30,60 +32,6 @@ mkdir -p "$folder"
 there=$share/mpirun.$$ # the same, as the ranks see it
 mkdir "$there"
 
-# moved HOST: failovers of its rank so far
-moved() { sed -n 's/^ucx_ha_failovers_total{.*} //p' "$there/$1".*.prom 2>/dev/null | grep . || echo 0; }
-
-# protected: both ranks have as many standbys as pairs
-protected() {
-    local host pairs
-    for host in h1 h2; do
-        pairs=$(sed -n 's/^ucx_ha_pairs{.*} //p' "$there/$host".*.prom 2>/dev/null) || true
-        [[ ${pairs:-0} != 0 && $pairs == "$(sed -n 's/^ucx_ha_standbys{.*} //p' "$there/$host".*.prom)" ]] || return 1
-    done
-}
-
-both_moved() { (($(moved h1) > before1 && $(moved h2) > before2)); }
-
-# until_fact SECONDS NAME: as long as the job runs
-until_fact() {
-    local until=$((SECONDS + $1))
-    until "$2"; do
-        ((SECONDS < until)) && kill -0 "$job" 2>/dev/null || return 1
-        sleep 0.1
-    done
-}
-
-# break_rail KIND RAIL [HOST]: 1 and $why when the lab could not do it, 2 when nobody left the rail
-break_rail() {
-    local restore=clear moved=0
-    [[ $1 != down ]] || restore=up
-    until_fact 60 protected || { why="no standby before"; return 1; }
-    before1=$(moved h1) before2=$(moved h2)
-    fault "$@" || { why="the lab could not do it"; return 1; }
-    until_fact 15 both_moved || moved=2
-    fault "$restore" "$2" || { why="the lab could not mend it"; return 1; }
-    return "$moved"
-}
-
-# break_one N: sides and kinds alternate, and rails: it is to be the one in use, which is the other one when a busy
-# machine made them leave theirs meanwhile.
-break_one() {
-    local kinds=(down drop drop-from acks) rails=(a b) host kind verdict
-    host=h$(($1 / 2 % 2 + 1))
-    kind=${kinds[$1 % ${#kinds[@]}]}
-    [[ $kind != drop ]] || host=""
-    for _ in 0 1; do
-        verdict=0
-        # shellcheck disable=SC2086
-        break_rail "$kind" "${rails[next_rail]}" $host || verdict=$?
-        next_rail=$((1 - next_rail))
-        ((verdict == 2)) || return "$verdict"
-    done
-    why="neither rail was left within 15 s"
-    return 1
-}
-next_rail=0
-
 env=()
 for word in "${more_env[@]}"; do
     env+=(-e "$word")
@@ -95,11 +43,7 @@ done
 job=$!
 begun() { grep -q '^begun' "$folder/out"; }
 until_fact 180 begun || not_ok "the job begins" "$(grep -v '^ *$' "$folder/out" | tail -n 3 | cut -c1-200 | paste -sd' ')"
-for ((n = 0; n < cuts && failed == 0; n++)); do
-    break_one "$n" || not_ok "cut $n of $cuts" "$why; $(tail -n 1 "$folder/out" | cut -c1-200)"
-done
-((failed == 0)) || keep_kernel_words
-((failed > 0)) || until_fact 60 protected || not_ok "after the last cut" "no standby"
+make_cuts
 touch "$there/stop"
 status=0
 wait "$job" || status=$?
