@@ -109,6 +109,71 @@ static void test_shared_grows_when_low(void **state)
     fake_forgive_rnr();                           /* of messages that came while there were none yet */
 }
 
+/* No job brings receives just now. */
+static int is_idle(int s)
+{
+    struct uct_ha_lanes *lanes = lanes_of(s);
+    int                  idle;
+
+    pthread_mutex_lock(&lanes->wake.lock);
+    idle = !lanes->shared[0].busy;
+    pthread_mutex_unlock(&lanes->wake.lock);
+    return idle;
+}
+
+static void low(int s)
+{
+    struct uct_ha_lanes *lanes = lanes_of(s);
+
+    pthread_mutex_lock(&lanes->wake.lock);
+    uct_ha_shared_low_locked(lanes, 0);
+    pthread_mutex_unlock(&lanes->wake.lock);
+}
+
+/* The card says that few are left while a job is still bringing more: that job is not all there is to come. */
+static void test_shared_low_again(void **state)
+{
+    (void)state;
+    open_crowd(710, "RX_QUEUE_INIT=16 RX_QUEUE_LEN=16 SRQ_LEN=16");
+    wait_until(is_idle(1));
+    assert_int_equal(receives_of(1), 16);
+    fake_hang(FAKE_CALL_SRQ_WATCH, B0, 300, 1);
+    low(1);
+    wait_until(fake_hangs(FAKE_CALL_SRQ_WATCH));
+    assert_int_equal(receives_of(1), 2 * 16);
+    low(1);
+    wait_until(receives_of(1) == 4 * 16);
+    am_exchange(0, 50);
+    assert_int_equal(stats().ep_errors, 0);
+}
+
+/* It says so once. Who wanted nothing then asks it again when there are more connections. */
+static void test_shared_watched_again(void **state)
+{
+    unsigned asked;
+
+    (void)state;
+    open_crowd(711, "RX_QUEUE_INIT=16 RX_QUEUE_LEN=16 SRQ_LEN=128");
+    for (int i = 1; i < CROWD; i++) {
+        ep_close(0, i);
+        ep_close(1, i);
+    }
+    pump_until(lanes_of(1)->shared[0].wanted <= 16 + 4);
+    wait_until(is_idle(1));
+    low(1);
+    assert_int_equal(receives_of(1), 128);
+    fake_hang(FAKE_CALL_SRQ_WATCH, B0, 1, 1000);
+    asked = fake_hung(FAKE_CALL_SRQ_WATCH);
+    for (int i = 1; i < CROWD; i++) {
+        ep_open(0, i);
+        ep_open(1, i);
+        am_exchange(i, 3);
+    }
+    wait_standbys(2 * CROWD);
+    wait_until(fake_hung(FAKE_CALL_SRQ_WATCH) > asked);
+    assert_int_equal(stats().ep_errors, 0);
+}
+
 /* A queue that is empty keeps who sends waiting, and that is all. */
 static void test_shared_empty(void **state)
 {
@@ -239,8 +304,14 @@ static void test_no_shared_queue(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    GLUE_TEST(test_shared_receives),       GLUE_TEST(test_shared_grows_when_low),     GLUE_TEST(test_shared_empty),
-    GLUE_TEST(test_shared_lost_are_found), GLUE_TEST(test_shared_number_comes_again), GLUE_TEST(test_no_shared_queue),
+    GLUE_TEST(test_shared_receives),
+    GLUE_TEST(test_shared_grows_when_low),
+    GLUE_TEST(test_shared_empty),
+    GLUE_TEST(test_shared_low_again),
+    GLUE_TEST(test_shared_watched_again),
+    GLUE_TEST(test_shared_lost_are_found),
+    GLUE_TEST(test_shared_number_comes_again),
+    GLUE_TEST(test_no_shared_queue),
 };
 
 int glue_shared(void)

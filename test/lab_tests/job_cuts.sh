@@ -6,6 +6,7 @@
 #   folder   of logs; the job's words are in $folder/out
 #   job      the job's process number here
 #   cuts     how many
+#   kinds    of faults, as words with commas between
 
 # shellcheck disable=SC2154
 # moved HOST: failovers of its rank so far
@@ -46,9 +47,10 @@ break_rail() {
 # break_one N: sides and kinds alternate, and rails: it is to be the one in use, which is the other one when a busy
 # machine made them leave theirs meanwhile.
 break_one() {
-    local kinds=(down drop drop-from acks) rails=(a b) host kind verdict
+    local rails=(a b) of host kind verdict
+    IFS=, read -ra of <<<"$kinds"
     host=h$(($1 / 2 % 2 + 1))
-    kind=${kinds[$1 % ${#kinds[@]}]}
+    kind=${of[$1 % ${#of[@]}]}
     [[ $kind != drop ]] || host=""
     for _ in 0 1; do
         verdict=0

@@ -3,14 +3,14 @@
 # Debian's MPICH over both hosts, started by its own mpiexec, with LD_PRELOAD and UCX_TLS and nothing else: every rank
 # sends to every other one, every byte compared, while rails fail one after the other.
 #
-#   m_mpich.sh [--cuts N]     (shape two; default 50: some five minutes, by hand)
+#   m_mpich.sh [--cuts N] [--kinds down,drop,drop-from,acks]     (shape two; default 50 of all: some five minutes, by hand)
 set -Eeuo pipefail
 
-cuts=50
+cuts=50 kinds=down,drop,drop-from,acks
 
 # shellcheck source=test/lab_tests/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-options "cuts" "$@"
+options "cuts kinds" "$@"
 # shellcheck source=mca/test/agree.sh
 source "$top/mca/test/agree.sh"
 # shellcheck source=test/lab_tests/job_cuts.sh

@@ -4,14 +4,14 @@
 # Messages of 1 byte to 128 KiB go around, every byte compared, while rails fail one after the other; at the end
 # MPI_T, the report and the lines of the log have to tell the same of each process.
 #
-#   m_mpirun.sh [--cuts N]     (shape two; default 50: some five minutes, by hand)
+#   m_mpirun.sh [--cuts N] [--kinds down,drop,drop-from,acks]     (shape two; default 50 of all: some five minutes, by hand)
 set -Eeuo pipefail
 
-cuts=50
+cuts=50 kinds=down,drop,drop-from,acks
 
 # shellcheck source=test/lab_tests/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-options "cuts" "$@"
+options "cuts kinds" "$@"
 # shellcheck source=mca/test/agree.sh
 source "$top/mca/test/agree.sh"
 # shellcheck source=test/lab_tests/job_cuts.sh

@@ -416,6 +416,10 @@ MUTANTS = [
         ("    shared->marking = MARKED;\n}", "    shared->marking = QUIET;\n}")]),
     ("shared-low-unheard", "that few receives are left is not heard", "test_shared_grows_when_low", [
         ("    shared->soft = ucs_min(2 * shared->soft, shared->most);", "    shared->soft = ucs_min(shared->soft, shared->most);")]),
+    ("shared-low-once", "that few receives are left is lost while a job brings more", "test_shared_low_again", [
+        ("        shared->again = 1; /* the", "        shared->again = 0; /* the")]),
+    ("shared-low-in-vain", "who wanted nothing when the card spoke is never told again", "test_shared_watched_again", [
+        ("        shared->watched = 0; /* it says", "        shared->watched = 1; /* it says")]),
     ("shared-chain-for-all", "a chain may be longer than the queue", "test_shared_empty", [
         ("chain_for(ucs_min(shared->wanted, shared->soft));", "chain_for(shared->wanted);")]),
     ("shared-never-wanted-less", "what a connection may send is wanted after its end", "test_shared_receives", [
