@@ -5,7 +5,7 @@
 #
 #   m_any.sh [--cuts N] [--kinds down,drop,drop-from,acks] -- PROGRAM [ARGUMENT...]     (shape two; default: until the
 #                                                            end, all kinds; by hand)
-#   HA_TEST_LOGS   the program runs in a copy of its folder there that keeps what it writes: see `out`
+# What the program writes to must be in $LAB_SHARE, which both hosts have; what it says is kept in HA_TEST_LOGS.
 set -Eeuo pipefail
 
 cuts=1000 kinds=down,drop,drop-from,acks
