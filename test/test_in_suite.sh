@@ -33,7 +33,7 @@ case "$*" in
 esac
 STUB
 stub unshare <<'STUB'
-echo "check is run: ${*:8}"
+echo "$9 is run: ${*:11}"
 STUB
 made_root='for argument; do [[ $argument != */roots/* ]] || mkdir -p "$argument/etc"; done'
 stub dpkg-query </dev/null
@@ -96,7 +96,7 @@ rm "$project/docs/old.md" "$project/docs/kept.md" # the second one without telli
 echo 'new' >"$project/docs/new.md"
 git -C "$project" add docs/new.md
 in_suite trixie --only unit
-expect 'once more, with an argument: the root is kept' 0 '--only unit' '!making '
+expect 'once more, with an argument: the root is kept' 0 'check is run: --only unit' '!making '
 output=$(find "$src" -type f)
 expect 'what is gone is gone, what was built stays' 0 docs/new.md build/made '!old.md' '!kept.md'
 rm "$work/build/roots/trixie/src.list"
@@ -104,6 +104,9 @@ touch "$src/docs/stray.md"
 in_suite trixie
 output=$(find "$src" -type f)
 expect 'a copy of which nobody knows the files is made anew' 0 docs/new.md '!stray.md'
+
+in_suite trixie --demo --seconds 20
+expect './demo in it' 0 'demo is run: --seconds 20'
 
 candidate=1.24.1+ds-1
 in_suite sid
