@@ -2,6 +2,17 @@
 # The batch transfer engine: libhte.so over public UCP, in rooms (scripts/walls/engine says which may see which).
 # hte.h is all that is installed of its headers.
 
+# NIXL's backend has a Makefile of its own: it is C++, and needs NIXL's headers.
+EXTRA_DIST += \
+	%D%/nixl/Makefile.nixl \
+	%D%/nixl/hte_backend.cpp \
+	%D%/nixl/hte_backend.hpp \
+	%D%/nixl/hte_plugin.cpp \
+	%D%/nixl/hte_status.hpp \
+	%D%/nixl/hte_text.hpp \
+	%D%/nixl/hte_transfer.cpp \
+	%D%/nixl/test/test_plugin.cpp
+
 EXTRA_DIST += %D%/include/hte.h \
 	%D%/api/README.md \
 	%D%/base/README.md \
