@@ -4,6 +4,7 @@
 
 #include "glue_tests.h"
 
+#include "uct/ep.h"
 #include "uct/iface.h"
 
 #include <poll.h>
@@ -98,6 +99,60 @@ static void test_good_bye_is_answered(void **state)
     assert_true(said <= 200);
 }
 
+#define MANY 300 /* endpoints; of so many the last one begins with a ring of 32 */
+
+static uint32_t ring_length(int i)
+{
+    return uct_ha_ep_flow(world.side[0].ep[i])->tx.log.mask + 1;
+}
+
+/* So slowly that those that tell are heard; the others fill no ring. */
+static void put_slowly(int i, unsigned count)
+{
+    while (count-- > 0) {
+        uint64_t start = now_ns(), packets = fake_counts().packets;
+
+        assert_int_equal(rma_put_one(0, i, SHORT, NULL), UCS_OK);
+        while (fake_counts().packets == packets) {
+            keep_patience(start);
+        }
+        pump();
+    }
+}
+
+/* With many connections the ring of operations begins short, and stays so while little is under way at a time. It grows
+ * to what TX_QUEUE_LEN says with operations in it, and a failover finds them all. */
+static void test_ring_grows(void **state)
+{
+    unsigned posted = 0;
+
+    (void)state;
+    redundant_open(963, "HEARTBEAT=0 TX_QUEUE_LEN=256");
+    for (int i = 1; i < MANY; i++) {
+        ep_open(0, i);
+    }
+    assert_int_equal(ring_length(0), 256);
+    assert_int_equal(ring_length(MANY - 1), 32);
+    rma_put(0, MANY - 1, 1);
+    wait_standbys(2 * MANY);
+    flush_all_of(0);
+    put_slowly(MANY - 1, 150);
+    assert_int_equal(ring_length(MANY - 1), 32);
+    flush_all_of(0);
+    rma_check(0);
+    while (rma_put_one(0, MANY - 1, (enum how)(posted % HOWS), NULL) == UCS_OK) {
+        posted++;
+    }
+    assert_int_equal(posted, 256);
+    assert_int_equal(ring_length(MANY - 1), 256);
+    fake_port(A0, 0);
+    flush_all_of(0);
+    rma_check(0);
+    assert_true(stats().failovers > 0);
+    rma_put(0, MANY - 1, 300);
+    redundant_check();
+}
+
 int glue_room(void)
 {
     const struct CMUnitTest tests[] = {
@@ -105,6 +160,7 @@ int glue_room(void)
         GLUE_TEST(test_places_are_given_from_an_empty_queue),
         GLUE_TEST(test_owner_is_woken),
         GLUE_TEST(test_good_bye_is_answered),
+        GLUE_TEST(test_ring_grows),
     };
 
     return cmocka_run_group_tests_name("room", tests, NULL, NULL);

@@ -39,8 +39,8 @@ end_of() {
         timeout 240 stdbuf -oL "$program" -c "$kind" -i "$count" -p "$port" "$@"
 }
 
-# cut RAIL KIND: out of order, until the client has gone over to the other rail
-cut() {
+# cut_rail RAIL KIND: out of order, until the client has gone over to the other rail
+cut_rail() {
     case $2 in
     drop) fault drop "$1" ;;
     down) fault down "$1" h1 ;;
@@ -60,7 +60,7 @@ try() {
     said "$name.h2" "server is listening" 1 60 || { why="the server does not listen"; return 1; }
     end_of h1 "$name.h1" "$1" "$messages" -a "$2"
     said "$name.h1" "iteration #" 3 90 || { why="no traffic"; return 1; }
-    cut "$3" "$4" || { kill -0 "${pid_of[$name.h1]}" 2>/dev/null && return 1; return 2; }
+    cut_rail "$3" "$4" || { kill -0 "${pid_of[$name.h1]}" 2>/dev/null && return 1; return 2; }
     ended "$name.h1" 200 || { why="the client still runs"; return 1; }
     [[ $status == 0 ]] || { why="the client ended with status $status"; return 1; }
     grep -q "iteration #$messages" "$logs/$name.h1.log" || { why="not all messages"; return 1; }

@@ -139,8 +139,8 @@ MUTANTS = [
         ("    } else if (ha_send_op_has_imm(txop->op)) {\n        tx->sent--;",
          "    } else if (0) {\n        tx->sent--;")]),
     ("amo-reply-not-held", "answers to atomics take no regard of credits", "test_answers_wait_for_credits", [
-        ("    return ha_log_room(&flow->tx.log) > 0 && uct_ha_tx_has_credit(flow);",
-         "    return ha_log_room(&flow->tx.log) > 0;")]),
+        ("    return uct_ha_txlog_has_room(&flow->tx) && uct_ha_tx_has_credit(flow);",
+         "    return uct_ha_txlog_has_room(&flow->tx);")]),
     ("credit-waits-too-long", "credits are not told again before the last message about them was acknowledged",
      "test_credits_while_acks_stay_out", [
         (" &&\n           ha_log_op(&flow->tx.log, index)->state == HA_OP_WAIT;",
@@ -408,6 +408,13 @@ MUTANTS = [
         ("        if (entry->fd >= 0 && ha_rail_check(entry->rail)) {", "        if (0 && ha_rail_check(entry->rail)) {")]),
     ("way-ages-unborn", "the life of a way begins before it is found", "test_slow_way_after_silence", [
         ("            rail->fresh_at = uct_ha_now() + ctl->fresh_ns;\n", "")]),
+    # ---- the ring of operations ----
+    ("ring-mixes-places", "what grows puts an operation at the place of another", "test_ring_grows", [
+        ("        txops[i & (2 * ring - 1)] = *uct_ha_txlog_op(tx, i);", "        txops[i & (ring - 1)] = *uct_ha_txlog_op(tx, i);")]),
+    ("ring-stays-short", "the ring never grows", "test_ring_grows", [
+        ("    if (ring == tx->length) {", "    if (ring >= 32) {")]),
+    ("ring-of-silence", "operations that fill the ring tell of nothing", "test_ring_grows", [
+        ("    return ucs_min(lane->tell_every, (flow->tx.log.mask + 1) / 2);", "    return lane->tell_every;")]),
     # ---- receives that lanes share ----
     ("shared-number-at-once", "the number of a queue pair that is gone leads to the next one of that number at once",
      "test_shared_number_comes_again", [

@@ -36,6 +36,7 @@
 
 #define SIM_OPS_MAX    96
 #define SIM_LOG_SIZE   16
+#define SIM_LOG_FIRST  2 /* it grows */
 #define SIM_TELL_EVERY (SIM_LOG_SIZE / 4) /* of the operations that may be silent */
 #define SIM_WQES_MAX   (2 * SIM_OPS_MAX)  /* operations and tails */
 #define SIM_TAIL       UINT32_MAX         /* in the place of an operation's number */
@@ -110,7 +111,7 @@ struct sim_op {
 struct sim_side {
     struct ha_pair pair;
     struct ha_log  log;
-    struct ha_op   log_ops[SIM_LOG_SIZE];
+    struct ha_op   log_ops[2][SIM_LOG_SIZE]; /* one of them, the other when it has grown */
     uint32_t       op_of[SIM_LOG_SIZE]; /* operation behind a log entry */
     struct sim_qp  qp[HA_SLOTS];
     uint64_t       cookie; /* of the process it lives in */
@@ -333,6 +334,7 @@ void sim_work_gone(struct sim_pair *p, int x);
 void sim_work_retire(struct sim_pair *p, int x);
 
 /* ---- sim_user.c ---- */
+int  sim_user_has_room(struct sim_side *side); /* the log grows for it */
 int  sim_user_submit(struct sim_pair *p, int x, int slot);
 int  sim_user_flush(struct sim_pair *p, int x, int slot);
 int  sim_user_close(struct sim_pair *p, int x, int slot);

@@ -73,7 +73,7 @@ static void make_sides(struct sim_pair *p)
     for (int x = 0; x < 2; x++) {
         struct sim_side *side = &p->side[x];
 
-        ha_log_init(&side->log, side->log_ops, SIM_LOG_SIZE);
+        ha_log_init(&side->log, side->log_ops[0], SIM_LOG_FIRST);
         ha_pair_init(&side->pair, &cfg, side->cookie > p->side[!x].cookie, p->slots);
         side->tx_slot = side->rx_slot = HA_NO_SLOT;
         side->slow_left               = sim_below(w, 3);

@@ -4,6 +4,16 @@
 
 #include "sim.h"
 
+int sim_user_has_room(struct sim_side *side)
+{
+    uint32_t length = side->log.mask + 1;
+
+    if (ha_log_room(&side->log) == 0 && length < SIM_LOG_SIZE) {
+        ha_log_move(&side->log, side->log_ops[side->log.ops == side->log_ops[0]], 2 * length);
+    }
+    return ha_log_room(&side->log) > 0;
+}
+
 int sim_user_submit(struct sim_pair *p, int x, int slot)
 {
     struct sim_side *side = &p->side[x];
@@ -15,7 +25,7 @@ int sim_user_submit(struct sim_pair *p, int x, int slot)
     if (p->world->lazy && !sim_chance(p->world, 10)) {
         return 0;
     }
-    if (side->submitted == side->num_ops || ha_log_room(&side->log) == 0 || side->failed || side->flushing) {
+    if (side->submitted == side->num_ops || !sim_user_has_room(side) || side->failed || side->flushing) {
         return 0;
     }
     if (op->fence) {
@@ -28,7 +38,7 @@ int sim_user_submit(struct sim_pair *p, int x, int slot)
         flags |= HA_OP_FLAG_QUIET;
     }
     index                               = ha_log_append(&side->log, (enum ha_op_kind)op->kind, flags, op->length);
-    side->op_of[index & side->log.mask] = side->submitted++;
+    side->op_of[index % SIM_LOG_SIZE] = side->submitted++;
     op->submitted                       = 1;
     return 1;
 }

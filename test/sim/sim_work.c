@@ -17,7 +17,7 @@ static void fill_wqe(const struct sim_side *side, struct sim_qp *qp, struct sim_
     const struct ha_op *entry = ha_log_op(&side->log, index);
     int                 marks = side->pair.view[qp - side->qp].offer == HA_PROOF_LEDGER;
 
-    wqe->op       = side->op_of[index & side->log.mask];
+    wqe->op       = side->op_of[index % SIM_LOG_SIZE];
     wqe->index    = index;
     wqe->kind     = entry->kind;
     wqe->pos      = qp->posted;
@@ -117,8 +117,8 @@ void sim_work_retire(struct sim_pair *p, int x)
 
     while (ha_log_retire(&side->log, &index, &result)) {
         side->moved_at = p->world->now;
-        if (side->op_of[index & side->log.mask] != SIM_TAIL) {
-            sim_oracle_end(p, x, side->op_of[index & side->log.mask], result);
+        if (side->op_of[index % SIM_LOG_SIZE] != SIM_TAIL) {
+            sim_oracle_end(p, x, side->op_of[index % SIM_LOG_SIZE], result);
         }
     }
 }
@@ -130,12 +130,12 @@ int sim_work_tail(struct sim_pair *p, int x, int slot)
     uint32_t         index;
 
     (void)slot;
-    if (!ha_log_is_silent(&side->log) || ha_log_room(&side->log) == 0 || side->failed ||
+    if (!ha_log_is_silent(&side->log) || !sim_user_has_room(side) || side->failed ||
         (!side->flushing && p->world->now - side->silent_at < p->world->silence)) {
         return 0;
     }
     index                               = ha_log_append(&side->log, HA_OP_TAIL, 0, 0);
-    side->op_of[index & side->log.mask] = SIM_TAIL;
+    side->op_of[index % SIM_LOG_SIZE] = SIM_TAIL;
     p->world->cover[SIM_COVER_TAIL]++;
     return 1;
 }
@@ -151,8 +151,8 @@ static void succeed(struct sim_pair *p, int x, uint32_t index, int slot)
     }
     for (uint32_t i = side->log.head; i != index + 1; i++) {
         side->moved_at = p->world->now;
-        if (side->op_of[i & side->log.mask] != SIM_TAIL) {
-            sim_oracle_end(p, x, side->op_of[i & side->log.mask], HA_RESULT_OK);
+        if (side->op_of[i % SIM_LOG_SIZE] != SIM_TAIL) {
+            sim_oracle_end(p, x, side->op_of[i % SIM_LOG_SIZE], HA_RESULT_OK);
         }
     }
     ha_log_retire_to(&side->log, index + 1);
@@ -320,7 +320,7 @@ static void note_unknown(struct sim_pair *p, int x, int slot)
         const struct ha_op *entry = ha_log_op(&side->log, i);
 
         if (entry->state == HA_OP_DONE && entry->result == HA_RESULT_UNKNOWN) {
-            doubts += (unsigned)sim_oracle_unknown(p, x, side->op_of[i & side->log.mask]);
+            doubts += (unsigned)sim_oracle_unknown(p, x, side->op_of[i % SIM_LOG_SIZE]);
         }
     }
     if (doubts > 1 && side->pair.view[slot].proof == HA_PROOF_LEDGER) {

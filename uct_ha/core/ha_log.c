@@ -12,6 +12,15 @@ void ha_log_init(struct ha_log *log, struct ha_op *ops, uint32_t capacity)
     log->ops  = ops;
 }
 
+void ha_log_move(struct ha_log *log, struct ha_op *ops, uint32_t capacity)
+{
+    for (uint32_t i = log->head; i != log->tail; i++) {
+        ops[i & (capacity - 1)] = *ha_log_op(log, i);
+    }
+    log->mask = capacity - 1;
+    log->ops  = ops;
+}
+
 void ha_log_lane_start(struct ha_log *log, int slot, uint32_t gen, uint32_t psn)
 {
     struct ha_log_lane *lane = &log->lane[slot];

@@ -125,6 +125,10 @@ struct ha_resolution {
  * until the log is no longer used. */
 void ha_log_init(struct ha_log *log, struct ha_op *ops, uint32_t capacity);
 
+/* The ring becomes longer, or shorter: everything goes to the same indices of `ops`, the caller's new array of
+ * `capacity` entries, a power of two that holds what is in the log. He moves his parallel array himself. */
+void ha_log_move(struct ha_log *log, struct ha_op *ops, uint32_t capacity);
+
 static inline uint32_t ha_log_used(const struct ha_log *log)
 {
     return log->tail - log->head;

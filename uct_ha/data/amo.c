@@ -135,9 +135,9 @@ static int check(struct uct_ha_flow *flow, const struct uct_ha_amo_request *requ
     return EACCES;
 }
 
-static int room_to_reply(const struct uct_ha_flow *flow)
+static int room_to_reply(struct uct_ha_flow *flow)
 {
-    return ha_log_room(&flow->tx.log) > 0 && uct_ha_tx_has_credit(flow);
+    return uct_ha_txlog_has_room(&flow->tx) && uct_ha_tx_has_credit(flow);
 }
 
 void uct_ha_amo_resume(struct uct_ha_flow *flow)

@@ -35,7 +35,7 @@ ucs_status_t uct_ha_flow_create(struct uct_ha_flows *flows, struct uct_ha_peer *
     struct uct_ha_conn *conn;
     ucs_status_t        status;
 
-    if (flow == NULL || uct_ha_txlog_open(&flow->tx, flows->lanes->log_len) != 0) {
+    if (flow == NULL || uct_ha_txlog_open(&flow->tx, flows->lanes->log_len, flows->count) != 0) {
         free(flow);
         return UCS_ERR_NO_MEMORY;
     }
@@ -46,6 +46,7 @@ ucs_status_t uct_ha_flow_create(struct uct_ha_flows *flows, struct uct_ha_peer *
         free(flow);
         return status;
     }
+    flows->count++;
     *flow_p = flow;
     return UCS_OK;
 }
@@ -76,6 +77,7 @@ void uct_ha_flow_destroy(struct uct_ha_flow *flow)
         ucs_list_del(&flow->silent_link);
     }
     flow->flows->outstanding -= ha_log_used(&flow->tx.log) + uct_ha_flow_atomics(flow);
+    flow->flows->count--;
     uct_ha_txlog_close(&flow->tx);
     free(flow->amo);
     free(flow);

@@ -30,6 +30,7 @@ struct uct_ha_flows {
     struct uct_ha_lanes *lanes;
     uint8_t              card_atomics; /* our card executes them */
     uint8_t              discard;      /* closing: deliver nothing any more */
+    uint32_t             count;        /* of flows */
     uint32_t             outstanding;  /* operations in all logs */
     uint32_t             fence_seq;
     ucs_list_link_t      pending, backlog, silent;
@@ -105,6 +106,12 @@ static inline struct uct_ha_flow *uct_ha_flow_of(struct uct_ha_road *road)
 static inline void uct_ha_flow_close_go(struct uct_ha_flow *flow)
 {
     flow->go.limit[0] = flow->go.limit[1] = flow->tx.log.tail;
+}
+
+/* Of operations that nobody waits for, one in so many tells: a full ring hears twice. */
+static inline uint32_t uct_ha_flow_tell_every(const struct uct_ha_flow *flow, const struct uct_ha_lane *lane)
+{
+    return ucs_min(lane->tell_every, (flow->tx.log.mask + 1) / 2);
 }
 
 /* It is looked at for silent operations from now on. */

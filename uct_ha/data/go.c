@@ -16,13 +16,13 @@ static struct uct_ha_lane *lane_of(const struct uct_ha_flow *flow)
 /* A full log of operations of so many bytes takes a quarter of the window of packet numbers. */
 static uint32_t light(const struct uct_ha_flow *flow, const struct uct_ha_lane *lane)
 {
-    return HA_PSN_WINDOW / 4 / (flow->tx.log.mask + 1) * lane->log_mtu;
+    return HA_PSN_WINDOW / 4 / flow->tx.length * lane->log_mtu;
 }
 
 /* Operations that may enter the log now; none while others wait for their turn, but one when that is theirs. */
 static uint32_t room(struct uct_ha_flow *flow)
 {
-    uint32_t room = ha_log_room(&flow->tx.log);
+    uint32_t room = uct_ha_txlog_has_room(&flow->tx) ? ha_log_room(&flow->tx.log) : 0;
 
     if (ucs_likely(ucs_list_is_empty(&flow->pending))) {
         return room;
@@ -64,7 +64,7 @@ int uct_ha_go_open(struct uct_ha_flow *flow, int message)
     flow->go.light   = light(flow, lane);
 
     flow->go.zcopy_max  = ucs_min(ucs_min(flow->go.light, UCT_HA_LONG_OP), flow->road.lanes->max_zcopy);
-    flow->go.told_mask  = told_mask(lane->tell_every);
+    flow->go.told_mask  = told_mask(uct_ha_flow_tell_every(flow, lane));
     flow->go.max_inline = (uint8_t)flow->road.lanes->max_inline;
     if (!flow->silent_listed) {
         uct_ha_flow_list_silent(flow);

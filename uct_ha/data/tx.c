@@ -159,7 +159,7 @@ ucs_status_t uct_ha_tx_post(struct uct_ha_flow *flow)
     if (ucs_unlikely(!ha_log_psn_room(&flow->tx.log, slot, npsn))) {
         return UCS_ERR_NO_RESOURCE;
     }
-    silent = room && ha_log_may_be_silent(&flow->tx.log, slot, npsn, lane->tell_every);
+    silent = room && ha_log_may_be_silent(&flow->tx.log, slot, npsn, uct_ha_flow_tell_every(flow, lane));
     status = post_on_lane(flow, lane, uct_ha_txlog_op(&flow->tx, flow->tx.log.post), silent);
     if (ucs_unlikely(status == -ENXIO)) {
         late   = uct_ha_late(flow, slot);
@@ -242,7 +242,7 @@ void uct_ha_tx_tail(struct uct_ha_flow *flow)
 {
     struct uct_ha_txop *txop;
 
-    if (!ha_log_is_silent(&flow->tx.log) || flow->tx.dead || ha_log_room(&flow->tx.log) == 0) {
+    if (!ha_log_is_silent(&flow->tx.log) || flow->tx.dead || !uct_ha_txlog_has_room(&flow->tx)) {
         return;
     }
     txop              = uct_ha_tx_begin(flow, HA_WRITE, 0, 0, 0);
@@ -286,7 +286,7 @@ void uct_ha_tx_credit(struct uct_ha_flow *flow)
     if (flow->tx.dead || flow->rx_told == flow->rx_consumed || credit_waits(flow)) {
         return; /* some message has told it meanwhile, or will */
     }
-    if (ha_log_room(&flow->tx.log) == 0) {
+    if (!uct_ha_txlog_has_room(&flow->tx)) {
         flow->credit_due = 1;
         uct_ha_tx_backlog(flow);
         return;

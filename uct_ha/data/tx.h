@@ -37,7 +37,7 @@ static inline uint32_t uct_ha_tx_imm(struct uct_ha_flow *flow, unsigned imm)
  * of a dead connection. `message`: it needs a credit. */
 static inline ucs_status_t uct_ha_tx_check(struct uct_ha_flow *flow, int message)
 {
-    if (ucs_unlikely(ha_log_room(&flow->tx.log) == 0 || flow->tx.dead || (message && !uct_ha_tx_has_credit(flow)) ||
+    if (ucs_unlikely(!uct_ha_txlog_has_room(&flow->tx) || flow->tx.dead || (message && !uct_ha_tx_has_credit(flow)) ||
                      (!ucs_list_is_empty(&flow->pending) && flow->flows->dispatching != flow))) {
         flow->amo_refused = 0;
         return flow->tx.dead ? uct_ha_tx_refuse(flow) : UCS_ERR_NO_RESOURCE;

@@ -3,18 +3,71 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-int uct_ha_txlog_open(struct uct_ha_txlog *tx, uint32_t length)
+#define RING_MIN   32u   /* entries; a power of two */
+#define RINGS      8192u /* ... of all logs, while these are few: they fit into the cache of a core */
+#define CACHE_LINE 64
+
+/* Two rings, each from the start of a cache line. */
+static int make_rings(uint32_t length, struct ha_op **ops_p, struct uct_ha_txop **txops_p)
 {
-    struct ha_op *ops = calloc(length, sizeof(*ops));
+    struct ha_op       *ops   = aligned_alloc(CACHE_LINE, length * sizeof(*ops));
+    struct uct_ha_txop *txops = aligned_alloc(CACHE_LINE, length * sizeof(*txops));
 
-    tx->ops = calloc(length, sizeof(*tx->ops));
-    if (ops == NULL || tx->ops == NULL) {
+    if (ops == NULL || txops == NULL) {
         free(ops);
-        free(tx->ops);
+        free(txops);
         return -ENOMEM;
     }
-    ha_log_init(&tx->log, ops, length);
+    memset(ops, 0, length * sizeof(*ops));
+    memset(txops, 0, length * sizeof(*txops));
+    *ops_p   = ops;
+    *txops_p = txops;
+    return 0;
+}
+
+/* To begin with: the whole of it for few, little for each of many. */
+static uint32_t first_ring(uint32_t length, uint32_t others)
+{
+    while (length > RING_MIN && length > RINGS / (others + 1)) {
+        length /= 2;
+    }
+    return length;
+}
+
+int uct_ha_txlog_open(struct uct_ha_txlog *tx, uint32_t length, uint32_t others)
+{
+    uint32_t      first = first_ring(length, others);
+    struct ha_op *ops;
+
+    tx->length = length;
+    if (make_rings(first, &ops, &tx->ops) != 0) {
+        return -ENOMEM;
+    }
+    ha_log_init(&tx->log, ops, first);
+    return 0;
+}
+
+int uct_ha_txlog_grow(struct uct_ha_txlog *tx)
+{
+    uint32_t            ring = tx->log.mask + 1;
+    struct ha_op       *ops, *old = tx->log.ops;
+    struct uct_ha_txop *txops;
+
+    if (ring == tx->length) {
+        return -ENOSPC;
+    }
+    if (make_rings(2 * ring, &ops, &txops) != 0) {
+        return -ENOMEM;
+    }
+    for (uint32_t i = tx->log.head; i != tx->log.tail; i++) {
+        txops[i & (2 * ring - 1)] = *uct_ha_txlog_op(tx, i);
+    }
+    ha_log_move(&tx->log, ops, 2 * ring);
+    free(old);
+    free(tx->ops);
+    tx->ops = txops;
     return 0;
 }
 

@@ -68,19 +68,23 @@ struct uct_ha_txop {
     uint8_t               unused;
     uint32_t              length;
     uint16_t              imm; /* low half of the immediate data: UCT_HA_IMM_* */
+    uct_completion_t     *comp;
     uint64_t              remote_addr;
     uct_rkey_t            rkey; /* keys of both rails */
-    uct_completion_t     *comp;
-    struct uct_ha_desc   *desc;   /* with pieces: bounce buffer held until the end, or NULL */
-    uct_unpack_callback_t unpack; /* with pieces: GET bcopy */
-    void                 *unpack_arg;
     union {
-        struct uct_ha_piece piece[UCT_HA_IOV_MAX];
-        uint8_t             bytes[UCT_HA_INLINE_MAX];
+        uint8_t bytes[UCT_HA_INLINE_MAX]; /* without pieces: from here on in the cache line of what is above */
         struct {
-            struct uct_ha_piece result; /* piece[0] */
-            uint64_t            compare_add, swap;
-        } atomic;
+            struct uct_ha_desc   *desc;   /* bounce buffer held until the end, or NULL */
+            uct_unpack_callback_t unpack; /* GET bcopy */
+            void                 *unpack_arg;
+            union {
+                struct uct_ha_piece piece[UCT_HA_IOV_MAX];
+                struct {
+                    struct uct_ha_piece result; /* piece[0] */
+                    uint64_t            compare_add, swap;
+                } atomic;
+            };
+        };
     };
 };
 
@@ -98,7 +102,8 @@ static inline void uct_ha_txop_use(struct uct_ha_txop *txop, struct uct_ha_desc 
 struct uct_ha_txlog {
     struct ha_log       log; /* head, tail and told are atomic */
     struct uct_ha_txop *ops;
-    uint32_t            held;  /* behind the latest operation with pieces */
+    uint32_t            length; /* operations that it may take at once, however long the ring is now */
+    uint32_t            held;   /* behind the latest operation with pieces */
     uint16_t            sent;  /* messages appended so far */
     uint8_t             awake; /* atomic: the timer looks at the connection, see pair/awake.h */
     uint8_t             dead;  /* atomic: no more work, the connection has ended */
@@ -131,9 +136,20 @@ static inline int uct_ha_txlog_is_told(const struct uct_ha_txlog *tx)
     return (int32_t)(__atomic_load_n(&tx->log.told, __ATOMIC_RELAXED) - uct_ha_txlog_head(tx)) > 0;
 }
 
-/* 0 or -ENOMEM; `length`: operations that it can take at once, a power of two. */
-int  uct_ha_txlog_open(struct uct_ha_txlog *tx, uint32_t length);
+/* 0 or -ENOMEM; `length`: operations that it may take at once, a power of two. With many `others` the ring begins
+ * short: few of them have much under way at a time, and what goes round in little memory stays in the cache. */
+int  uct_ha_txlog_open(struct uct_ha_txlog *tx, uint32_t length, uint32_t others);
 void uct_ha_txlog_close(struct uct_ha_txlog *tx);
+
+/* It is full: twice as long a ring. 0; -ENOSPC: it is as long as it may be; -ENOMEM: it stays as it is. Entries are
+ * elsewhere then, at the same indices. */
+int uct_ha_txlog_grow(struct uct_ha_txlog *tx);
+
+/* Room for one more? */
+static inline int uct_ha_txlog_has_room(struct uct_ha_txlog *tx)
+{
+    return ucs_likely(ha_log_room(&tx->log) > 0) || uct_ha_txlog_grow(tx) == 0;
+}
 
 /* Entry `index` was the program's own fault: this operation ends with an error, the rest goes
  * on. But one without a completion, a buffered message for example, would vanish without a
