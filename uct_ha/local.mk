@@ -124,6 +124,7 @@ glue_sources = \
 	%D%/base/config.h \
 	%D%/base/hash.c \
 	%D%/base/hash.h \
+	%D%/base/line.h \
 	%D%/base/job.c \
 	%D%/base/job.h \
 	%D%/base/messages.c \

@@ -36,7 +36,7 @@
 
 #define SIM_OPS_MAX    96
 #define SIM_LOG_SIZE   16
-#define SIM_LOG_FIRST  2 /* it grows */
+#define SIM_LOG_FIRST  2                  /* it grows */
 #define SIM_TELL_EVERY (SIM_LOG_SIZE / 4) /* of the operations that may be silent */
 #define SIM_WQES_MAX   (2 * SIM_OPS_MAX)  /* operations and tails */
 #define SIM_TAIL       UINT32_MAX         /* in the place of an operation's number */
@@ -112,7 +112,7 @@ struct sim_side {
     struct ha_pair pair;
     struct ha_log  log;
     struct ha_op   log_ops[2][SIM_LOG_SIZE]; /* one of them, the other when it has grown */
-    uint32_t       op_of[SIM_LOG_SIZE]; /* operation behind a log entry */
+    uint32_t       op_of[SIM_LOG_SIZE];      /* operation behind a log entry */
     struct sim_qp  qp[HA_SLOTS];
     uint64_t       cookie; /* of the process it lives in */
     uint32_t       ep;     /* its index there */

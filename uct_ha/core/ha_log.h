@@ -104,8 +104,8 @@ struct ha_log {
     uint32_t           read; /* behind the entry that was posted latest of those that fetch */
     uint32_t           run;  /* the clean run begins here, see ha_log_is_clean() */
     uint32_t           run_slot;
-    struct ha_log_lane lane[2];
     struct ha_op      *ops; /* the caller's array of mask + 1 entries */
+    struct ha_log_lane lane[2];
 };
 
 /* What ha_log_resolve() found. */

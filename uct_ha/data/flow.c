@@ -16,14 +16,14 @@ void uct_ha_flow_list_silent(struct uct_ha_flow *flow)
 
 static void init(struct uct_ha_flow *flow, struct uct_ha_flows *flows, const struct uct_ha_peer *peer)
 {
-    flow->flows        = flows;
-    flow->tx_slot      = HA_NO_SLOT;
-    flow->rx_slot      = HA_NO_SLOT;
-    flow->tx_credits   = (uint16_t)peer->credits;
-    flow->put_counts   = (peer->caps & HA_CAP_COUNTED) != 0;
-    flow->card_atomics = (peer->caps & HA_CAP_ATOMIC_HW) != 0;
-    flow->put_op       = flow->put_counts ? HA_WRITE_IMM : HA_WRITE;
-    flow->fence_seen   = flows->fence_seq;
+    flow->flows         = flows;
+    flow->tx_slot       = HA_NO_SLOT;
+    flow->rx_slot       = HA_NO_SLOT;
+    flow->tx_credits    = (uint16_t)peer->credits;
+    flow->put_counts    = (peer->caps & HA_CAP_COUNTED) != 0;
+    flow->card_atomics  = (peer->caps & HA_CAP_ATOMIC_HW) != 0;
+    flow->put_op        = flow->put_counts ? HA_WRITE_IMM : HA_WRITE;
+    flow->go.fence_seen = flows->fence_seq;
     ucs_list_head_init(&flow->pending);
     ucs_list_head_init(&flow->flushes);
 }
@@ -31,7 +31,7 @@ static void init(struct uct_ha_flow *flow, struct uct_ha_flows *flows, const str
 ucs_status_t uct_ha_flow_create(struct uct_ha_flows *flows, struct uct_ha_peer *peer, uint32_t sn, int accepted,
                                 struct uct_ha_flow **flow_p)
 {
-    struct uct_ha_flow *flow = calloc(1, sizeof(*flow));
+    struct uct_ha_flow *flow = uct_ha_line_alloc(sizeof(*flow));
     struct uct_ha_conn *conn;
     ucs_status_t        status;
 

@@ -53,6 +53,7 @@ struct uct_ha_go {
     uint32_t            mtu;        /* bytes of a packet */
     uint32_t            light;      /* bytes that an operation may have */
     uint32_t            zcopy_max;  /* ... and one of the user's memory that is not long */
+    uint32_t            fence_seen; /* flows->fence_seq that the last operation has honoured */
     uint32_t            told_mask;  /* operations at indices in which none of these bits is set tell of their success */
     uint8_t             max_inline; /* bytes that go from the entry */
     uint8_t             shift;      /* of the path MTU */
@@ -61,23 +62,23 @@ struct uct_ha_go {
 };
 
 struct uct_ha_flow {
-    struct uct_ha_go     go;
-    struct uct_ha_road   road;
-    struct uct_ha_txlog  tx;
-    struct uct_ha_flows *flows;
-    uct_ep_h             ep;      /* the user's, or NULL */
-    int                  tx_slot; /* lane for new work, or HA_NO_SLOT */
-    int                  rx_slot; /* lane that delivers, or HA_NO_SLOT */
-    struct uct_ha_lane  *rx_lane; /* that lane, or NULL while more is to be thought of */
-    unsigned             used;    /* bit per slot: it is one of them, as lane/look.h was told */
+    UCT_HA_LINE_ALIGNED struct uct_ha_go    go;
+    UCT_HA_LINE_ALIGNED struct uct_ha_txlog tx;
+    /* with the head of the road in one cache line: */
+    UCT_HA_LINE_ALIGNED struct uct_ha_flows *flows;
+    struct uct_ha_lane                      *rx_lane; /* which delivers, or NULL while more is to be thought of */
     /* messages: consumed by the peer (total, as tx.sent), allowed ahead */
     uint16_t           tx_granted, tx_credits;
     uint16_t           rx_consumed, rx_told; /* of the peer's: posted again (and how far the window grew), said so */
-    uint32_t           credit_index;         /* of the latest message that only grants credits */
-    uint8_t            put_op;               /* enum ha_send_op: the peer counts PUTs, or not */
-    uint8_t            put_counts;           /* 1: a PUT consumes a receive, and takes a credit */
-    uint8_t            card_atomics;         /* the peer's card executes atomics on its memory */
-    uint32_t           fence_seen;           /* flows->fence_seq that the last operation has honoured */
+    struct uct_ha_road road;
+    uct_ep_h           ep;           /* the user's, or NULL */
+    int                tx_slot;      /* lane for new work, or HA_NO_SLOT */
+    int                rx_slot;      /* lane that delivers, or HA_NO_SLOT */
+    unsigned           used;         /* bit per slot: it is one of them, as lane/look.h was told */
+    uint32_t           credit_index; /* of the latest message that only grants credits */
+    uint8_t            put_op;       /* enum ha_send_op: the peer counts PUTs, or not */
+    uint8_t            put_counts;   /* 1: a PUT consumes a receive, and takes a credit */
+    uint8_t            card_atomics; /* the peer's card executes atomics on its memory */
     uint8_t            fence_next;
     uint32_t           killer;      /* operation at which a card failed last, */
     uint8_t            kills;       /* ... and on how many lanes in a row */
@@ -96,6 +97,10 @@ struct uct_ha_flow {
     uint32_t           amo_fence;            /* issued before the latest fence that an operation has honoured */
     struct uct_ha_amo *amo;                  /* NULL before the first */
 };
+
+_Static_assert(offsetof(struct uct_ha_flow, road.rx_owed) / UCT_HA_LINE ==
+                   offsetof(struct uct_ha_flow, flows) / UCT_HA_LINE,
+               "what a message needs that comes is in one line");
 
 static inline struct uct_ha_flow *uct_ha_flow_of(struct uct_ha_road *road)
 {
@@ -137,7 +142,7 @@ static inline uint32_t uct_ha_flow_atomics(const struct uct_ha_flow *flow)
 /* A fence that the next operation has to honour. */
 static inline int uct_ha_flow_fence_waits(const struct uct_ha_flow *flow)
 {
-    return flow->fence_next || flow->fence_seen != flow->flows->fence_seq;
+    return flow->fence_next || flow->go.fence_seen != flow->flows->fence_seq;
 }
 
 /* Are atomics by message before the latest fence not answered yet? Their owner executes them when it makes progress;

@@ -36,7 +36,7 @@ static inline int uct_ha_go_is_open(const struct uct_ha_flow *flow, int message)
     const struct ha_log *log = &flow->tx.log;
 
     return ucs_likely((int32_t)(log->tail - flow->go.limit[message]) < 0 && log->post == log->tail &&
-                      flow->fence_seen == flow->flows->fence_seq && uct_ha_room_for_send(flow->go.room));
+                      flow->go.fence_seen == flow->flows->fence_seq && uct_ha_room_for_send(flow->go.room));
 }
 
 /* May an operation enter the log? 1: by the short way; 0: by the long one; else *status says why not. */

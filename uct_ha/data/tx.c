@@ -199,9 +199,9 @@ static void append(struct uct_ha_flow *flow, enum ha_op_kind kind, unsigned flag
     struct uct_ha_txop  *txop  = uct_ha_txlog_op(&flow->tx, flow->tx.log.tail);
 
     if (ucs_unlikely(uct_ha_flow_fence_waits(flow))) {
-        flow->fence_next = 0;
-        flow->fence_seen = flows->fence_seq;
-        flow->amo_fence  = flow->amo_issued;
+        flow->fence_next    = 0;
+        flow->go.fence_seen = flows->fence_seq;
+        flow->amo_fence     = flow->amo_issued;
         flags |= HA_OP_FLAG_FENCE;
     }
     if (kind == HA_OP_WRITE && ucs_unlikely(flow->put_counts)) {

@@ -100,7 +100,7 @@ void uct_ha_desc_return_list(struct uct_ha_desc_pool *pool, struct uct_ha_desc *
 /* From `from`, as long as there are any; what is not wanted goes back. Returns how many. */
 static unsigned take(struct uct_ha_desc_pool *pool, struct uct_ha_desc *from, unsigned count, struct uct_ha_desc **list)
 {
-    struct uct_ha_desc *desc;
+    struct uct_ha_desc *desc, *none = NULL;
     unsigned            taken = 0;
 
     while (taken < count && (desc = from) != NULL) {
@@ -109,7 +109,10 @@ static unsigned take(struct uct_ha_desc_pool *pool, struct uct_ha_desc *from, un
         *list      = desc;
         taken++;
     }
-    uct_ha_desc_return_list(pool, from);
+    if (from != NULL &&
+        !__atomic_compare_exchange_n(&pool->returned, &none, from, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+        uct_ha_desc_return_list(pool, from); /* others came first */
+    }
     return taken;
 }
 

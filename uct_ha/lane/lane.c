@@ -16,7 +16,8 @@
 #include <string.h>
 
 /* A device that was told to flush has done so by then. */
-#define FLUSH_NS 10000000ull
+#define FLUSH_NS   10000000ull
+#define REAP_EVERY 5000000ull /* ns */
 
 #define BUILDS      3   /* others may take what was made for a lane; so often it is made again */
 #define BUILDS_MOST 100 /* a number may rest for a while; a rail that takes no buffers at all does not get better */
@@ -191,7 +192,7 @@ static void post_build(struct uct_ha_lane *lane)
 static struct uct_ha_lane *allocate(struct uct_ha_road *road, int slot, uint32_t gen)
 {
     struct uct_ha_lanes *lanes = road->lanes;
-    struct uct_ha_lane  *lane  = calloc(1, sizeof(*lane));
+    struct uct_ha_lane  *lane  = uct_ha_line_alloc(sizeof(*lane));
 
     if (lane == NULL || (lane->held = calloc(lanes->rx_depth, sizeof(*lane->held))) == NULL) {
         free(lane);
@@ -434,6 +435,10 @@ void uct_ha_lane_reap(struct uct_ha_lanes *lanes, uint64_t now)
 {
     struct uct_ha_lane **link, *lane;
 
+    if (now < lanes->reap_at) {
+        return; /* thousands may be parked, and progress comes often */
+    }
+    lanes->reap_at = now < UINT64_MAX - REAP_EVERY ? now + REAP_EVERY : now;
     for (link = &lanes->parked; (lane = *link) != NULL;) {
         if (lane->busy || lane->building || lane->fencing || lane->asking || lane->park_until > now) {
             link = &lane->parked;

@@ -77,6 +77,7 @@ struct uct_ha_lanes {
 
     struct uct_ha_wake  wake;
     struct uct_ha_lane *parked;
+    uint64_t            reap_at;        /* they are looked at again then */
     uint8_t             gone[HA_SLOTS]; /* own card: not believed, and never back */
     uint8_t             left[HA_SLOTS]; /* ... or removed, which waits for us: never back, nothing is begun there */
     unsigned            used[HA_SLOTS]; /* connections that send or deliver there; lane/look.h */

@@ -9,6 +9,7 @@
  */
 
 #include "base/job.h"
+#include "base/line.h"
 #include "lane/lanes.h"
 #include "topo/ha_depths.h"
 #include "verbs/ha_qp.h"
@@ -44,56 +45,58 @@ struct uct_ha_ledger {
 struct uct_ha_road {
     struct uct_ha_lanes *lanes;
     struct uct_ha_conn  *conn;
-    struct uct_ha_lane  *lane[HA_SLOTS]; /* written under the lock, read by progress */
-    struct uct_ha_lane  *next[HA_SLOTS]; /* a job builds it; under the lock */
-    struct uct_ha_ring   ring[HA_SLOTS];
-    struct uct_ha_ledger ledger[HA_SLOTS];
-    uint32_t             id;                   /* of the connection, to be named by */
-    uint8_t              slots;                /* that both sides have */
-    uint8_t              marks;                /* 1: the peer proves by ledger */
+    struct uct_ha_lane  *lane[HA_SLOTS];       /* written under the lock, read by progress */
     uint16_t             rx_window, rx_grants; /* the peer may be so far ahead; half windows since it grew */
     uint16_t             rx_chain, rx_owed;    /* consumed messages are told by so many; consumed and not yet told */
-    size_t               rx_grown;             /* bytes beyond the first window */
+    struct uct_ha_lane  *next[HA_SLOTS];       /* a job builds it; under the lock */
+    struct uct_ha_ring   ring[HA_SLOTS];
+    struct uct_ha_ledger ledger[HA_SLOTS];
+    uint32_t             id;       /* of the connection, to be named by */
+    uint8_t              slots;    /* that both sides have */
+    uint8_t              marks;    /* 1: the peer proves by ledger */
+    size_t               rx_grown; /* bytes beyond the first window */
 };
 
 struct uct_ha_lane {
+    /* what an operation that goes well needs of it, in one cache line */
+    struct uct_ha_road *road; /* NULL once parked */
+    struct ha_rc       *rc;
+    struct uct_ha_room *room;
+    uint64_t            send_tag;    /* of the completion tags of its sends */
+    uint32_t            receive_tag; /* upper half of the completion tags of its receives */
+    uint32_t            id;          /* in lanes->table; never names two lanes at once */
+    uint32_t            gen;
+    uint32_t            log_mtu;    /* path MTU as the log counts; 0: the peer proves by ledger, marks count */
+    uint32_t            tell_every; /* one in so many operations tells of its success; 0: each */
+    uint32_t            received;   /* receives that succeeded: progress counts, and */
+    uint32_t            sends;      /* those posted, completion not polled yet */
+    uint8_t             slot;
+
     struct uct_ha_job     job; /* it is built, fenced, asked, destroyed */
     struct uct_ha_lanes  *lanes;
-    struct uct_ha_road   *road; /* NULL once parked */
-    struct uct_ha_room   *room;
-    struct uct_ha_shared *shared; /* its receives; NULL: a ring of its own */
-    struct ha_rc         *rc;
-    uint32_t              id;          /* in lanes->table; never names two lanes at once */
-    uint32_t              qpn;         /* of its queue pair, where receives are shared */
-    uint64_t              send_tag;    /* of the completion tags of its sends */
-    uint32_t              receive_tag; /* upper half of the completion tags of its receives */
-    uint32_t              gen;
-    uint32_t              psn;        /* our first */
-    uint32_t              mtu;        /* path MTU once connected */
-    uint32_t              log_mtu;    /* ... as the log counts; 0: the peer proves by ledger, marks count */
-    uint32_t              tell_every; /* one in so many operations tells of its success; 0: each */
-    uint32_t              mark_key;   /* where our marks go, with that */
+    struct uct_ha_shared *shared;   /* its receives; NULL: a ring of its own */
+    uint32_t              qpn;      /* of its queue pair, where receives are shared */
+    uint32_t              psn;      /* our first */
+    uint32_t              mtu;      /* path MTU once connected */
+    uint32_t              mark_key; /* where our marks go, with that */
     uint64_t              mark_addr;
-    uint8_t               slot;
 
     /* data part: progress alone, no lock */
     uint32_t             receives; /* that may complete; of a ring: posted, being consumed, or in the chain */
     struct uct_ha_place *place0;   /* the first of its receives, its own or shared */
     struct ha_recv     **chain;    /* consumed, to be posted together; the latest one first: */
     struct ha_recv      *own_chain;
-    uint32_t             sends;    /* posted, completion not polled yet */
-    uint32_t             places;   /* in the completion queue, once parked */
-    struct uct_ha_ring   left;     /* once parked and without a connection: its receives */
-    uint8_t              proof;    /* kind that this side gives, enum ha_proof */
-    uint32_t             paged;    /* `received`, when lost ones were looked for */
-    uint32_t             received; /* receives that succeeded; of these are held, not delivered: */
-    uint32_t             held_head, held_tail;
-    struct uct_ha_held  *held;    /* ring of rx_depth */
-    uint8_t              closing; /* close_k is known: tell when so many are delivered */
-    uint8_t              final;   /* what it received was declared: no more is taken from it */
-    uint8_t              entered; /* its queue pair is known to the shared receives */
-    uint8_t              marker;  /* drain marker posted */
-    uint8_t              drained; /* ... and come back, or not needed */
+    uint32_t             places;               /* in the completion queue, once parked */
+    struct uct_ha_ring   left;                 /* once parked and without a connection: its receives */
+    uint8_t              proof;                /* kind that this side gives, enum ha_proof */
+    uint32_t             paged;                /* `received`, when lost ones were looked for */
+    uint32_t             held_head, held_tail; /* received, not delivered yet */
+    struct uct_ha_held  *held;                 /* ring of rx_depth */
+    uint8_t              closing;              /* close_k is known: tell when so many are delivered */
+    uint8_t              final;                /* what it received was declared: no more is taken from it */
+    uint8_t              entered;              /* its queue pair is known to the shared receives */
+    uint8_t              marker;               /* drain marker posted */
+    uint8_t              drained;              /* ... and come back, or not needed */
     uint8_t              flushed; /* nothing executes on it any more, as the device has shown; atomic, any thread */
     uint8_t              ended;   /* ... and every receive that it has completed was polled: no more messages come */
     uint32_t             close_k;

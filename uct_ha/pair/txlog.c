@@ -3,28 +3,20 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#define RING_MIN   32u   /* entries; a power of two */
-#define RINGS      8192u /* ... of all logs, while these are few: they fit into the cache of a core */
-#define CACHE_LINE 64
+#define RING_MIN 32u   /* entries; a power of two */
+#define RINGS    8192u /* ... of all logs, while these are few: they fit into the cache of a core */
 
-/* Two rings, each from the start of a cache line. */
 static int make_rings(uint32_t length, struct ha_op **ops_p, struct uct_ha_txop **txops_p)
 {
-    struct ha_op       *ops   = aligned_alloc(CACHE_LINE, length * sizeof(*ops));
-    struct uct_ha_txop *txops = aligned_alloc(CACHE_LINE, length * sizeof(*txops));
-
-    if (ops == NULL || txops == NULL) {
-        free(ops);
-        free(txops);
-        return -ENOMEM;
+    *ops_p   = uct_ha_line_alloc(length * sizeof(**ops_p));
+    *txops_p = uct_ha_line_alloc(length * sizeof(**txops_p));
+    if (*ops_p != NULL && *txops_p != NULL) {
+        return 0;
     }
-    memset(ops, 0, length * sizeof(*ops));
-    memset(txops, 0, length * sizeof(*txops));
-    *ops_p   = ops;
-    *txops_p = txops;
-    return 0;
+    free(*ops_p);
+    free(*txops_p);
+    return -ENOMEM;
 }
 
 /* To begin with: the whole of it for few, little for each of many. */

@@ -10,6 +10,7 @@
  * lane (in progress, too). Others read only what is atomic.
  */
 
+#include "base/line.h"
 #include "core/ha_log.h"
 #include "core/ha_pair.h"
 #include "lane/desc.h"
@@ -62,15 +63,15 @@ static inline int uct_ha_piece_sge(const struct uct_ha_piece *piece, unsigned sl
 
 /* Parallel to the log's ring. */
 struct uct_ha_txop {
-    uint8_t               op;     /* enum ha_send_op */
-    uint8_t               pieces; /* 0: the bytes are in `bytes`, and its end concerns nobody */
-    uint8_t               flags;  /* UCT_HA_TXOP_* */
-    uint8_t               unused;
-    uint32_t              length;
-    uint16_t              imm; /* low half of the immediate data: UCT_HA_IMM_* */
-    uct_completion_t     *comp;
-    uint64_t              remote_addr;
-    uct_rkey_t            rkey; /* keys of both rails */
+    uint8_t           op;     /* enum ha_send_op */
+    uint8_t           pieces; /* 0: the bytes are in `bytes`, and its end concerns nobody */
+    uint8_t           flags;  /* UCT_HA_TXOP_* */
+    uint8_t           unused;
+    uint32_t          length;
+    uint16_t          imm; /* low half of the immediate data: UCT_HA_IMM_* */
+    uct_completion_t *comp;
+    uint64_t          remote_addr;
+    uct_rkey_t        rkey; /* keys of both rails */
     union {
         uint8_t bytes[UCT_HA_INLINE_MAX]; /* without pieces: from here on in the cache line of what is above */
         struct {
@@ -100,19 +101,23 @@ static inline void uct_ha_txop_use(struct uct_ha_txop *txop, struct uct_ha_desc 
 #define UCT_HA_LONG_OP (8u << 20) /* bytes; shorter ones end well within any RTO */
 
 struct uct_ha_txlog {
-    struct ha_log       log; /* head, tail and told are atomic */
+    /* in one cache line with what the log has before its lanes */
     struct uct_ha_txop *ops;
-    uint32_t            length; /* operations that it may take at once, however long the ring is now */
     uint32_t            held;   /* behind the latest operation with pieces */
-    uint16_t            sent;  /* messages appended so far */
-    uint8_t             awake; /* atomic: the timer looks at the connection, see pair/awake.h */
-    uint8_t             dead;  /* atomic: no more work, the connection has ended */
-    uint8_t             fatal; /* enum ha_fail: an operation has gone wrong that had no
-                                * completion to report by */
-    uint32_t longest;          /* atomic: bytes of the longest operation since the log was empty, when that
-                                * is more than UCT_HA_LONG_OP: progress writes, a check resets */
-    struct ha_wc rejected;     /* for UCT_HA_TODO_REJECT */
+    uint32_t            length; /* operations that it may take at once, however long the ring is now */
+    uint16_t            sent;   /* messages appended so far */
+    uint8_t             awake;  /* atomic: the timer looks at the connection, see pair/awake.h */
+    uint8_t             dead;   /* atomic: no more work, the connection has ended */
+    uint8_t             fatal;  /* enum ha_fail: an operation has gone wrong that had no
+                                 * completion to report by */
+    struct ha_log log;          /* head, tail and told are atomic */
+    uint32_t      longest;      /* atomic: bytes of the longest operation since the log was empty, when that
+                                 * is more than UCT_HA_LONG_OP: progress writes, a check resets */
+    struct ha_wc rejected;      /* for UCT_HA_TODO_REJECT */
 };
+
+_Static_assert(offsetof(struct uct_ha_txlog, log.lane) == UCT_HA_LINE && sizeof(struct ha_log_lane[2]) == UCT_HA_LINE,
+               "a line, and one for what it knows of its lanes");
 
 static inline struct uct_ha_txop *uct_ha_txlog_op(const struct uct_ha_txlog *tx, uint32_t index)
 {

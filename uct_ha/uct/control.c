@@ -92,7 +92,7 @@ static void after(struct uct_ha_iface *iface, struct uct_ha_flow *flow, unsigned
     }
     uct_ha_rx_resume(flow);
     uct_ha_tx_retire(flow);
-    if (!ha_log_no_backlog(&flow->tx.log) || flow->credit_due) {
+    if (!ha_log_no_backlog(&flow->tx.log) || flow->credit_due || uct_ha_amo_owes(flow)) {
         uct_ha_tx_backlog(flow);
         uct_ha_resume(flow);
     }
