@@ -22,7 +22,7 @@ MUTANTS = [
         ("    if (ucs_unlikely(ha_log_is_held(&flow->tx.log))) {",
          "    if (0) {")]),
     ("fence-of-interface-ignored", "a fence of the interface is none for its endpoints", "test_interface_fence_across", [
-        ("    return flow->fence_next || flow->fence_seen != flow->flows->fence_seq;",
+        ("    return flow->fence_next || flow->go.fence_seen != flow->flows->fence_seq;",
          "    return flow->fence_next;")]),
     ("fence-of-endpoint-ignored", "a fence of the endpoint is none", "test_fence_across", [
         ("    uct_ha_ep_flow(tl_ep)->fence_next = 1;\n",

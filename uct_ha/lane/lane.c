@@ -15,9 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A device that was told to flush has done so by then. */
-#define FLUSH_NS   10000000ull
-#define REAP_EVERY 5000000ull /* ns */
+#define FLUSH_NS   10000000ull /* a device that was told to flush has done so by then */
+#define REAP_EVERY 5000000ull  /* ns */
 
 #define BUILDS      3   /* others may take what was made for a lane; so often it is made again */
 #define BUILDS_MOST 100 /* a number may rest for a while; a rail that takes no buffers at all does not get better */
