@@ -10,9 +10,6 @@
 
 #define UCT_HA_LINE 64 /* bytes; where lines are longer, two of these are one */
 
-/* What is behind it begins a line. */
-#define UCT_HA_LINE_ALIGNED _Alignas(UCT_HA_LINE)
-
 /* Zeroed memory from the start of a line, for free(); NULL when there is none. */
 static inline void *uct_ha_line_alloc(size_t size)
 {

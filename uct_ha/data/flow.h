@@ -61,19 +61,19 @@ struct uct_ha_go {
     uint8_t             slot;
 };
 
+/* What an operation needs of it, and what a message needs that comes, begin a cache line each. */
 struct uct_ha_flow {
-    UCT_HA_LINE_ALIGNED struct uct_ha_go    go;
-    UCT_HA_LINE_ALIGNED struct uct_ha_txlog tx;
-    /* with the head of the road in one cache line: */
-    UCT_HA_LINE_ALIGNED struct uct_ha_flows *flows;
-    struct uct_ha_lane                      *rx_lane; /* which delivers, or NULL while more is to be thought of */
+    struct uct_ha_go     go;
+    uct_ep_h             ep; /* the user's, or NULL */
+    struct uct_ha_txlog  tx;
+    int                  tx_slot; /* lane for new work, or HA_NO_SLOT */
+    int                  rx_slot; /* lane that delivers, or HA_NO_SLOT */
+    struct uct_ha_flows *flows;
+    struct uct_ha_lane  *rx_lane; /* that lane, or NULL while more is to be thought of */
     /* messages: consumed by the peer (total, as tx.sent), allowed ahead */
     uint16_t           tx_granted, tx_credits;
     uint16_t           rx_consumed, rx_told; /* of the peer's: posted again (and how far the window grew), said so */
     struct uct_ha_road road;
-    uct_ep_h           ep;           /* the user's, or NULL */
-    int                tx_slot;      /* lane for new work, or HA_NO_SLOT */
-    int                rx_slot;      /* lane that delivers, or HA_NO_SLOT */
     unsigned           used;         /* bit per slot: it is one of them, as lane/look.h was told */
     uint32_t           credit_index; /* of the latest message that only grants credits */
     uint8_t            put_op;       /* enum ha_send_op: the peer counts PUTs, or not */
@@ -98,9 +98,10 @@ struct uct_ha_flow {
     struct uct_ha_amo *amo;                  /* NULL before the first */
 };
 
-_Static_assert(offsetof(struct uct_ha_flow, road.rx_owed) / UCT_HA_LINE ==
-                   offsetof(struct uct_ha_flow, flows) / UCT_HA_LINE,
-               "what a message needs that comes is in one line");
+_Static_assert(offsetof(struct uct_ha_flow, tx) == UCT_HA_LINE &&
+                   offsetof(struct uct_ha_flow, flows) % UCT_HA_LINE == 0 &&
+                   offsetof(struct uct_ha_flow, road.rx_owed) < offsetof(struct uct_ha_flow, flows) + UCT_HA_LINE,
+               "each of these is in one line");
 
 static inline struct uct_ha_flow *uct_ha_flow_of(struct uct_ha_road *road)
 {

@@ -139,6 +139,8 @@ struct uct_ha_lane {
     struct uct_ha_lane  *parked;               /* next in lanes->parked, or in the shared queue's graves */
 };
 
+_Static_assert(offsetof(struct uct_ha_lane, slot) < UCT_HA_LINE, "an operation that goes well needs one line of it");
+
 static inline int uct_ha_lane_is_fenced(const struct uct_ha_lane *lane)
 {
     return __atomic_load_n(&lane->fenced, __ATOMIC_RELAXED);
