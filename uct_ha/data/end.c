@@ -56,8 +56,11 @@ void uct_ha_end_fail(struct uct_ha_flow *flow, ucs_status_t status)
 
 static void let_go_op(struct uct_ha_txop *txop)
 {
-    uct_completion_t *comp = txop->pieces > 0 ? txop->comp : NULL;
+    uct_completion_t *comp = txop->comp;
 
+    if (txop->pieces == 0) {
+        return; /* its bytes have to go out yet, and its end concerns nobody */
+    }
     txop->comp   = NULL;
     txop->unpack = NULL;
     if (comp != NULL) {

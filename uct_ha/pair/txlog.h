@@ -75,9 +75,9 @@ struct uct_ha_txop {
     union {
         uint8_t bytes[UCT_HA_INLINE_MAX]; /* without pieces: from here on in the cache line of what is above */
         struct {
-            struct uct_ha_desc   *desc;   /* bounce buffer held until the end, or NULL */
-            uct_unpack_callback_t unpack; /* GET bcopy */
-            void                 *unpack_arg;
+            struct uct_ha_desc   *desc;       /* bounce buffer held until the end, or NULL */
+            uct_unpack_callback_t unpack;     /* GET bcopy */
+            void                 *unpack_arg; /* but for what is bounced, see data/late.c: the entry itself */
             union {
                 struct uct_ha_piece piece[UCT_HA_IOV_MAX];
                 struct {
