@@ -232,7 +232,7 @@ static void test_shared_lost_are_found(void **state)
     start  = now_ns();
     moved  = start;
     while (stats().rx_lost == 0) {              /* when their queue pairs have been destroyed, after their rest */
-        if (now_ns() - moved > 3000000000ull) { /* and when messages come by the rail that lacks them */
+        if (now_ns() - moved > 6000000000ull) { /* and when messages come by the rail that lacks them */
             moved = now_ns();
             fake_event_qp_fatal(A0 + (int)(rail++ % 2));
             wait_standbys(4);
