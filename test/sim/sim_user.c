@@ -37,9 +37,9 @@ int sim_user_submit(struct sim_pair *p, int x, int slot)
     if (op->quiet) {
         flags |= HA_OP_FLAG_QUIET;
     }
-    index                               = ha_log_append(&side->log, (enum ha_op_kind)op->kind, flags, op->length);
+    index                             = ha_log_append(&side->log, (enum ha_op_kind)op->kind, flags, op->length);
     side->op_of[index % SIM_LOG_SIZE] = side->submitted++;
-    op->submitted                       = 1;
+    op->submitted                     = 1;
     return 1;
 }
 

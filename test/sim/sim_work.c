@@ -134,7 +134,7 @@ int sim_work_tail(struct sim_pair *p, int x, int slot)
         (!side->flushing && p->world->now - side->silent_at < p->world->silence)) {
         return 0;
     }
-    index                               = ha_log_append(&side->log, HA_OP_TAIL, 0, 0);
+    index                             = ha_log_append(&side->log, HA_OP_TAIL, 0, 0);
     side->op_of[index % SIM_LOG_SIZE] = SIM_TAIL;
     p->world->cover[SIM_COVER_TAIL]++;
     return 1;
