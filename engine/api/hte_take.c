@@ -160,17 +160,7 @@ static bool is_inside(uint64_t addr, uint64_t length, uint64_t begin, uint64_t s
     return length - 1 < size && addr - begin <= size - length;
 }
 
-/* The request is as the one before it: all of that was checked. */
-static bool is_alike(const struct hte_submission *submission, const struct hte_request *request)
-{
-    const struct hte_alike *like = &submission->like;
-
-    return like->region != NULL && request->opcode == like->opcode && request->target == like->target &&
-           is_inside((uint64_t)request->local, request->length, like->region->addr, like->region->length) &&
-           is_inside(request->target_offset, request->length, like->remote, like->size);
-}
-
-static void set_state(struct hte_task *task)
+static inline void set_state(struct hte_task *task)
 {
     atomic_init(&task->is_canceled, false);
     atomic_init(&task->code, HTE_WAITING);
@@ -179,7 +169,8 @@ static void set_state(struct hte_task *task)
     atomic_init(&task->transferred, 0);
 }
 
-static void set_task(struct hte_submission *submission, const struct hte_request *request, struct hte_task *task)
+static inline void set_task(const struct hte_submission *submission, const struct hte_request *request,
+                            struct hte_task *task)
 {
     task->batch    = submission->batch;
     task->notice   = submission->notice;
@@ -191,20 +182,50 @@ static void set_task(struct hte_submission *submission, const struct hte_request
     set_state(task);
 }
 
-static void take_alike(struct hte_submission *submission, const struct hte_request *request, struct hte_task *task)
+static inline uint64_t extra_of(const struct hte_division *division, const struct hte_task *task)
 {
-    const struct hte_task *last = task - 1;
+    return hte_divide_is_one(division, task) ? 0 : hte_divide_count(division, task) - 1;
+}
 
-    task->segment  = submission->segment;
-    task->view     = submission->view;
-    task->region   = submission->like.region;
-    task->buffer   = submission->like.buffer;
-    task->is_plain = true;
-    task->likeness = request->local == last->local + last->length &&
-                             request->target_offset == last->remote + last->length
-                         ? HTE_CONTINUES
-                         : HTE_ALIKE;
-    ++submission->like.untaken;
+/* All that follow and are as the one before them, of which all was checked. Most are, so little is asked of each, and
+ * what they have in common is in registers, or written once. */
+static void take_alikes(struct hte_submission *submission)
+{
+    const struct hte_alike    like    = submission->like;
+    const struct hte_request *request = &submission->requests[submission->done];
+    const struct hte_request *end     = &submission->requests[submission->count];
+    struct hte_task          *begin   = &submission->tasks[submission->done], *task;
+    const struct hte_task    *same    = begin - 1;
+    const uint64_t            addr = like.region->addr, size = like.region->length;
+    const uint64_t            several = 2 * submission->division.split_size; /* as hte_divide_is_one() */
+    char                     *local   = same->local + same->length;
+    uint64_t                  remote = same->remote + same->length, length, extra = 0;
+
+    for (task = begin; request < end; ++task, ++request) {
+        length = request->length;
+        if (request->opcode != like.opcode || request->target != like.target ||
+            !is_inside((uint64_t)request->local, length, addr, size) ||
+            !is_inside(request->target_offset, length, like.remote, like.size)) {
+            break;
+        }
+        task->likeness = request->local == local && request->target_offset == remote ? HTE_CONTINUES : HTE_ALIKE;
+        memcpy(task, same, offsetof(struct hte_task, local)); /* whose they are: all pointers */
+        task->buffer   = like.buffer;
+        task->is_plain = true;
+        task->is_write = like.opcode == HTE_WRITE;
+        task->local    = request->local;
+        task->remote   = request->target_offset;
+        task->length   = length;
+        set_state(task);
+        local  = task->local + length;
+        remote = task->remote + length;
+        if (length >= several) {
+            extra += hte_divide_count(&submission->division, task) - 1;
+        }
+    }
+    submission->like.untaken += (uint32_t)(task - begin);
+    submission->done += (size_t)(task - begin);
+    submission->extra += extra;
 }
 
 /* The next one may be alike. */
@@ -239,23 +260,17 @@ static int take(struct hte_submission *submission)
     struct hte_task          *task    = &submission->tasks[index];
     int                       error;
 
-    if (is_alike(submission, request)) {
-        take_alike(submission, request, task);
-    } else {
-        settle(submission);
-        task->segment = NULL;
-        task->view    = NULL;
-        error         = check_request(request, index);
-        error         = error == HTE_OK ? take_sides(submission, request, index, task) : error;
-        if (error != HTE_OK) {
-            return error;
-        }
-        note_likeness(submission, request, task);
+    settle(submission);
+    task->segment = NULL;
+    task->view    = NULL;
+    error         = check_request(request, index);
+    error         = error == HTE_OK ? take_sides(submission, request, index, task) : error;
+    if (error != HTE_OK) {
+        return error;
     }
+    note_likeness(submission, request, task);
     set_task(submission, request, task);
-    submission->extra += hte_divide_is_one(&submission->division, task)
-                             ? 0
-                             : hte_divide_count(&submission->division, task) - 1;
+    submission->extra += extra_of(&submission->division, task);
     ++submission->done;
     return HTE_OK;
 }
@@ -287,6 +302,9 @@ int hte_take_all(struct hte_submission *submission)
     submission->division = division_of(submission->engine);
     while (error == HTE_OK && submission->done < submission->count) {
         error = take(submission);
+        if (error == HTE_OK && submission->like.region != NULL) {
+            take_alikes(submission);
+        }
     }
     unlock_regions(submission);
     return error;

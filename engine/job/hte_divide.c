@@ -50,28 +50,27 @@ struct hte_piece *hte_divide(const struct hte_division *division, struct hte_tas
     return extra;
 }
 
-/* With that one it would be more than a thread should take at once. */
-static bool is_full(const struct hte_division *division, const struct hte_task *next, uint64_t length, uint32_t weight)
-{
-    return next->length > division->small_size || length + next->length > division->pack_size ||
-           (weight == division->pack_weight && next->likeness != HTE_CONTINUES);
-}
-
+/* As many as follow and are no more, together, than a thread should take at once. */
 uint32_t hte_divide_pack(const struct hte_division *division, struct hte_task *task, size_t count,
                          struct hte_link_ring *pieces)
 {
-    uint64_t length = task->length;
-    uint32_t n, weight = 1;
+    const struct hte_task *next, *end = task + count;
+    const uint64_t         most = division->pack_size, small = division->small_size;
+    uint64_t               length = task->length;
+    uint32_t               left   = division->pack_weight - 1;
 
-    if (!task->is_plain || length > division->small_size) {
+    if (!task->is_plain || length > small) {
         return 0;
     }
-    for (n = 1; n < count && task[n].likeness != HTE_UNLIKE && !is_full(division, &task[n], length, weight); ++n) {
-        length += task[n].length;
-        weight += task[n].likeness != HTE_CONTINUES;
+    for (next = task + 1; next < end && next->likeness != HTE_UNLIKE && next->length <= small; ++next) {
+        if (length + next->length > most || (left == 0 && next->likeness != HTE_CONTINUES)) {
+            break;
+        }
+        length += next->length;
+        left -= next->likeness != HTE_CONTINUES;
     }
     add_piece(task, &task->first, 0, length, pieces);
-    task->first.count  = n;
-    task->first.weight = weight;
-    return n;
+    task->first.count  = (uint32_t)(next - task);
+    task->first.weight = division->pack_weight - left;
+    return task->first.count;
 }

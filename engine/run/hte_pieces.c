@@ -118,20 +118,22 @@ static uint32_t parts_for(const struct hte_poster *poster, const struct hte_flow
 static uint32_t join(const struct hte_piece *pack, uint64_t size, uint64_t parts_size, uint32_t parts_max,
                      struct hte_op *op)
 {
-    const struct hte_task *task = pack->task;
-    uint32_t               count, parts;
+    const struct hte_task *first = pack->task, *task, *end = first + pack->count;
+    uint64_t               length = first->length, together;
+    uint32_t               parts  = 1, more;
 
-    op->parts  = 1;
-    op->length = task->length;
-    for (count = 1; count < pack->count; ++count) {
-        parts = op->parts + (task[count].likeness != HTE_CONTINUES);
-        if (op->length + task[count].length > (parts > 1 ? parts_size : size) || parts > parts_max) {
+    for (task = first + 1; task < end; ++task) {
+        more     = parts + (task->likeness != HTE_CONTINUES);
+        together = length + task->length;
+        if (together > (more > 1 ? parts_size : size) || more > parts_max) {
             break;
         }
-        op->parts = parts;
-        op->length += task[count].length;
+        parts  = more;
+        length = together;
     }
-    return count;
+    op->parts  = parts;
+    op->length = length;
+    return (uint32_t)(task - first);
 }
 
 /* One operation of a pack. Whether there is one more. */

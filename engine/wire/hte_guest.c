@@ -106,7 +106,7 @@ static void answer_flush(struct hte_lane *lane, struct hte_guest *guest, uint64_
 
     do {
         count  = guest->n_receipts - done < RECEIPTS_MAX ? guest->n_receipts - done : RECEIPTS_MAX;
-        letter = hte_letter_create(HTE_LETTER_ACK, guest->conn, count * sizeof(guest->receipts[0]));
+        letter = hte_letter_create(HTE_LETTER_ACK, guest->conn, count * sizeof(guest->receipts[0]), &lane->shelf);
         if (letter == NULL) {
             break; /* the rest with the next one */
         }
@@ -130,7 +130,8 @@ static void answer_ask(struct hte_lane *lane, const struct hte_letter_head *head
 {
     struct iovec       ranges[HTE_LETTER_PARTS_MAX];
     unsigned           count  = ranges_of(head, &bytes, &length, ranges);
-    struct hte_letter *letter = hte_letter_create(HTE_LETTER_BYTES_ARE, head->conn, count == 0 ? 0 : length);
+    struct hte_letter *letter = hte_letter_create(HTE_LETTER_BYTES_ARE, head->conn, count == 0 ? 0 : length,
+                                                  &lane->shelf);
     int                error  = HTE_ERR_RANGE;
 
     if (letter == NULL) {

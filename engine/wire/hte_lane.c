@@ -89,6 +89,7 @@ void hte_lane_close(struct hte_lane *lane)
 
 void hte_lane_cleanup(struct hte_lane *lane)
 {
+    hte_letter_shelf_cleanup(&lane->shelf);
     hte_tokens_free(&lane->tokens);
     pthread_mutex_destroy(&lane->lock);
 }

@@ -21,6 +21,7 @@
 #include "base/hte_list.h"
 #include "core/hte_rail_state.h"
 #include "core/hte_slice.h"
+#include "hte_letter.h"
 #include "hte_rail.h"
 #include "hte_tokens.h"
 #include "local/hte_region.h"
@@ -87,14 +88,15 @@ struct hte_lane {
     struct hte_link_ring conns;
     _Atomic uint64_t     conns_ended; /* destroyed; written under lock */
 
-    struct hte_tokens    tokens; /* operations that letters carry */
-    uint64_t             nonce;  /* 32 bits: no other lane has it, nor can guess it */
-    uint32_t             last_conn;
-    bool                 has_canceled; /* operations are canceled that cannot end yet */
-    struct hte_link_ring guests;       /* hte_guest.h */
-    struct hte_link_ring guest_buckets[HTE_CONN_BUCKETS];
-    uint64_t             last_guest;
-    struct hte_link_ring answers; /* letters to guests that UCX has */
+    struct hte_tokens       tokens; /* operations that letters carry */
+    uint64_t                nonce;  /* 32 bits: no other lane has it, nor can guess it */
+    uint32_t                last_conn;
+    bool                    has_canceled; /* operations are canceled that cannot end yet */
+    struct hte_link_ring    guests;       /* hte_guest.h */
+    struct hte_link_ring    guest_buckets[HTE_CONN_BUCKETS];
+    uint64_t                last_guest;
+    struct hte_link_ring    answers; /* letters to guests that UCX has */
+    struct hte_letter_shelf shelf;
 
     uint64_t         now; /* as of the thread's latest turn */
     _Atomic uint64_t posts, posts_letters, posts_near, slices_posted, flushes, ep_errors;

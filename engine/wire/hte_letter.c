@@ -6,15 +6,57 @@
 
 #include "base/hte_error.h"
 
-struct hte_letter *hte_letter_create(enum hte_letter_kind kind, uint64_t conn, size_t room)
+#define LARGE     16384                                                                      /* bytes, and more */
+#define ROOM      (HTE_LETTER_BYTES + HTE_LETTER_PARTS_MAX * sizeof(struct hte_letter_part)) /* of all large ones */
+#define SHELF_MAX 16
+
+static struct hte_letter *take_large(struct hte_letter_shelf *shelf)
 {
-    struct hte_letter *letter = malloc(sizeof(*letter) + room);
+    struct hte_letter *letter = shelf->first;
+
+    if (letter == NULL) {
+        return malloc(sizeof(*letter) + ROOM);
+    }
+    shelf->first = letter->next;
+    --shelf->count;
+    return letter;
+}
+
+struct hte_letter *hte_letter_create(enum hte_letter_kind kind, uint64_t conn, size_t room,
+                                     struct hte_letter_shelf *shelf)
+{
+    bool               is_large = room >= LARGE && room <= ROOM;
+    struct hte_letter *letter   = is_large ? take_large(shelf) : malloc(sizeof(*letter) + room);
 
     if (letter != NULL) {
-        *letter = (struct hte_letter){.head = {.kind = (uint16_t)kind, .conn = conn}};
+        *letter = (struct hte_letter){.shelf = is_large ? shelf : NULL, .head = {.kind = (uint16_t)kind, .conn = conn}};
         hte_ring_init(&letter->link);
     }
     return letter;
+}
+
+void hte_letter_free(struct hte_letter *letter)
+{
+    struct hte_letter_shelf *shelf = letter->shelf;
+
+    if (shelf == NULL || shelf->count == SHELF_MAX) {
+        free(letter);
+        return;
+    }
+    letter->next = shelf->first;
+    shelf->first = letter;
+    ++shelf->count;
+}
+
+void hte_letter_shelf_cleanup(struct hte_letter_shelf *shelf)
+{
+    struct hte_letter *letter;
+
+    while ((letter = shelf->first) != NULL) {
+        shelf->first = letter->next;
+        free(letter);
+    }
+    shelf->count = 0;
 }
 
 static void on_sent(void *request, ucs_status_t status, void *arg)
@@ -26,7 +68,7 @@ static void on_sent(void *request, ucs_status_t status, void *arg)
     }
     hte_ring_remove(&letter->link);
     letter->sent(letter, status);
-    free(letter);
+    hte_letter_free(letter);
 }
 
 /* ---- the type ---- */
@@ -124,6 +166,6 @@ void hte_letters_free(struct hte_link_ring *out)
     while (!hte_ring_is_empty(out)) {
         letter = HTE_OBJECT_OF(out->next, struct hte_letter, link);
         hte_ring_remove(&letter->link);
-        free(letter);
+        hte_letter_free(letter);
     }
 }

@@ -62,9 +62,18 @@ struct hte_receipt {
     uint32_t error; /* as above; CANCELED: not taken, as a later epoch has been seen */
 };
 
+/* Large letters that were sent, kept by their thread for the next ones: what is allocated in such sizes costs as much
+ * as moving a request. */
+struct hte_letter_shelf {
+    struct hte_letter *first;
+    unsigned           count;
+};
+
 struct hte_letter {
-    struct hte_link_ring link; /* of those that UCX has, with their sender */
-    /* UCX is through with it, and `bytes`; it is freed afterwards. */
+    struct hte_link_ring     link;  /* of those that UCX has, with their sender */
+    struct hte_letter_shelf *shelf; /* it goes there; NULL: it is small */
+    struct hte_letter       *next;  /* there */
+    /* UCX is through with it, and `bytes`; it is let go of afterwards. */
     void (*sent)(struct hte_letter *letter, ucs_status_t status);
     void                  *sender;
     struct hte_letter_head head;
@@ -72,8 +81,12 @@ struct hte_letter {
     char                   bytes[];
 };
 
-/* With room for so many bytes; NULL: no memory. */
-struct hte_letter *hte_letter_create(enum hte_letter_kind kind, uint64_t conn, size_t room);
+/* With room for so many bytes; NULL: no memory. The shelf is there until the letter has been sent, or is freed. */
+struct hte_letter *hte_letter_create(enum hte_letter_kind kind, uint64_t conn, size_t room,
+                                     struct hte_letter_shelf *shelf);
+/* One that is not sent. */
+void hte_letter_free(struct hte_letter *letter);
+void hte_letter_shelf_cleanup(struct hte_letter_shelf *shelf);
 /* Bytes that UCX copies into its own buffers, always: what its tcp sends from elsewhere, it completes twice when the
  * connection breaks in the middle (1.13). */
 int  hte_letter_type_create(ucp_datatype_t *type);

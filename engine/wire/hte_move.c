@@ -91,7 +91,7 @@ static bool mail(struct hte_conn *conn, struct hte_letter *letter, size_t length
 
 void hte_move_flush(struct hte_conn *conn)
 {
-    struct hte_letter *letter = hte_letter_create(HTE_LETTER_FLUSH, conn->id, 0);
+    struct hte_letter *letter = hte_letter_create(HTE_LETTER_FLUSH, conn->id, 0, &conn->lane->shelf);
 
     if (letter != NULL) {
         letter->head.token  = HTE_TOKEN_NONE;
@@ -106,7 +106,7 @@ void hte_move_flush(struct hte_conn *conn)
 static struct hte_letter *letter_of(const struct hte_op *op, const struct hte_desc_buffer *buffer,
                                     enum hte_letter_kind kind, uint64_t offset, size_t room)
 {
-    struct hte_letter *letter = hte_letter_create(kind, op->conn->id, room);
+    struct hte_letter *letter = hte_letter_create(kind, op->conn->id, room, &op->conn->lane->shelf);
 
     if (letter != NULL) {
         letter->head.token  = op->token;
@@ -121,7 +121,7 @@ static bool send_data(struct hte_op *op, struct hte_letter *letter, size_t liste
                       unsigned count, size_t length)
 {
     if (letter != NULL && hte_access_gather(letter->bytes + listed, from, count) != HTE_OK) {
-        free(letter); /* not mapped any more */
+        hte_letter_free(letter); /* not mapped any more */
         return false;
     }
     if (letter != NULL) {
