@@ -71,6 +71,7 @@ libhte_la_SOURCES = \
 	%D%/base/hte_fork.c \
 	%D%/base/hte_fork.h \
 	%D%/base/hte_list.h \
+	%D%/base/hte_location.h \
 	%D%/base/hte_now.c \
 	%D%/base/hte_now.h \
 	%D%/base/hte_table.h \
@@ -221,7 +222,7 @@ hte_tests = %D%/test/test_core %D%/test/test_devices %D%/test/test_engine %D%/te
 	%D%/test/test_life %D%/test/test_orphans %D%/test/test_shares %D%/test/test_doors \
 	%D%/test/test_deaths %D%/test/test_board %D%/test/test_near %D%/test/test_packs %D%/test/test_lists \
 	%D%/test/test_at_once %D%/test/test_spoiled %D%/test/test_anew %D%/test/test_metrics \
-	%D%/test/test_fork %D%/test/test_config
+	%D%/test/test_fork %D%/test/test_config %D%/test/test_gpu
 check_PROGRAMS += $(hte_tests)
 TESTS          += $(hte_tests)
 
@@ -295,6 +296,10 @@ check_PROGRAMS += %D%/test/test_arrival
 %C%_test_test_doors_SOURCES  = %D%/test/test_doors.c %D%/test/doors.c %D%/test/doors.h $(hte_fixture)
 %C%_test_test_doors_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/engine $(CMOCKA_CFLAGS) $(UCX_CFLAGS)
 %C%_test_test_doors_LDADD    = libhte.la libhte_meta.la $(JANSSON_LIBS) $(CMOCKA_LIBS) $(UCX_LIBS) -lpthread
+
+%C%_test_test_gpu_SOURCES  = %D%/test/test_gpu.c %D%/test/gpu.c %D%/test/gpu.h $(hte_fixture)
+%C%_test_test_gpu_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(UCX_CFLAGS)
+%C%_test_test_gpu_LDADD    = libhte.la $(CMOCKA_LIBS) $(UCX_LIBS) -lpthread
 
 %C%_test_test_packs_SOURCES  = %D%/test/test_packs.c %D%/test/doors.c %D%/test/doors.h $(hte_fixture)
 %C%_test_test_packs_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/engine $(CMOCKA_CFLAGS) $(UCX_CFLAGS)

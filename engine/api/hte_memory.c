@@ -6,13 +6,28 @@
 #include <string.h>
 
 #include "base/hte_error.h"
+#include "base/hte_location.h"
 #include "hte_engine.h"
 #include "hte_publish.h"
 #include "local/hte_maps.h"
 #include "local/hte_pretouch.h"
 #include "wire/hte_mapping.h"
 
-static int check(const struct hte_memory *memory, size_t index)
+static int check_location(const struct hte_engine *engine, const struct hte_memory *memory, size_t index)
+{
+    int error = memory->location == NULL ? HTE_OK : hte_location_check(memory->location);
+
+    if (error == HTE_OK && hte_location_is_gpu(memory->location) && !hte_rails_know_gpu(&engine->rails)) {
+        return hte_fail(
+            HTE_ERR_NOT_IMPLEMENTED,
+            "memory %zu: location '%s': UCX has no CUDA here (see `ucx_info -d | grep cuda`; it is a module "
+            "of UCX, and UCX_TLS may leave it out)",
+            index, memory->location);
+    }
+    return error;
+}
+
+static int check(const struct hte_engine *engine, const struct hte_memory *memory, size_t index)
 {
     if (memory->length == 0) {
         return hte_fail(HTE_ERR_ZERO_LENGTH, "memory %zu at %p has length 0", index, memory->addr);
@@ -25,7 +40,7 @@ static int check(const struct hte_memory *memory, size_t index)
         return hte_fail(HTE_ERR_INVALID_ARGUMENT, "memory %zu: permission %d is none of enum hte_permission", index,
                         memory->permission);
     }
-    return memory->location == NULL ? HTE_OK : hte_location_check(memory->location);
+    return check_location(engine, memory, index);
 }
 
 /* Before anything touches it. All of one call at a time: to read what is mapped takes about 1 µs per mapping. */
@@ -41,6 +56,9 @@ static int check_mapped(const struct hte_memory *memories, size_t count)
         return HTE_OK; /* UCX will see, where it pins */
     }
     for (i = 0; i < count && error == HTE_OK; ++i) {
+        if (hte_location_is_gpu(memories[i].location)) {
+            continue; /* its addresses are the driver's */
+        }
         at = hte_maps_missing(&maps, (uint64_t)memories[i].addr, memories[i].length,
                               memories[i].permission == HTE_PERM_GLOBAL_RW, &why);
         if (at != 0) {
@@ -110,7 +128,9 @@ static int add(struct hte_engine *engine, const struct hte_memory *memory, struc
     if (error != HTE_OK) {
         return error;
     }
-    hte_pretouch(memory->addr, memory->length, engine->settings.pretouch_size);
+    if (!hte_location_is_gpu(memory->location)) {
+        hte_pretouch(memory->addr, memory->length, engine->settings.pretouch_size);
+    }
     error = make_region(engine, memory, region);
     if (error != HTE_OK) {
         return error;
@@ -118,8 +138,8 @@ static int add(struct hte_engine *engine, const struct hte_memory *memory, struc
     pthread_rwlock_wrlock(&engine->regions.lock);
     error = hte_regions_add(&engine->regions, *region);
     pthread_rwlock_unlock(&engine->regions.lock);
-    if (error == HTE_OK) {
-        hte_board_add(&engine->board, *region);
+    if (error == HTE_OK && !(*region)->is_gpu) {
+        hte_board_add(&engine->board, *region); /* for those of this host who move it without UCX */
     }
     if (error != HTE_OK) {
         destroy_region(engine, *region);
@@ -175,7 +195,7 @@ static int register_batch(struct hte_engine *engine, const struct hte_memory *me
         return hte_fail(HTE_ERR_INVALID_ARGUMENT, "memories is NULL, or count is 0");
     }
     for (i = 0; i < count && error == HTE_OK; ++i) {
-        error = check(&memories[i], i);
+        error = check(engine, &memories[i], i);
     }
     error = error == HTE_OK ? check_mapped(memories, count) : error;
     if (error != HTE_OK) {

@@ -121,6 +121,15 @@ static int pin(struct hte_submission *submission, uint64_t addr, uint64_t length
                                                                                             : HTE_ERR_NOT_REGISTERED;
 }
 
+/* This process copies by itself. With the lock. */
+static bool is_local_gpu(const struct hte_submission *submission, const struct hte_request *request)
+{
+    const struct hte_regions *regions = &submission->engine->regions;
+
+    return hte_regions_have_gpu(regions, (uint64_t)request->local, request->length) ||
+           hte_regions_have_gpu(regions, request->target_offset, request->length);
+}
+
 /* Both sides of a request, pinned or referenced by the task. */
 static int take_sides(struct hte_submission *submission, const struct hte_request *request, size_t index,
                       struct hte_task *task)
@@ -144,6 +153,13 @@ static int take_sides(struct hte_submission *submission, const struct hte_reques
         unlock_regions(submission);
         hte_regions_unpin(&engine->regions, (uint64_t)request->local, request->length, task->region);
         return range_error(request, index, "LOCAL", HTE_ERR_RANGE);
+    }
+    if (is_local && is_local_gpu(submission, request)) {
+        unlock_regions(submission);
+        hte_regions_unpin(&engine->regions, (uint64_t)request->local, request->length, task->region);
+        hte_regions_unpin(&engine->regions, request->target_offset, request->length, submission->region);
+        return hte_fail(HTE_ERR_NOT_IMPLEMENTED, "request %zu: memory of a GPU within one process: copy it by CUDA",
+                        index);
     }
     if (!is_local) {
         atomic_fetch_add(&submission->segment->refs, 1);

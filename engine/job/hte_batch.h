@@ -44,6 +44,7 @@ struct hte_piece {
     uint64_t               local_end;
     uint32_t               preferred, available; /* rails near that region */
     uint32_t               buffer;               /* of the view, that the next slice begins in */
+    bool                   is_gpu;               /* that region is memory of a GPU */
     struct hte_piece_state state;
 };
 

@@ -75,7 +75,7 @@ static int check(const struct hte_regions *regions, uint64_t id, const struct io
     const struct hte_region *region = hte_regions_find(regions, (uint64_t)ranges[0].iov_base);
     unsigned                 i;
 
-    if (region == NULL || region->id != id) {
+    if (region == NULL || region->id != id || region->is_gpu) { /* who sends letters for that does not know better */
         return HTE_ERR_RANGE;
     }
     for (i = 0; i < count; ++i) {

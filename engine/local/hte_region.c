@@ -6,6 +6,7 @@
 #include <sys/random.h>
 
 #include "base/hte_error.h"
+#include "base/hte_location.h"
 
 void hte_regions_init(struct hte_regions *regions)
 {
@@ -32,6 +33,7 @@ struct hte_region *hte_region_create(const struct hte_memory *memory)
         region->addr       = (uint64_t)memory->addr;
         region->length     = memory->length;
         region->permission = memory->permission;
+        region->is_gpu     = hte_location_is_gpu(memory->location);
     }
     return region;
 }
@@ -93,6 +95,16 @@ struct hte_region *hte_regions_find(const struct hte_regions *regions, uint64_t 
         return NULL;
     }
     return regions->list[at];
+}
+
+bool hte_regions_have_gpu(const struct hte_regions *regions, uint64_t addr, uint64_t length)
+{
+    size_t at = lower_bound(regions, addr);
+
+    while (at < regions->count && regions->list[at]->addr < addr + length && !regions->list[at]->is_gpu) {
+        ++at;
+    }
+    return at < regions->count && regions->list[at]->addr < addr + length;
 }
 
 static void pin_range(struct hte_regions *regions, uint64_t addr, uint64_t length, bool pin)

@@ -25,6 +25,7 @@ struct hte_region {
     uint64_t           addr, length;
     uint64_t           id;         /* of this registration: no other has it, before or after; below 2^63 */
     int                permission; /* enum hte_permission */
+    bool               is_gpu;     /* see base/hte_location.h */
     char               location[64];
     uint32_t           preferred, available; /* rails near it */
     _Atomic uint32_t   pins;                 /* unfinished requests that use it; raised only under the regions' lock */
@@ -68,6 +69,9 @@ static inline void hte_region_unpin_many(struct hte_region *region, uint32_t cou
 {
     atomic_fetch_sub(&region->pins, count);
 }
+
+/* Is any of it memory of a GPU? With the lock held. */
+bool hte_regions_have_gpu(const struct hte_regions *regions, uint64_t addr, uint64_t length);
 
 /* A region that is pinned does not go away: this needs no lock. */
 static inline bool hte_region_has(const struct hte_region *region, uint64_t addr, uint64_t length)

@@ -11,6 +11,7 @@
 #include <jansson.h>
 
 #include "base/hte_error.h"
+#include "base/hte_location.h"
 
 /* ---- sysfs ---- */
 
@@ -220,23 +221,21 @@ void hte_location_find(const void *addr, char *location, size_t size)
 
 int hte_location_check(const char *location)
 {
-    const char *node = location + 4;
+    bool        is_gpu = hte_location_is_gpu(location);
+    const char *number = location + (is_gpu ? 5 : 4);
     size_t      digits;
 
     if (strcmp(location, "*") == 0) {
         return HTE_OK;
     }
-    if (strlen(location) < sizeof(((struct hte_location *)0)->name) && strncmp(location, "cuda:", 5) == 0) {
-        return hte_fail(HTE_ERR_NOT_IMPLEMENTED, "location '%s': GPU memory is not supported yet", location);
-    }
-    digits = strncmp(location, "cpu:", 4) == 0 ? strspn(node, "0123456789") : 0;
-    if (digits == 0 || node[digits] != '\0') {
+    digits = is_gpu || strncmp(location, "cpu:", 4) == 0 ? strspn(number, "0123456789") : 0;
+    if (digits == 0 || number[digits] != '\0' || (is_gpu && digits > 5)) {
         return hte_fail(HTE_ERR_INVALID_ARGUMENT, "location '%.70s' is none of cpu:N, cuda:N and *", location);
     }
-    if (node[0] == '0' && digits > 1) { /* as text it is another location than the one of the topology */
-        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "location '%.70s': write N of cpu:N without leading zeros", location);
+    if (number[0] == '0' && digits > 1) { /* as text it is another location than the one of the topology */
+        return hte_fail(HTE_ERR_INVALID_ARGUMENT, "location '%.70s': write N without leading zeros", location);
     }
-    if (digits > 5 || !has_node(atoi(node))) {
+    if (!is_gpu && (digits > 5 || !has_node(atoi(number)))) {
         return hte_fail(HTE_ERR_NUMA, "location '%.70s': this machine has no such NUMA node", location);
     }
     return HTE_OK;

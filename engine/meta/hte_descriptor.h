@@ -8,6 +8,7 @@
  * when reading; whatever arrives is checked before anything is believed.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -55,6 +56,7 @@ struct hte_desc_buffer {
     uint64_t            addr;       /* in the address space of its owner; written as "0x..." */
     uint64_t            length;     /* bytes, never 0; addr + length does not wrap */
     enum hte_permission permission; /* "rw", "ro", "local" in JSON */
+    bool                is_gpu;     /* by its location; not in JSON */
     uint64_t            id;         /* of this registration: another one of the same range has another; 0: none */
     uint32_t            num_keys;
     struct hte_blob    *keys; /* packed rkeys, one per context */

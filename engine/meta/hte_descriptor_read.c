@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hte_location.h"
 #include "hte_base64.h"
 #include "hte_json.h"
 
@@ -307,7 +308,8 @@ static int read_buffer(const struct hte_json_at *at, struct hte_desc_buffer *buf
     int ret = read_text(at, "location", HTE_LOCATION_MAX, &buffer->location, why);
 
     if (ret == 0) {
-        ret = read_addr(at, &buffer->addr, why);
+        buffer->is_gpu = hte_location_is_gpu(buffer->location);
+        ret            = read_addr(at, &buffer->addr, why);
     }
     if (ret == 0) {
         ret = hte_json_uint(at, "length", HTE_LENGTH_MAX, &buffer->length, why);

@@ -8,28 +8,36 @@
 #include "job/hte_batch.h"
 #include "wire/hte_conn.h"
 
+static void note_region(struct hte_piece *piece, const struct hte_region *region)
+{
+    piece->local_end = region->addr + region->length;
+    piece->preferred = region->preferred;
+    piece->available = region->available;
+    piece->is_gpu    = region->is_gpu;
+}
+
 /* Where the next slice begins: the local region with its rails, and the remote buffer. The task has both pinned. */
 static void find_borders(struct hte_regions *regions, struct hte_piece *piece)
 {
-    struct hte_task   *task  = piece->task;
-    uint64_t           local = (uint64_t)task->local + piece->offset;
-    struct hte_region *region;
+    struct hte_task *task  = piece->task;
+    uint64_t         local = (uint64_t)task->local + piece->offset;
 
     if (local < piece->local_end) {
         return;
     }
     if (task->region != NULL) {
-        piece->local_end = task->region->addr + task->region->length;
-        piece->preferred = task->region->preferred;
-        piece->available = task->region->available;
+        note_region(piece, task->region);
     } else {
         pthread_rwlock_rdlock(&regions->lock);
-        region           = hte_regions_find(regions, local);
-        piece->local_end = region->addr + region->length;
-        piece->preferred = region->preferred;
-        piece->available = region->available;
+        note_region(piece, hte_regions_find(regions, local));
         pthread_rwlock_unlock(&regions->lock);
     }
+}
+
+static void note_gpu(struct hte_slice *slice, bool is_local_gpu)
+{
+    slice->op.is_local_gpu = is_local_gpu;
+    slice->op.is_gpu       = is_local_gpu || slice->task->view->descriptor->buffers[slice->op.buffer].is_gpu;
 }
 
 static uint64_t remote_left(struct hte_piece *piece, uint64_t remote)
@@ -94,6 +102,7 @@ static void cut(struct hte_poster *poster, struct hte_piece *piece)
     slice->preferred = piece->preferred;
     slice->available = piece->available;
     init(poster, slice, piece, size);
+    note_gpu(slice, piece->is_gpu);
     hte_piece_cut(&piece->state, slice->op.length);
     piece->offset += slice->op.length;
     if (!hte_piece_can_cut(&piece->state)) {
@@ -154,6 +163,7 @@ static bool cut_of_pack(struct hte_poster *poster, struct hte_flow *flow, struct
     slice->preferred = task->region->preferred;
     slice->available = task->region->available;
     init(poster, slice, pack, size);
+    note_gpu(slice, task->region->is_gpu);
     slice->count        = count;
     slice->joined       = count;
     slice->joined_fails = 0;
@@ -169,12 +179,17 @@ static bool cut_of_pack(struct hte_poster *poster, struct hte_flow *flow, struct
     return !is_last;
 }
 
+static bool is_gpu(const struct hte_task *task)
+{
+    return task->region->is_gpu || task->view->descriptor->buffers[task->buffer].is_gpu;
+}
+
 bool hte_pieces_can_move(struct hte_poster *poster, const struct hte_piece *pack)
 {
     const struct hte_task *task = pack->task;
     const struct hte_conn *conn = poster->lane.n_rails > 1
                                       ? NULL
-                                      : hte_conn_find(&poster->lane, task->segment, task->view, 0, 0);
+                                      : hte_conn_find(&poster->lane, task->segment, task->view, 0, 0, is_gpu(task));
 
     return conn != NULL && conn->near != NULL && conn->step == HTE_CONN_UP;
 }
@@ -184,7 +199,8 @@ unsigned hte_pieces_post_pack(struct hte_poster *poster, struct hte_piece *pack)
     struct hte_task *task  = pack->task;
     struct hte_flow *flow  = hte_flow_of(&poster->flows, task->segment);
     struct hte_lane *lane  = &poster->lane;
-    struct hte_conn *conn  = lane->n_rails > 1 ? NULL : hte_conn_get(lane, task->segment, task->view, 0, 0);
+    struct hte_conn *conn  = lane->n_rails > 1 ? NULL
+                                               : hte_conn_get(lane, task->segment, task->view, 0, 0, is_gpu(task));
     unsigned         count = 1;
 
     while (cut_of_pack(poster, flow, pack, &conn) && hte_flow_room(&poster->flows, flow) > 0) {

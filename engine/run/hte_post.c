@@ -204,7 +204,8 @@ void hte_post_slice(struct hte_poster *poster, struct hte_slice *slice, struct h
         return;
     }
     rail   = hte_route_rail(&poster->router, &poster->lane, slice);
-    conn   = hte_conn_get(&poster->lane, task->segment, task->view, rail, hte_route_remote(&poster->lane, slice, rail));
+    conn   = hte_conn_get(&poster->lane, task->segment, task->view, rail, hte_route_remote(&poster->lane, slice, rail),
+                          slice->op.is_gpu);
     *usual = conn;
     if (slice->op.parts > 1 && (conn == NULL || slice->op.length > hte_conn_parts_size(conn)) &&
         hte_pack_retry(poster, slice)) {

@@ -36,7 +36,7 @@ unsigned hte_route_pick(struct hte_router *router, struct hte_lane *lane, const 
         .preferred = slice->preferred,
         .available = slice->available,
         .paused    = hte_rails_paused(lane->rails, lane->now) |
-                  hte_conns_unusable(lane, slice->task->segment, slice->task->view),
+                  hte_conns_unusable(lane, slice->task->segment, slice->task->view, slice->op.is_gpu),
         .bad_rail  = slice->op.state.bad_rail,
         .turn      = router->turn++,
         .random    = next_random(router),

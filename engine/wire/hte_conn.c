@@ -24,20 +24,21 @@ static struct hte_link_ring *opening_bucket(struct hte_lane *lane, uint64_t id)
     return &lane->openings[id % HTE_CONN_BUCKETS];
 }
 
-static bool is_of(const struct hte_conn *conn, const struct hte_segment *segment, const struct hte_view *view)
+static bool is_of(const struct hte_conn *conn, const struct hte_segment *segment, const struct hte_view *view,
+                  bool is_gpu)
 {
-    return conn->segment == segment && conn->incarnation == view->incarnation;
+    return conn->segment == segment && conn->incarnation == view->incarnation && conn->is_gpu == is_gpu;
 }
 
 struct hte_conn *hte_conn_find(struct hte_lane *lane, const struct hte_segment *segment, const struct hte_view *view,
-                               unsigned rail, unsigned remote_rail)
+                               unsigned rail, unsigned remote_rail, bool is_gpu)
 {
     struct hte_link_ring *link, *bucket = bucket_of(lane, segment);
     struct hte_conn      *conn;
 
     for (link = bucket->next; link != bucket; link = link->next) {
         conn = HTE_OBJECT_OF(link, struct hte_conn, bucket_link);
-        if (conn->rail == rail && conn->remote_rail == remote_rail && is_of(conn, segment, view)) {
+        if (conn->rail == rail && conn->remote_rail == remote_rail && is_of(conn, segment, view, is_gpu)) {
             return conn;
         }
     }
@@ -59,7 +60,7 @@ struct hte_conn *hte_conn_of_opening(struct hte_lane *lane, uint64_t id)
 }
 
 static struct hte_conn *create(struct hte_lane *lane, struct hte_segment *segment, const struct hte_view *view,
-                               unsigned rail, unsigned remote_rail)
+                               unsigned rail, unsigned remote_rail, bool is_gpu)
 {
     struct hte_conn *conn = calloc(1, sizeof(*conn));
     unsigned         i;
@@ -73,6 +74,7 @@ static struct hte_conn *create(struct hte_lane *lane, struct hte_segment *segmen
     conn->incarnation = view->incarnation;
     conn->rail        = rail;
     conn->remote_rail = remote_rail;
+    conn->is_gpu      = is_gpu;
     snprintf(conn->remote_device, sizeof(conn->remote_device), "%s", view->descriptor->devices[remote_rail].name);
     for (i = 0; i < HTE_FLUSHES_MAX; ++i) {
         conn->flush[i].conn = conn;
@@ -92,11 +94,11 @@ static struct hte_conn *create(struct hte_lane *lane, struct hte_segment *segmen
 }
 
 struct hte_conn *hte_conn_get(struct hte_lane *lane, struct hte_segment *segment, const struct hte_view *view,
-                              unsigned rail, unsigned remote_rail)
+                              unsigned rail, unsigned remote_rail, bool is_gpu)
 {
-    struct hte_conn *conn = hte_conn_find(lane, segment, view, rail, remote_rail);
+    struct hte_conn *conn = hte_conn_find(lane, segment, view, rail, remote_rail, is_gpu);
 
-    return conn != NULL ? conn : create(lane, segment, view, rail, remote_rail);
+    return conn != NULL ? conn : create(lane, segment, view, rail, remote_rail, is_gpu);
 }
 
 static bool is_waiting(const struct hte_conn *conn)
@@ -104,7 +106,8 @@ static bool is_waiting(const struct hte_conn *conn)
     return conn->step == HTE_CONN_IDLE && conn->lane->now < conn->retry_at;
 }
 
-uint32_t hte_conns_unusable(struct hte_lane *lane, const struct hte_segment *segment, const struct hte_view *view)
+uint32_t hte_conns_unusable(struct hte_lane *lane, const struct hte_segment *segment, const struct hte_view *view,
+                            bool is_gpu)
 {
     struct hte_link_ring *link, *bucket = bucket_of(lane, segment);
     struct hte_conn      *conn;
@@ -112,7 +115,7 @@ uint32_t hte_conns_unusable(struct hte_lane *lane, const struct hte_segment *seg
 
     for (link = bucket->next; link != bucket; link = link->next) {
         conn = HTE_OBJECT_OF(link, struct hte_conn, bucket_link);
-        if (is_of(conn, segment, view) && (conn->step > HTE_CONN_UP || is_waiting(conn))) {
+        if (is_of(conn, segment, view, is_gpu) && (conn->step > HTE_CONN_UP || is_waiting(conn))) {
             mask |= 1u << conn->rail;
         }
     }
@@ -164,7 +167,7 @@ static ucs_status_t open_at(struct hte_conn *conn, const void *address)
 /* An engine of before letters does not understand them. */
 static bool goes_by_letters(const struct hte_conn *conn, const struct hte_view *view, bool has_rma)
 {
-    if (view->descriptor->letters != HTE_LETTERS_VERSION || conn->lane->moves == HTE_MOVES_RMA) {
+    if (view->descriptor->letters != HTE_LETTERS_VERSION || conn->lane->moves == HTE_MOVES_RMA || conn->is_gpu) {
         return false;
     }
     return conn->lane->moves == HTE_MOVES_LETTERS || !has_rma;
@@ -185,8 +188,17 @@ static void say_way(struct hte_conn *conn, int way, const char *names, const cha
     pthread_mutex_unlock(&conn->lane->lock);
 }
 
+/* Where UCX emulates put and get, it ends the process when the peer dies: that is asked for, or it is not done. */
+static bool can_move_gpu(const struct hte_conn *conn)
+{
+    return conn->way == HTE_WAY_RDMA ? conn->lane->moves != HTE_MOVES_LETTERS : conn->lane->moves == HTE_MOVES_RMA;
+}
+
 static bool is_fit(const struct hte_conn *conn)
 {
+    if (conn->is_gpu && !can_move_gpu(conn)) {
+        return false;
+    }
     switch (conn->lane->require) {
     case HTE_REQUIRE_RDMA:
         return conn->way == HTE_WAY_RDMA;
@@ -234,9 +246,9 @@ static ucs_status_t open_endpoint(struct hte_conn *conn, const struct hte_view *
 static ucs_status_t open_any(struct hte_conn *conn, const struct hte_view *view)
 {
     char why[128] = "";
-    bool is_gone;
+    bool is_gone  = false;
 
-    conn->near = hte_near_open(view, conn->lane->rails->host, &is_gone, why, sizeof(why));
+    conn->near = conn->is_gpu ? NULL : hte_near_open(view, conn->lane->rails->host, &is_gone, why, sizeof(why));
     if (conn->near != NULL) {
         conn->by_letters = false;
         say_way(conn, HTE_WAY_SAME_HOST, "", "");
@@ -306,7 +318,7 @@ bool hte_conn_is_usable(struct hte_conn *conn, const struct hte_view *view)
     conn->step     = HTE_CONN_UP;
     conn->is_unfit = !is_fit(conn);
     if (conn->is_unfit) {
-        hte_conn_break(conn, HTE_ERR_ENDPOINT);
+        hte_conn_break(conn, conn->is_gpu ? HTE_ERR_NOT_IMPLEMENTED : HTE_ERR_ENDPOINT);
     }
     return !conn->is_unfit;
 }

@@ -55,6 +55,7 @@ struct hte_conn {
     struct hte_segment  *segment; /* reference */
     uint64_t             incarnation;
     unsigned             rail, remote_rail;
+    bool                 is_gpu; /* for operations of memory of a GPU: by UCX's put and get, or not at all */
     char                 remote_device[64];
     _Atomic int32_t      step; /* enum hte_conn_step; written by the thread only */
     ucp_ep_h             ep;
@@ -88,14 +89,15 @@ struct hte_conn {
 
 /* The connection, or NULL. */
 struct hte_conn *hte_conn_find(struct hte_lane *lane, const struct hte_segment *segment, const struct hte_view *view,
-                               unsigned rail, unsigned remote_rail);
+                               unsigned rail, unsigned remote_rail, bool is_gpu);
 /* The same, made when there is none yet; NULL: no memory. */
 struct hte_conn *hte_conn_get(struct hte_lane *lane, struct hte_segment *segment, const struct hte_view *view,
-                              unsigned rail, unsigned remote_rail);
+                              unsigned rail, unsigned remote_rail, bool is_gpu);
 /* By letters: the one whose opening has this number, while it is UP; or NULL. */
 struct hte_conn *hte_conn_of_opening(struct hte_lane *lane, uint64_t id);
 /* Bit of each rail whose connection to this peer cannot be used now. */
-uint32_t hte_conns_unusable(struct hte_lane *lane, const struct hte_segment *segment, const struct hte_view *view);
+uint32_t hte_conns_unusable(struct hte_lane *lane, const struct hte_segment *segment, const struct hte_view *view,
+                            bool is_gpu);
 
 /* Whether slices can be posted now; opens it when it is IDLE and its time has come. */
 bool hte_conn_is_usable(struct hte_conn *conn, const struct hte_view *view);

@@ -43,10 +43,13 @@ static ucs_status_ptr_t put_or_get(struct hte_conn *conn, struct hte_op *op)
 {
     ucp_rkey_h          rkey  = op->keys->rkeys[op->buffer];
     ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
-        .cb.send      = on_op,
-        .user_data    = op,
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
+                        (op->is_local_gpu ? UCP_OP_ATTR_FIELD_MEMORY_TYPE : 0),
+        .cb.send     = on_op,
+        .user_data   = op,
+        .memory_type = UCS_MEMORY_TYPE_CUDA,
     };
+
     if (op->state.is_write) {
         return ucp_put_nbx(conn->ep, op->local, op->length, op->remote, rkey, &param);
     }

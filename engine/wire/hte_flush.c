@@ -126,7 +126,7 @@ void hte_conns_warm(struct hte_lane *lane, struct hte_segment *segment, struct h
     unsigned         rail;
 
     for (rail = 0; rail < lane->n_rails; ++rail) {
-        conn = hte_conn_get(lane, segment, view, rail, rail % view->rails);
+        conn = hte_conn_get(lane, segment, view, rail, rail % view->rails, false);
         if (conn == NULL || !hte_conn_is_usable(conn, view) || conn->is_warm) {
             continue;
         }

@@ -22,10 +22,12 @@ static unsigned protection(int permission)
 static int map_on(struct hte_rail *rail, const struct hte_region *region, struct hte_mapping *mapping)
 {
     ucp_mem_map_params_t params = {
-        .field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_PROT,
-        .address    = (void *)region->addr,
-        .length     = region->length,
-        .prot       = protection(region->permission),
+        .field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_PROT |
+                      (region->is_gpu ? UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE : 0),
+        .address     = (void *)region->addr,
+        .length      = region->length,
+        .prot        = protection(region->permission),
+        .memory_type = UCS_MEMORY_TYPE_CUDA,
     };
     ucp_mem_h    memh;
     ucs_status_t status = ucp_mem_map(rail->context, &params, &memh);

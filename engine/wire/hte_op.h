@@ -20,9 +20,11 @@ struct hte_op {
     struct hte_slice_state state;
     char                  *local;
     uint64_t               remote, length;
-    uint32_t               units;  /* slices in it, for window and counters */
-    uint32_t               parts;  /* ranges; more than 1: see hte_conn_parts_size(); of one remote buffer */
-    uint32_t               buffer; /* index in the view */
+    uint32_t               units;        /* slices in it, for window and counters */
+    uint32_t               parts;        /* ranges; more than 1: see hte_conn_parts_size(); of one remote buffer */
+    uint32_t               buffer;       /* index in the view */
+    bool                   is_gpu;       /* memory of a GPU, here or there: UCX alone may move it */
+    bool                   is_local_gpu; /* ... here */
     bool                   is_expired;
     struct hte_conn       *conn;        /* that it was posted to last */
     struct hte_keys       *keys;        /* while posted */

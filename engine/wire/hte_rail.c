@@ -122,6 +122,22 @@ static int open_context(struct hte_rail *rail, const struct hte_settings *settin
     return error;
 }
 
+static bool knows_gpu(ucp_context_h context)
+{
+    ucp_context_attr_t attr = {.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES};
+
+    return ucp_context_query(context, &attr) == UCS_OK && (attr.memory_types & UCS_BIT(UCS_MEMORY_TYPE_CUDA)) != 0;
+}
+
+bool hte_rails_know_gpu(const struct hte_rails *rails)
+{
+    unsigned i;
+
+    for (i = 0; i < rails->count && rails->rail[i].knows_gpu; ++i) {
+    }
+    return i == rails->count;
+}
+
 static int open_rail(struct hte_rails *rails, const struct hte_settings *settings, const struct hte_devices *devices)
 {
     struct hte_rail *rail = &rails->rail[rails->count];
@@ -132,6 +148,7 @@ static int open_rail(struct hte_rails *rails, const struct hte_settings *setting
     error = open_context(rail, settings, devices->is_any ? "" : rail->name);
     if (error == HTE_OK) {
         pthread_mutex_init(&rail->lock, NULL);
+        rail->knows_gpu = knows_gpu(rail->context);
         ++rails->count;
     }
     return error;

@@ -12,6 +12,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <ucp/api/ucp.h>
@@ -26,6 +27,7 @@
 struct hte_rail {
     char          name[HTE_DEVICE_NAME_MAX];
     ucp_context_h context;
+    bool          knows_gpu; /* UCX can move memory of a GPU */
 
     pthread_mutex_t        lock; /* guards health */
     struct hte_rail_health health;
@@ -49,6 +51,9 @@ struct hte_rails {
 /* A rail for each of the devices. */
 int  hte_rails_open(struct hte_rails *rails, const struct hte_settings *settings, const struct hte_devices *devices);
 void hte_rails_close(struct hte_rails *rails);
+
+/* Can UCX move memory of a GPU on all of them? */
+bool hte_rails_know_gpu(const struct hte_rails *rails);
 
 /* Bit of each rail that is paused. */
 uint32_t hte_rails_paused(struct hte_rails *rails, uint64_t now);
