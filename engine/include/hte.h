@@ -194,10 +194,9 @@ struct hte_memory {
  * rule that libhte's peers obey, not one that the hardware enforces: UCX 1.13 registers everything for remote access,
  * later ones may do as told. Of HTE_PERM_LOCAL memory no key is made. BLOCKS: to pin the memory; with a store, to
  * publish: three exchanges at most, as in hte_create(), one of them to wait for another one's. ZERO_LENGTH, OVERLAP,
- * INVALID_ARGUMENT, NUMA, RANGE (not mapped so), MEMORY, METADATA, NOT_IMPLEMENTED (UCX has no CUDA). On an error
- * nothing is registered. Memory of a GPU ("cuda:N", which nobody checks) UCX alone touches, and its hardware moves it:
- * where put and get would be emulated (tcp; unless moves=rma), and with HTE_SEGMENT_LOCAL, requests of it, at either
- * side, end with NOT_IMPLEMENTED. Kernels at work on it are the caller's to wait for. Both engines have to know it. */
+ * INVALID_ARGUMENT, NUMA, RANGE (not mapped so), MEMORY, METADATA, NOT_IMPLEMENTED (UCX has no CUDA); then nothing is
+ * registered. Memory of a GPU ("cuda:N") UCX alone moves, in hardware, for peers that know it; where it would emulate
+ * put and get (tcp; unless moves=rma), and with HTE_SEGMENT_LOCAL, requests of it end with NOT_IMPLEMENTED. */
 int hte_memory_register(struct hte_engine *engine, const struct hte_memory *memory);
 
 /* All or none, with one publication. */
