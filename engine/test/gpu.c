@@ -86,7 +86,9 @@ EXPORT ucs_status_t ucp_mem_map(ucp_context_h context, const ucp_mem_map_params_
     char                *inside = gpu_inside(params->address);
     int                  told = is_told(params->field_mask & UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE, params->memory_type);
 
-    gpu.mistakes += told != (inside != NULL);
+    if (told != (inside != NULL)) {
+        __atomic_fetch_add(&gpu.mistakes, 1, __ATOMIC_RELAXED);
+    }
     if (inside != NULL) {
         ++gpu.mapped;
         real.address = inside;
@@ -99,7 +101,9 @@ static int is_of_gpu(const void *buffer, uint64_t remote, const ucp_request_para
 {
     int told = is_told(param->op_attr_mask & UCP_OP_ATTR_FIELD_MEMORY_TYPE, param->memory_type);
 
-    gpu.mistakes += told != (gpu_inside(buffer) != NULL);
+    if (told != (gpu_inside(buffer) != NULL)) {
+        __atomic_fetch_add(&gpu.mistakes, 1, __ATOMIC_RELAXED);
+    }
     return gpu_inside(buffer) != NULL || gpu_inside((void *)remote) != NULL;
 }
 
