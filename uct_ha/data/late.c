@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* The unpack function of a GET whose answer came to a bounce buffer; its entry, wherever that is by then. */
+/* The unpack function of a GET whose answer came to a bounce buffer. */
 static void scatter(void *arg, const void *data, size_t length)
 {
     const struct uct_ha_txop *txop = arg;
@@ -55,7 +55,8 @@ static int bounce(struct uct_ha_flow *flow, struct uct_ha_txop *txop, int slot)
     if (txop->op == HA_READ) {
         txop->desc = desc;
         txop->flags |= UCT_HA_TXOP_BOUNCED;
-        txop->unpack = scatter;
+        txop->unpack     = scatter;
+        txop->unpack_arg = txop; /* see uct_ha_txlog_grow() */
     } else {
         use_copy(txop, desc);
     }

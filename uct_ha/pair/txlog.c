@@ -54,7 +54,12 @@ int uct_ha_txlog_grow(struct uct_ha_txlog *tx)
         return -ENOMEM;
     }
     for (uint32_t i = tx->log.head; i != tx->log.tail; i++) {
-        txops[i & (2 * ring - 1)] = *uct_ha_txlog_op(tx, i);
+        struct uct_ha_txop *txop = &txops[i & (2 * ring - 1)];
+
+        *txop = *uct_ha_txlog_op(tx, i);
+        if (txop->flags & UCT_HA_TXOP_BOUNCED) {
+            txop->unpack_arg = txop;
+        }
     }
     ha_log_move(&tx->log, ops, 2 * ring);
     free(old);

@@ -77,7 +77,7 @@ struct uct_ha_txop {
         struct {
             struct uct_ha_desc   *desc;       /* bounce buffer held until the end, or NULL */
             uct_unpack_callback_t unpack;     /* GET bcopy */
-            void                 *unpack_arg; /* but for what is bounced, see data/late.c: the entry itself */
+            void                 *unpack_arg; /* of a GET that is bounced: the entry itself */
             union {
                 struct uct_ha_piece piece[UCT_HA_IOV_MAX];
                 struct {
