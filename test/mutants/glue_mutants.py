@@ -113,7 +113,8 @@ MUTANTS = [
     ("rto-counts-silent", "silence is an alarm", "test_silence_is_no_alarm", [
         ("told  = uct_ha_txlog_is_told(conn->tx);", "told  = head != tail;")]),
     ("log-of-silence", "a full log may be silent", "test_streams_of_silence", [
-        ("ucs_min(TELL_EVERY, depths.sends / 4);", "TELL_EVERY;")]),
+        ("ucs_min(TELL_EVERY, depths.sends / 4);", "TELL_EVERY;"),
+        ("    return ucs_min(lane->tell_every, (flow->tx.log.mask + 1) / 2);", "    return lane->tell_every;")]),
     ("count-silent", "operations towards a peer that counts are silent", "test_counting_peers_are_told_each", [
         ("view->offer == HA_PROOF_PSN ? pairs->lanes->tell_every : 0;", "pairs->lanes->tell_every;")]),
     ("success-of-one", "a success gives back one place in the queue, whatever it stands for", "test_places_of_the_silent", [
