@@ -28,6 +28,12 @@ noinst_PROGRAMS += %D%/ha_budget_of %D%/ha_connect
 %C%_ha_connect_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
 %C%_ha_connect_LDADD    = $(UCX_LIBS)
 
+# for bench/many
+noinst_PROGRAMS += %D%/many_driver
+%C%_many_driver_SOURCES  = %D%/many_driver.c %D%/many_end.c %D%/many_end.h
+%C%_many_driver_CPPFLAGS = -D_GNU_SOURCE $(AM_CPPFLAGS) $(UCX_CFLAGS)
+%C%_many_driver_LDADD    = $(UCX_LIBS) -ldl
+
 # for bench/cost
 EXTRA_DIST += %D%/cost %D%/cost.expected %D%/cost_engine.py %D%/cost_show.py %D%/native %D%/same_host %D%/scale_sim
 if HAVE_CALLGRIND

@@ -76,6 +76,11 @@ struct uct_ha_stats {
     uint64_t ctl_forged;    /* of ctl_dropped: not sealed by one that has our address */
     uint64_t rx_shared_low; /* times that a shared receive queue had few left and was made larger */
     uint64_t rx_lost;       /* receives that a dead queue pair took along, replaced since */
+    uint64_t ctl_tx_state;  /* of ctl_tx: the state of connections */
+    uint64_t ctl_tx_ping;   /* ... questions whether the peer is there: the probes, those over TCP as well */
+    uint64_t ctl_tx_pong;   /* ... answers to them */
+    uint64_t ctl_tx_bye;    /* ... that this process leaves */
+    uint64_t visits;        /* times that packets and timers looked at a connection under the control lock */
 };
 
 /* Copy at most `size` bytes of the totals to `stats`; bytes of a newer, larger

@@ -68,6 +68,11 @@
     _X(ctl_forged, TOTAL, 1, "control_forged_total", "of control_dropped: not sealed by one that has our address")    \
     _X(rx_shared_low, TOTAL, 1, "shared_receives_low_total",                                                          \
        "times that a shared receive queue had few left and was made larger")                                          \
-    _X(rx_lost, TOTAL, 1, "receives_lost_total", "receives that a dead queue pair took along, replaced since")
+    _X(rx_lost, TOTAL, 1, "receives_lost_total", "receives that a dead queue pair took along, replaced since")        \
+    _X(ctl_tx_state, TOTAL, 1, "control_sent_state_total", "of control_sent: the state of connections")               \
+    _X(ctl_tx_ping, TOTAL, 1, "control_sent_ping_total", "... questions whether the peer is there")                   \
+    _X(ctl_tx_pong, TOTAL, 1, "control_sent_pong_total", "... answers to them")                                       \
+    _X(ctl_tx_bye, TOTAL, 1, "control_sent_bye_total", "... that this process leaves")                                \
+    _X(visits, TOTAL, 1, "visits_total", "times that packets and timers looked at a connection under the lock")
 
 #endif

@@ -122,7 +122,7 @@ struct sim_side {
     uint8_t        counted;             /* it may prove by count: WRITEs to it consume receives */
     struct ha_damp damp[HA_SLOTS];
     uint64_t       born[HA_SLOTS], hold[HA_SLOTS]; /* of the queue pair; to be told, 0 = nothing */
-    uint8_t        dead, closed, gone, failed, send_wanted, lost_told;
+    uint8_t        dead, closed, gone, failed, send_wanted, send_asks, lost_told;
     int            send_slot, heard_slot;
     int            tx_slot, rx_slot; /* as the glue caches them */
     uint64_t       rests_until[2];   /* by context: the core has nothing to do before, unless it hears something */

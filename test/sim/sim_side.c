@@ -78,6 +78,7 @@ static void perform(struct sim_pair *p, int x, const struct ha_action *action)
     case HA_ACT_SEND:
         side->send_wanted = 1;
         side->send_slot   = slot;
+        side->send_asks |= action->value != 0;
         break;
     case HA_ACT_LANES:
         refresh_lanes(p, x);

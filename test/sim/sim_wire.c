@@ -59,6 +59,7 @@ static void encode(struct sim_pair *p, int x, struct sim_packet *packet)
     header.type       = HA_PACKET_STATE;
     header.carrier    = packet->slot;
     header.count      = 1;
+    header.flags      = p->side[x].send_asks ? HA_PACKET_WANT : 0;
     header.number     = ++p->side[x].told;
     header.src_cookie = p->side[x].cookie;
     header.dst_cookie = p->side[!x].cookie;
@@ -100,6 +101,7 @@ void sim_wire_send(struct sim_pair *p, int x)
     struct sim_packet packet = {.slot = (uint8_t)(side->send_slot != HA_NO_SLOT ? side->send_slot : side->heard_slot)};
 
     encode(p, x, &packet);
+    side->send_asks = 0;
     put_on_wire(p, x, &packet);
 }
 
@@ -116,9 +118,9 @@ static int is_for(const struct sim_pair *p, int x, const struct ha_packet_header
 }
 
 static void take_state(struct sim_pair *p, int x, const struct sim_packet *packet,
-                       const struct ha_packet_record *record)
+                       const struct ha_packet_record *record, int asks)
 {
-    struct ha_event event = {.kind = HA_EV_RECORD, .record = &record->state};
+    struct ha_event event = {.kind = HA_EV_RECORD, .record = &record->state, .value = (uint32_t)asks};
 
     p->side[x].heard_slot = packet->slot;
     if (p->side[x].gone) {
@@ -158,7 +160,7 @@ static void accept(struct sim_pair *p, int x, const struct sim_packet *packet)
     if (!is_for(p, x, &header, &record)) {
         p->world->cover[SIM_COVER_STRANGER]++;
     } else {
-        take_state(p, x, packet, &record);
+        take_state(p, x, packet, &record, (header.flags & HA_PACKET_WANT) != 0);
     }
 }
 

@@ -20,6 +20,7 @@ struct side side[2];
 
 static struct message {
     int              to;
+    uint32_t         want; /* an answer */
     struct ha_record record;
 } wire[MESSAGES];
 unsigned on_wire;
@@ -83,7 +84,8 @@ void perform(int x, const struct ha_action *action)
         side[x].sent++;
         if (!cut) {
             assert_true(on_wire < MESSAGES);
-            wire[on_wire].to = !x;
+            wire[on_wire].to   = !x;
+            wire[on_wire].want = action->value;
             ha_pair_snapshot(&side[x].pair, &wire[on_wire++].record);
         }
         break;
@@ -143,7 +145,7 @@ void pass(int rounds)
         memmove(wire, wire + n, on_wire * sizeof(wire[0]));
         for (unsigned i = 0; i < n; i++) {
             assert_int_equal(ha_packet_record_check(&side[got[i].to].pair, &got[i].record), 0);
-            give(got[i].to, (struct ha_event){.kind = HA_EV_RECORD, .record = &got[i].record});
+            give(got[i].to, (struct ha_event){.kind = HA_EV_RECORD, .record = &got[i].record, .value = got[i].want});
         }
         now += 500;
     }

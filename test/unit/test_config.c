@@ -43,7 +43,8 @@ static void test_defaults(void **state)
     assert_true((config.heartbeat > 0.0999) && (config.heartbeat < 0.1001));
     assert_true((config.dead_peer > 9.99) && (config.dead_peer < 10.01));
     assert_true(config.failback == UCT_HA_FAILBACK_NEVER);
-    assert_true(config.slow_rail == UCT_HA_SLOW_OFF);
+    assert_true(config.slow_rail == 20);
+    assert_true(config.lossy_rail);
     assert_true((config.cooldown > 0.0999) && (config.cooldown < 0.1001));
     assert_true(config.proof == UCT_HA_PROOF_AUTO);
     assert_true(config.atomics == UCT_HA_ATOMICS_SW);

@@ -20,7 +20,7 @@ static void rounds(struct ha_lossy *lossy, unsigned n, unsigned every, unsigned 
         if (every == 0 || i % every != 0) {
             ha_lossy_answer(lossy, 1);
         }
-        ha_lossy_work(lossy, still == 0 || i % still != 0 ? 100 : 0);
+        ha_lossy_work(lossy, still == 0 || i % still != 0 ? 100 : 0, 0);
     }
 }
 
@@ -77,7 +77,7 @@ static void test_half_of_the_norm(void **state)
         if (i % 2) {
             ha_lossy_answer(&a, 1);
         }
-        ha_lossy_work(&a, 60);
+        ha_lossy_work(&a, 60, 0);
     }
     assert_false(ha_lossy_is_worse(&a, &b));
     for (unsigned i = 0; i < 16; i++) {
@@ -85,7 +85,7 @@ static void test_half_of_the_norm(void **state)
         if (i % 2) {
             ha_lossy_answer(&a, 1);
         }
-        ha_lossy_work(&a, 40);
+        ha_lossy_work(&a, 40, 0);
     }
     assert_true(ha_lossy_is_worse(&a, &b));
 }
@@ -112,13 +112,92 @@ static void test_late_answers_are_answers(void **state)
     rounds(&a, 20, 0, 0);
     for (unsigned i = 0; i < 40; i++) {
         ha_lossy_ask(&a);
-        ha_lossy_work(&a, 0);
+        ha_lossy_work(&a, 0, 0);
         if (i > 0) {
             ha_lossy_answer(&a, 0); /* the one before */
         }
         assert_false(ha_lossy_is_worse(&a, &b));
     }
     assert_int_equal(ha_lossy_lost(&a), 0);
+}
+
+/* A host that stands still for a while answers everything afterwards, by one rail sooner than by the other. */
+static void test_all_answers_at_once(void **state)
+{
+    struct ha_lossy a = {0}, b = {0};
+
+    (void)state;
+    rounds(&a, 40, 0, 0);
+    rounds(&b, 40, 0, 0);
+    for (unsigned stop = 1; stop < 40; stop++) {
+        for (unsigned i = 0; i < stop; i++) {
+            ha_lossy_ask(&a);
+            ha_lossy_ask(&b);
+            ha_lossy_work(&a, 0, 0);
+            assert_false(ha_lossy_is_worse(&a, &b));
+        }
+        for (unsigned i = 0; i < stop; i++) {
+            ha_lossy_answer(&b, i + 1 == stop);
+            assert_false(ha_lossy_is_worse(&a, &b));
+            assert_false(ha_lossy_is_worse(&b, &a));
+        }
+        for (unsigned i = 0; i < stop; i++) {
+            ha_lossy_answer(&a, i + 1 == stop);
+            assert_false(ha_lossy_is_worse(&a, &b));
+        }
+        assert_in_range(ha_lossy_lost(&a), 0, stop > 31 ? stop - 31 : 0);
+        rounds(&a, 20, 0, 0);
+        rounds(&b, 20, 0, 0);
+    }
+}
+
+/* The first of three is lost, the others are late: one is lost in the end. */
+static void test_late_ones_behind_a_lost_one(void **state)
+{
+    struct ha_lossy a = {0};
+
+    (void)state;
+    rounds(&a, 40, 0, 0);
+    ha_lossy_ask(&a);
+    ha_lossy_ask(&a);
+    ha_lossy_ask(&a);
+    assert_int_equal(ha_lossy_lost(&a), 0);
+    ha_lossy_answer(&a, 0);
+    ha_lossy_answer(&a, 1);
+    assert_int_equal(ha_lossy_lost(&a), 1);
+}
+
+/* The other rail lost nothing, but does not answer either. */
+static void test_other_is_not_there(void **state)
+{
+    struct ha_lossy a = {0}, b = {0};
+
+    (void)state;
+    rounds(&a, 40, 0, 0);
+    rounds(&b, 40, 0, 0);
+    ha_lossy_ask(&b);
+    ha_lossy_ask(&b);
+    rounds(&a, 16, 2, 2);
+    assert_true(ha_lossy_is_worse(&a, &b));
+    ha_lossy_ask(&b);
+    assert_false(ha_lossy_is_worse(&a, &b));
+}
+
+/* While it is slow nothing is learnt: half of the norm stays half of what it was. */
+static void test_slow_is_no_norm(void **state)
+{
+    struct ha_lossy a = {0};
+
+    (void)state;
+    rounds(&a, 100, 0, 0);
+    for (unsigned i = 0; i < 1000; i++) {
+        ha_lossy_work(&a, 40, 1);
+    }
+    assert_true(ha_lossy_stalls(&a));
+    for (unsigned i = 0; i < 100; i++) {
+        ha_lossy_work(&a, 40, 0);
+    }
+    assert_false(ha_lossy_stalls(&a));
 }
 
 static void test_nothing_is_concluded_at_first(void **state)
@@ -157,6 +236,10 @@ int main(void)
         cmocka_unit_test(test_half_of_the_norm),
         cmocka_unit_test(test_both_bad),
         cmocka_unit_test(test_late_answers_are_answers),
+        cmocka_unit_test(test_all_answers_at_once),
+        cmocka_unit_test(test_late_ones_behind_a_lost_one),
+        cmocka_unit_test(test_other_is_not_there),
+        cmocka_unit_test(test_slow_is_no_norm),
         cmocka_unit_test(test_nothing_is_concluded_at_first),
         cmocka_unit_test(test_it_stays_left_until_it_is_well),
     };

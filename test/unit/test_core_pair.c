@@ -73,6 +73,30 @@ static void test_failover_by_either_side(void **state)
     assert_int_equal(side[0].destroyed, 20);
 }
 
+/* What one side says last is lost: that it has heard. The other one says the same again, which is no news, and has to
+ * hear that it is known; then both are silent. */
+static void test_last_word_is_lost(void **state)
+{
+    unsigned sent;
+
+    (void)state;
+    for (int x = 0; x < 2; x++) {
+        for (unsigned lost = 0; lost < 40; lost++) { /* from this word on, the next ones of side x */
+            down(x, ha_pair_tx_slot(&side[x].pair));
+            pass((int)lost);
+            cut = 1;
+            pass(1);
+            cut = 0;
+            pass(4000);
+            assert_false(side[0].pair.dirty || side[1].pair.dirty);
+            sent = side[0].sent + side[1].sent;
+            pass(4000);
+            assert_int_equal(side[0].sent + side[1].sent, sent);
+            assert_true(ha_pair_standby(&side[0].pair) != HA_NO_SLOT);
+        }
+    }
+}
+
 static void test_passive_peer_survives_one(void **state)
 {
     struct ha_action actions[HA_ACTIONS_MAX];
@@ -433,6 +457,7 @@ int main(void)
         cmocka_unit_test_setup(test_never_connected, pair_setup),
         cmocka_unit_test_setup(test_quiet_when_both_know, pair_setup_connected),
         cmocka_unit_test_setup(test_failover_by_either_side, pair_setup_connected),
+        cmocka_unit_test_setup(test_last_word_is_lost, pair_setup_connected),
         cmocka_unit_test_setup(test_passive_peer_survives_one, pair_setup_connected),
         cmocka_unit_test_setup(test_suspicion_needs_a_standby, pair_setup_connected),
         cmocka_unit_test_setup(test_suspected_standby_is_replaced, pair_setup_connected),

@@ -230,15 +230,15 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
 
     {"COOLDOWN_MAX", "10s", "Upper bound of the growing cool-down.", IFACE_FIELD(cooldown_max), UCS_CONFIG_TYPE_TIME},
 
-    {"SLOW_RAIL", "off",
-     "Leave a rail whose probes are answered this many times slower than usual, while\n"
-     "the other rail answers as always. At least 2; off does not look.",
+    {"SLOW_RAIL", "20",
+     "Leave a rail whose probes are answered this many times slower than usual, and on\n"
+     "which work falls behind, while the other rail answers as always. At least 2; off\n"
+     "does not look.",
      IFACE_FIELD(slow_rail), TYPE_WORD(slow_words)},
 
-    {"LOSSY_RAIL", "n",
-     "Leave a rail that loses probes, and on which work stands still again and again, while\n"
-     "the other rail loses none. Not for hosts that are short of processors: what is late looks\n"
-     "lost there.",
+    {"LOSSY_RAIL", "y",
+     "Leave a rail that loses probes, and on which work falls behind, while the other rail\n"
+     "loses none.",
      IFACE_FIELD(lossy_rail), UCS_CONFIG_TYPE_BOOL},
 
     {"PROOF", "auto",

@@ -7,10 +7,13 @@
  * the other rail loses none. Either alone says nothing: a rail full of data loses probes and moves work; a host that is
  * starved moves little, and is slow to answer on both.
  *
- * HA_LOSSY_PROBES of the latest 16 probes lost, no more than one on the other rail, and in HA_LOSSY_STALLS of the
- * latest 16 rounds with work under way less than half of the norm moved: then it is to be left. The norm is a moving
- * average (weight 1/16) of what moves in a round while no probe is lost. It is not gone back to before it has lost
- * fewer than HA_LOSSY_WELL. An answer that comes late takes a loss back.
+ * A probe is lost when one that was asked later has been answered: a rail keeps the order. One that has no answer yet
+ * may only be late: a host that stands still answers all of them afterwards, on one rail sooner than on the other.
+ *
+ * HA_LOSSY_PROBES of the latest 16 probes lost, no more than one on the other rail, which answers at present, and in
+ * HA_LOSSY_STALLS of the latest 16 rounds with work under way less than half of the norm moved: then it is to be left.
+ * The norm is a moving average (weight 1/16) of what moves in a round while no probe is lost. It is not gone back to
+ * before it has lost fewer than HA_LOSSY_WELL.
  *
  * A zeroed struct is ready. Pure.
  */
@@ -21,6 +24,7 @@
 #define HA_LOSSY_PROBES 5
 #define HA_LOSSY_WELL   2
 #define HA_LOSSY_STALLS 3
+#define HA_LOSSY_LATE   2 /* probes: who has not answered more is not there at present */
 
 struct ha_lossy {
     uint32_t open;   /* probes without an answer, the newest in the lowest bit */
@@ -35,27 +39,46 @@ static inline void ha_lossy_ask(struct ha_lossy *lossy)
     lossy->asked += lossy->asked <= HA_LOSSY_WINDOW;
 }
 
-/* To the newest question, or to some older one. */
+/* The newest probes that have no answer yet: they may only be late. */
+static inline unsigned ha_lossy_late(const struct ha_lossy *lossy)
+{
+    return ~lossy->open == 0 ? 32 : (unsigned)__builtin_ctz(~lossy->open);
+}
+
+/* To the newest question, or to an older one, which is taken for the oldest that may still be answered: if that one
+ * was lost, another one counts in its place. */
 static inline void ha_lossy_answer(struct ha_lossy *lossy, int newest)
 {
-    uint32_t older = lossy->open & ~1u;
+    unsigned late = ha_lossy_late(lossy);
 
-    lossy->open = newest ? older : lossy->open & ~(older & -older);
+    if (newest) {
+        lossy->open &= ~1u;
+    } else if (late > 1) {
+        lossy->open &= ~(1u << (late - 1));
+    }
 }
 
-/* Probes lost of the window: the newest one may still be answered. */
+/* Probes lost of the window. */
 static inline int ha_lossy_lost(const struct ha_lossy *lossy)
 {
-    return __builtin_popcount(lossy->open >> 1 & 0xffffu);
+    unsigned late = ha_lossy_late(lossy);
+
+    return late == 32 ? 0 : __builtin_popcount(lossy->open >> late & 0xffffu);
 }
 
-/* A round with work under way: so much has moved. */
-static inline void ha_lossy_work(struct ha_lossy *lossy, uint32_t moved)
+/* A round with work under way: so much has moved. A slow rail is no norm. */
+static inline void ha_lossy_work(struct ha_lossy *lossy, uint32_t moved, int is_slow)
 {
     lossy->stalls = lossy->stalls << 1 | (moved == 0 || 32ull * moved < lossy->norm);
-    if (ha_lossy_lost(lossy) == 0) {
+    if (ha_lossy_lost(lossy) == 0 && !is_slow) {
         lossy->norm += moved - lossy->norm / 16;
     }
+}
+
+/* Does the work on it fall behind? */
+static inline int ha_lossy_stalls(const struct ha_lossy *lossy)
+{
+    return __builtin_popcount(lossy->stalls & 0xffffu) >= HA_LOSSY_STALLS;
 }
 
 static inline int ha_lossy_is_known(const struct ha_lossy *lossy)
@@ -67,7 +90,7 @@ static inline int ha_lossy_is_known(const struct ha_lossy *lossy)
 static inline int ha_lossy_is_worse(const struct ha_lossy *lossy, const struct ha_lossy *other)
 {
     return ha_lossy_is_known(lossy) && ha_lossy_is_known(other) && ha_lossy_lost(lossy) >= HA_LOSSY_PROBES &&
-           ha_lossy_lost(other) <= 1 && __builtin_popcount(lossy->stalls & 0xffffu) >= HA_LOSSY_STALLS;
+           ha_lossy_lost(other) <= 1 && ha_lossy_late(other) <= HA_LOSSY_LATE && ha_lossy_stalls(lossy);
 }
 
 /* Not to be gone back to? */

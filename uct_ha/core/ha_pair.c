@@ -277,7 +277,7 @@ int ha_pair_step(struct ha_pair *pair, const struct ha_event *event, uint64_t no
     ha_pair_before(pair, &before);
     ha_on_event(pair, event, now, &out);
     if (event->kind == HA_EV_RECORD) {
-        answer = ha_pair_echo_behind(pair, event->record);
+        answer = ha_pair_echo_behind(pair, event->record) || event->value != 0;
     }
     ha_pair_after(pair, &before, answer, now, &out);
     return out.count;

@@ -242,5 +242,5 @@ void ha_pair_retransmit(struct ha_pair *pair, uint64_t now, struct ha_out *out)
         wait = 1; /* time must move */
     }
     pair->rtx_at = now + wait;
-    ha_emit(out, HA_ACT_SEND, (int)(pair->rtx_n % pair->slots), 0, 0);
+    ha_emit(out, HA_ACT_SEND, (int)(pair->rtx_n % pair->slots), 0, 1);
 }

@@ -171,7 +171,7 @@ struct ha_pair {
 enum ha_event_kind {
     HA_EV_START,        /* A  the endpoint begins (either side) */
     HA_EV_RAIL,         /* A  slot, value = usable now */
-    HA_EV_RECORD,       /* A  record of the peer, already checked by ha_packet */
+    HA_EV_RECORD,       /* A  record of the peer, already checked by ha_packet; value = 1: it wants an answer */
     HA_EV_QP_CREATED,   /* P  slot gen qpn psn mtu, proof = kind that this side will give, ledger_* = where
                               the peer leaves its marks (proof = LEDGER) */
     HA_EV_QP_CONNECTED, /* A  slot gen */
@@ -218,7 +218,8 @@ enum ha_action_kind {
      */
     HA_ACT_CHECK_CLOSE,
     HA_ACT_DESTROY_QP, /* P  slot gen: park and destroy; every completion of it was polled */
-    HA_ACT_SEND,       /* A  send a record to the peer (slot = preferred rail, HA_NO_SLOT = any). Several before
+    HA_ACT_SEND,       /* A  send a record to the peer (slot = preferred rail, HA_NO_SLOT = any). value = 1: it was
+                             sent before, ask for an answer, for that is what may have been lost. Several before
                              the glue's next control round are one: only the present state is of interest */
     HA_ACT_LANES,      /* A  tx / rx slot may have changed: ask ha_pair_tx_slot() and _rx_slot() again */
     /* P  value = enum ha_fail: both queue pairs are fenced and drained (or timed out): end every operation, report once

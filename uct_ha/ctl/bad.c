@@ -22,7 +22,7 @@ void uct_ha_bad_sample_locked(struct uct_ha_peer *peer)
     }
     for (int s = 0; s < HA_SLOTS; s++) {
         if (work & 1u << s) {
-            ha_lossy_work(&peer->rail[s].lossy, peer->rail[s].moved);
+            ha_lossy_work(&peer->rail[s].lossy, peer->rail[s].moved, peer->rail[s].slow.last);
         }
     }
 }
@@ -54,8 +54,10 @@ void uct_ha_bad_judge_locked(struct uct_ha_peer *peer)
         if (peer->pairs->config->lossy_rail && ha_lossy_is_worse(&rail->lossy, &other->lossy)) {
             rail->lossy_left = 1;
         }
+        rail->slow_left |= (uint8_t)(ha_slow_is_worse(&rail->slow, &other->slow) && ha_lossy_stalls(&rail->lossy));
         rail->lossy_left &= (uint8_t)(ha_lossy_is_bad(&rail->lossy) && ha_lossy_lost(&other->lossy) <= 1);
-        if (rail->lossy_left || ha_slow_is_worse(&rail->slow, &other->slow)) {
+        rail->slow_left &= rail->slow.is_slow;
+        if (rail->lossy_left || rail->slow_left) {
             leave(peer, s);
         }
     }

@@ -163,10 +163,10 @@ static void answer_forgotten(struct uct_ha_peer *peer, const struct ha_packet_re
 }
 
 static void take_record(struct uct_ha_peer *peer, const struct ha_packet_header *header,
-                        const struct ha_packet_record *record)
+                        const struct ha_packet_record *record, int want)
 {
     struct uct_ha_conn *conn  = uct_ha_conn_find(peer, record);
-    struct ha_event     event = {.kind = HA_EV_RECORD, .record = &record->state};
+    struct ha_event     event = {.kind = HA_EV_RECORD, .record = &record->state, .value = (uint32_t)want};
 
     if (conn == NULL && peer->refused) {
         answer_ended(peer, record); /* so that it does not ask until its time is over */
@@ -192,14 +192,19 @@ static void take_state(struct uct_ha_ctl *ctl, struct uct_ha_peer *peer, const s
                        const void *data, size_t length)
 {
     struct ha_packet_record record;
+    int                     want = 0;
 
+    if (peer != NULL && header->flags & HA_PACKET_WANT && header->nonce != peer->wanted) {
+        peer->wanted = header->nonce; /* it comes by each rail */
+        want         = 1;
+    }
     for (unsigned i = 0; i < header->count; i++) {
         if (ha_packet_decode_record(data, length, i, &record) != 0) {
             DROP(malformed);
             return;
         }
         if (peer != NULL) {
-            take_record(peer, header, &record);
+            take_record(peer, header, &record, want);
         } else {
             queue_accept(ctl, header, &record);
         }
@@ -291,7 +296,7 @@ static void retell(struct uct_ha_peer *peer)
     }
     peer->retells--;
     ucs_list_for_each (conn, &peer->conns, peer_link) {
-        uct_ha_due_send(&conn->due, &peer->due);
+        uct_ha_due_send(&conn->due, &peer->due, 0);
     }
 }
 

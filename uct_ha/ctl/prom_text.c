@@ -23,7 +23,7 @@ struct path {
     char     rail[HA_RAIL_NAME_MAX], peer[UCT_HA_ADDR_TEXT_MAX];
     uint64_t cookie;
     unsigned usable, active, standby, failures;
-    double   silent, cooldown, lost;
+    double   silent, cooldown, lost, round_trip;
 };
 
 struct text {
@@ -159,12 +159,13 @@ static void add_path(struct text *text, const struct uct_ha_peer *peer, int slot
     memset(path, 0, sizeof(*path));
     (void)snprintf(path->rail, sizeof(path->rail), "%s", ha_rail_name(pairs->lanes->rail[slot]));
     (void)uct_ha_addr_text(&rail->where.addr, path->peer);
-    path->cookie   = peer->cookie;
-    path->usable   = uct_ha_peer_rail_usable(peer, slot) && rail->peer_up;
-    path->failures = rail->damp.flaps;
-    path->silent   = rail->last_rx != 0 && now > rail->last_rx ? (double)(now - rail->last_rx) / 1e9 : 0;
-    path->lost     = (double)ha_lossy_lost(&rail->lossy) / HA_LOSSY_WINDOW;
-    path->cooldown = (double)ha_damp_left(&rail->damp, now) / 1e9;
+    path->cookie     = peer->cookie;
+    path->usable     = uct_ha_peer_rail_usable(peer, slot) && rail->peer_up;
+    path->failures   = rail->damp.flaps;
+    path->silent     = rail->last_rx != 0 && now > rail->last_rx ? (double)(now - rail->last_rx) / 1e9 : 0;
+    path->lost       = (double)ha_lossy_lost(&rail->lossy) / HA_LOSSY_WINDOW;
+    path->round_trip = (double)rail->slow.norm / 1e9;
+    path->cooldown   = (double)ha_damp_left(&rail->damp, now) / 1e9;
     ucs_list_for_each (conn, &peer->conns, peer_link) {
         path->active += ha_pair_tx_slot(&conn->pair) == slot;
         path->standby += conn->counted_spare && ha_pair_tx_slot(&conn->pair) != slot;
@@ -207,6 +208,7 @@ static void write_paths(const struct text *text)
     WRITE_PATHS(standby, "endpoint pairs that have their standby on this rail");
     WRITE_PATHS(silent, "seconds since the last sign of life by this rail");
     WRITE_PATHS(lost, "share of the latest probes by this rail that had no answer");
+    WRITE_PATHS(round_trip, "usual round trip of the probes by this rail, in seconds; 0: not known");
     WRITE_PATHS(cooldown, "seconds that the rail is still left alone");
     WRITE_PATHS(failures, "recent failures of the rail towards this peer, forgotten in calm");
     number(text, "paths_left_out", "gauge", "paths that this file has no room for", text->left_out);

@@ -87,6 +87,25 @@ static size_t seal(const struct uct_ha_peer *peer, void *buf, size_t length)
     return ha_seal_add(&key, buf, length);
 }
 
+static void count_sent(unsigned type)
+{
+    UCT_HA_STATS_ADD(ctl_tx, 1);
+    switch (type) {
+    case HA_PACKET_STATE:
+        UCT_HA_STATS_ADD(ctl_tx_state, 1);
+        break;
+    case HA_PACKET_PING:
+        UCT_HA_STATS_ADD(ctl_tx_ping, 1);
+        break;
+    case HA_PACKET_PONG:
+        UCT_HA_STATS_ADD(ctl_tx_pong, 1);
+        break;
+    case HA_PACKET_BYE:
+        UCT_HA_STATS_ADD(ctl_tx_bye, 1);
+        break;
+    }
+}
+
 /* `header.count` records already follow the place of the header in `buf`. */
 static int send_on(struct uct_ha_peer *peer, int carrier, struct ha_packet_header *header, void *buf, size_t length)
 {
@@ -107,7 +126,7 @@ static int send_on(struct uct_ha_peer *peer, int carrier, struct ha_packet_heade
                           length) == 0;
     }
     if (sent) {
-        UCT_HA_STATS_ADD(ctl_tx, 1);
+        count_sent(header->type);
     }
     return sent;
 }
@@ -163,6 +182,8 @@ static void send_state(struct uct_ha_peer *peer)
         while (header.count < HA_PACKET_RECORDS_MAX && (due = uct_ha_due_next_to_send(&peer->due)) != NULL) {
             fill_record(ucs_container_of(due, struct uct_ha_conn, due), &record);
             length = ha_packet_encode_record(buf, length, &record);
+            header.flags |= due->want ? HA_PACKET_WANT : 0;
+            due->want = 0;
             header.count++;
         }
         if (header.count > 0) {

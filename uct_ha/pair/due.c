@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "pair/due.h"
 
+#include "base/stats.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -69,8 +71,9 @@ void uct_ha_due_touch(struct uct_ha_due *due)
     }
 }
 
-void uct_ha_due_send(struct uct_ha_due *due, struct uct_ha_due_peer *peer)
+void uct_ha_due_send(struct uct_ha_due *due, struct uct_ha_due_peer *peer, int want)
 {
+    due->want |= (uint8_t)want;
     if (!due->to_send) {
         due->to_send = 1;
         ucs_list_add_tail(&peer->conns, &due->send_link);
@@ -91,7 +94,7 @@ struct uct_ha_due *uct_ha_due_next_touched(struct uct_ha_dues *dues)
     due = ucs_list_head(&dues->touched, struct uct_ha_due, touched_link);
     ucs_list_del(&due->touched_link);
     due->touched = 0;
-    dues->visits++;
+    UCT_HA_STATS_ADD(visits, 1);
     return due;
 }
 
@@ -118,7 +121,7 @@ struct uct_ha_due *uct_ha_due_next_to_send(struct uct_ha_due_peer *peer)
     due = ucs_list_head(&peer->conns, struct uct_ha_due, send_link);
     ucs_list_del(&due->send_link);
     due->to_send = 0;
-    due->dues->visits++;
+    UCT_HA_STATS_ADD(visits, 1);
     return due;
 }
 
@@ -128,7 +131,7 @@ static void put(struct uct_ha_dues *dues, uint32_t at, struct uct_ha_due *due)
 {
     dues->heap[at] = due;
     due->at        = at;
-    dues->visits++;
+    UCT_HA_STATS_ADD(visits, 1);
 }
 
 static void up(struct uct_ha_dues *dues, struct uct_ha_due *due)

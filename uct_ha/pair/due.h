@@ -16,6 +16,7 @@ struct uct_ha_due { /* of a connection */
     struct uct_ha_dues *dues;
     ucs_list_link_t     touched_link, send_link;
     uint8_t             touched, to_send;
+    uint8_t             want; /* ... and an answer is wanted */
     uint32_t            at;   /* its place in the heap, UINT32_MAX: none */
     uint64_t            when; /* it wants the timer then */
 };
@@ -29,7 +30,6 @@ struct uct_ha_dues { /* of an interface */
     ucs_list_link_t     touched, peers;
     struct uct_ha_due **heap;
     uint32_t            heap_len, heap_room;
-    uint64_t            visits; /* of connections, for tests */
 };
 
 void uct_ha_dues_open(struct uct_ha_dues *dues);
@@ -44,8 +44,8 @@ void uct_ha_due_peer_end(struct uct_ha_due_peer *peer);
 /* Something about it has changed: when it wants the timer is to be asked anew. */
 void uct_ha_due_touch(struct uct_ha_due *due);
 
-/* Its state is to be sent. */
-void uct_ha_due_send(struct uct_ha_due *due, struct uct_ha_due_peer *peer);
+/* Its state is to be sent; `want`: and an answer is wanted. */
+void uct_ha_due_send(struct uct_ha_due *due, struct uct_ha_due_peer *peer, int want);
 
 /* The next of each, which is none any more then; NULL: there is none. */
 struct uct_ha_due      *uct_ha_due_next_touched(struct uct_ha_dues *dues);

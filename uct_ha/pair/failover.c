@@ -357,7 +357,7 @@ static void apply(struct step *step, const struct ha_action *action)
         }
         break;
     case HA_ACT_SEND:
-        uct_ha_due_send(&conn->due, &conn->peer->due);
+        uct_ha_due_send(&conn->due, &conn->peer->due, action->value != 0);
         break;
     case HA_ACT_LANES:
         uct_ha_attention_locked(conn);

@@ -52,6 +52,7 @@ struct uct_ha_peer_rail {
     struct ha_beat           beat;       /* the silences between them */
     struct ha_lossy          lossy;      /* ... and those without an answer */
     uint8_t                  lossy_left; /* work has left it for that, and does not come back yet */
+    uint8_t                  slow_left;  /* ... because it is slow */
     uint64_t                 ping_at;
 };
 
@@ -79,7 +80,8 @@ struct uct_ha_peer {
     uint8_t                 refused;      /* they are impossible, or a standby is: no connection to it */
     uint8_t                 standby_open; /* connected to before its second rail was known: ctl/standby.h */
     uint32_t                next_sn;
-    uint32_t                nonce; /* of the last STATE sent */
+    uint32_t                nonce;  /* of the last STATE sent */
+    uint32_t                wanted; /* of the last STATE that wanted an answer */
     uint64_t                born;
     uint64_t                last_rx;
     uint64_t                bye_at;   /* it said so last then */
