@@ -35,7 +35,7 @@ noinst_PROGRAMS += %D%/many_driver
 %C%_many_driver_LDADD    = $(UCX_LIBS) -ldl
 
 # for bench/cost
-EXTRA_DIST += %D%/cost %D%/cost.expected %D%/cost_engine.py %D%/cost_show.py %D%/native %D%/same_host %D%/scale_sim
+EXTRA_DIST += %D%/cost %D%/cost.expected %D%/cost_engine.py %D%/cost_show.py %D%/many %D%/native %D%/same_host %D%/scale_sim
 if HAVE_CALLGRIND
 noinst_PROGRAMS += %D%/cost_driver
 %C%_cost_driver_SOURCES  = \

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -198,6 +199,40 @@ ucs_status_t many_send(struct many_end *end, unsigned i)
 
 /* ---- the peers --------------------------------------------------------------------- */
 
+/* Until there is nothing to do, and whatever comes wakes us. */
+static void serve_one(struct many_end *end)
+{
+    do {
+        do {
+            while (end->owed > 0 && many_send(end, 0) == UCS_OK) {
+                end->owed--;
+            }
+        } while (uct_worker_progress(end->worker) > 0 || end->owed > 0);
+    } while (uct_iface_event_arm(end->iface, UCT_EVENT_RECV | UCT_EVENT_SEND_COMP) == UCS_ERR_BUSY);
+}
+
+/* They are many on few processors: none of them spins. */
+static void serve(struct many_end *ends, unsigned count)
+{
+    struct epoll_event events[64];
+    int                epoll = epoll_create1(EPOLL_CLOEXEC), fd, n;
+
+    for (unsigned i = 0; i < count; i++) {
+        check("event fd", uct_iface_event_fd_get(ends[i].iface, &fd));
+        events[0] = (struct epoll_event){.events = EPOLLIN, .data.ptr = &ends[i]};
+        if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &events[0]) != 0) {
+            many_die("epoll");
+        }
+        serve_one(&ends[i]);
+    }
+    while (getppid() != 1) {
+        n = epoll_wait(epoll, events, 64, 1000);
+        for (int i = 0; i < n; i++) {
+            serve_one(events[i].data.ptr);
+        }
+    }
+}
+
 int many_be_peers(unsigned count)
 {
     struct many_end *ends      = calloc(count, sizeof(*ends));
@@ -216,16 +251,6 @@ int many_be_peers(unsigned count)
         many_introduce(&ends[i], to_others);
         connect_to(&ends[i], 0, &words);
     }
-    for (unsigned calm = 0; getppid() != 1; calm++) {
-        if (calm > 100) {
-            usleep(calm < 3000 ? 200 : 5000); /* others want the processor, too */
-        }
-        for (unsigned i = 0; i < count; i++) {
-            calm = uct_worker_progress(ends[i].worker) > 0 ? 0 : calm;
-            while (ends[i].owed > 0 && many_send(&ends[i], 0) == UCS_OK) {
-                ends[i].owed--;
-            }
-        }
-    }
+    serve(ends, count);
     return 0;
 }

@@ -253,6 +253,8 @@ glue_sources = \
 	%D%/ctl/prom.h \
 	%D%/ctl/prom_text.c \
 	%D%/ctl/prom_text.h \
+	%D%/ctl/fall.c \
+	%D%/ctl/fall.h \
 	%D%/ctl/rail.c \
 	%D%/ctl/rail.h \
 	%D%/ctl/send.c \

@@ -80,6 +80,7 @@ struct uct_ha_stats {
     uint64_t ctl_tx_ping;   /* ... questions whether the peer is there: the probes, those over TCP as well */
     uint64_t ctl_tx_pong;   /* ... answers to them */
     uint64_t ctl_tx_bye;    /* ... that this process leaves */
+    uint64_t ctl_held;      /* times that a state was not sent again yet, because so many were */
     uint64_t visits;        /* times that packets and timers looked at a connection under the control lock */
 };
 

@@ -11,6 +11,7 @@
 #include "base/now.h"
 #include "ctl/beat.h"
 #include "ctl/check.h"
+#include "ctl/fall.h"
 #include "ctl/flush.h"
 #include "ctl/msg.h"
 #include "ctl/path.h"
@@ -29,8 +30,9 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#define CHECK_NS 100000000ull /* RTO and address retry resolution */
-#define SLICE    64u          /* of those that sleep, so many are looked at in each round all the same */
+#define CHECK_NS     100000000ull /* RTO and address retry resolution */
+#define CHECK_MAX_NS 1000000000ull
+#define SLICE        64u /* of those that sleep, so many are looked at in each round all the same */
 
 /* A peer that leaves repeats its good-bye until nobody needs it. */
 #define GONE_NS 1000000000ull
@@ -140,6 +142,15 @@ static void check_round(struct uct_ha_ctl *ctl, uint64_t now)
     }
 }
 
+/* With everybody asleep the rounds of heartbeats see who wakes. */
+static uint64_t check_interval(struct uct_ha_pairs *pairs)
+{
+    if (!ucs_list_is_empty(&pairs->wakes.awake) || !ucs_list_is_empty(&pairs->wakes.busy)) {
+        return CHECK_NS;
+    }
+    return ucs_max(CHECK_NS, ucs_min(pairs->heartbeat, CHECK_MAX_NS));
+}
+
 static void check_conn(struct uct_ha_conn *conn, uint64_t now)
 {
     struct ha_event event = {.kind = HA_EV_TIMER};
@@ -166,6 +177,7 @@ static void tick(struct uct_ha_ctl *ctl)
         uct_ha_due_touch(due); /* the flush asks when it wants the timer again */
         check_conn(ucs_container_of(due, struct uct_ha_conn, due), now);
     }
+    uct_ha_fall_run_locked(ctl, now);
     if (ctl->tcp != NULL) {
         uct_ha_tcp_sweep(ctl->tcp, now);
     }
@@ -173,8 +185,8 @@ static void tick(struct uct_ha_ctl *ctl)
         ctl->heartbeat_at = now + uct_ha_beat_round_locked(ctl, now);
     }
     if (now >= ctl->check_at) {
-        ctl->check_at = now + CHECK_NS;
         check_round(ctl, now);
+        ctl->check_at = now + check_interval(ctl->pairs);
     }
 }
 

@@ -11,6 +11,7 @@
 #include "base/job.h"
 #include "core/ha_packet.h"
 #include "core/ha_probe.h"
+#include "ctl/fall.h"
 #include "ctl/watch.h"
 #include "pair/pairs.h"
 #include "verbs/ha_ud.h"
@@ -86,6 +87,7 @@ struct uct_ha_ctl {
     uint32_t              polls;    /* so often had the program looked at the latest round, */
     uint8_t               polled;   /* ... and since the one before */
     struct uct_ha_bare    bare;
+    struct uct_ha_fall    fall[HA_SLOTS];
     struct uct_ha_ctl    *prom_next; /* in the statistics file, too */
     uint8_t               discard;   /* atomic: closing, nobody is accepted any more */
 };

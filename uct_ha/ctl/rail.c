@@ -8,6 +8,7 @@
 #include "ctl/rail.h"
 
 #include "base/now.h"
+#include "ctl/fall.h"
 #include "ctl/flush.h"
 #include "ctl/path.h"
 #include "ctl/port.h"
@@ -21,31 +22,13 @@
 
 /* ---- rail events ------------------------------------------------------------- */
 
-static void lanes_down(struct uct_ha_ctl *ctl, int slot, enum ha_cause cause)
-{
-    struct uct_ha_conn *conn;
-    struct ha_event     event = {.kind = HA_EV_LANE_DOWN, .slot = slot, .cause = (uint8_t)cause};
-
-    ucs_list_for_each (conn, &ctl->pairs->conns, list) {
-        event.gen = conn->pair.lane[slot].gen;
-        uct_ha_failover_event_locked(conn, &event, HA_CTX_ASYNC);
-    }
-}
-
 static void rail_down(struct uct_ha_ctl *ctl, int slot)
 {
-    struct uct_ha_peer *peer;
-
     if (ctl->pairs->down[slot]) {
         return;
     }
     ctl->pairs->down[slot] = 1;
-    lanes_down(ctl, slot, HA_CAUSE_PORT);
-    ucs_list_for_each (peer, &ctl->pairs->peers, list) {
-        peer->rail[slot].waiting = 0;
-        peer->rail[slot].missed  = 0;
-        uct_ha_fact_usable_locked(peer);
-    }
+    uct_ha_fall_begin_locked(ctl, slot, HA_CAUSE_PORT);
     ctl->check_at = 0; /* the way on the other rail may not be known yet */
 }
 
@@ -99,6 +82,8 @@ static void rail_up(struct uct_ha_ctl *ctl, int slot)
     ctl->pairs->down[slot] = 0;
     ucs_list_for_each (peer, &ctl->pairs->peers, list) {
         uct_ha_path_moved(peer, slot);
+        peer->rail[slot].waiting  = 0;
+        peer->rail[slot].missed   = 0;
         peer->rail[slot].bad_at   = 0; /* not suspected: known to have been down */
         peer->rail[slot].fresh_at = uct_ha_now() + ctl->fresh_ns;
         peer->rail[slot].bad      = ctl->pairs->heartbeat != 0 && ctl->ud[slot] != NULL && peer->rail[slot].ud_qpn != 0;
@@ -118,7 +103,7 @@ static void address_moved(struct uct_ha_ctl *ctl, int slot, int kept)
     struct uct_ha_peer *peer;
 
     if (moved && !kept) {
-        lanes_down(ctl, slot, HA_CAUSE_PORT);
+        uct_ha_fall_begin_locked(ctl, slot, HA_CAUSE_PORT);
     }
     ctl->addr[slot] = addr;
     ucs_list_for_each (peer, &ctl->pairs->peers, list) {

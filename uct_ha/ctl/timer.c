@@ -2,6 +2,7 @@
 #include "ctl/timer.h"
 
 #include "ctl/check.h"
+#include "ctl/fall.h"
 #include "ctl/prom.h"
 #include "ctl/tcp.h"
 #include "pair/conn.h"
@@ -28,7 +29,7 @@ static uint64_t next_due(struct uct_ha_ctl *ctl)
 {
     struct uct_ha_conn *touched;
     struct uct_ha_due  *conn;
-    uint64_t            due = uct_ha_prom_due();
+    uint64_t            due = ucs_min(uct_ha_prom_due(), uct_ha_fall_due(ctl));
 
     while ((conn = uct_ha_due_next_touched(&ctl->pairs->dues)) != NULL) {
         touched = ucs_container_of(conn, struct uct_ha_conn, due);

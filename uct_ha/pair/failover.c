@@ -19,6 +19,8 @@
 #define PARK_NS       2000000000ull
 #define EVENTS_MAX    64            /* seen: 3 */
 #define FIRST_NS      1000000000ull /* the first standby waits so long for others' first lanes */
+#define AGAIN_BURST   64u
+#define AGAIN_NS      500000ull /* 2000 a second */
 #define PACE_BURST    16
 #define PACE_NS       5000000ull /* 200 lanes per second and rail */
 #define CONNECT_TRIES 5          /* each may wait a second for the neighbour */
@@ -323,6 +325,16 @@ static void fail(struct uct_ha_conn *conn, unsigned why)
     }
 }
 
+/* With thousands of connections that move, answers are late, not lost: to say everything again makes them later. */
+static int may_send_again(struct step *step)
+{
+    if (ha_pace_take(&step->conn->pairs->again, AGAIN_BURST, AGAIN_NS, step->now)) {
+        return 1;
+    }
+    UCT_HA_STATS_ADD(ctl_held, 1);
+    return 0;
+}
+
 static void apply(struct step *step, const struct ha_action *action)
 {
     struct uct_ha_conn *conn = step->conn;
@@ -357,7 +369,9 @@ static void apply(struct step *step, const struct ha_action *action)
         }
         break;
     case HA_ACT_SEND:
-        uct_ha_due_send(&conn->due, &conn->peer->due, action->value != 0);
+        if (!action->value || may_send_again(step)) {
+            uct_ha_due_send(&conn->due, &conn->peer->due, action->value != 0);
+        }
         break;
     case HA_ACT_LANES:
         uct_ha_attention_locked(conn);

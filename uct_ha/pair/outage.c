@@ -38,6 +38,15 @@ void uct_ha_outage_begin_locked(struct uct_ha_conn *conn, int slot, uint64_t now
     conn->outage_cause      = lane->cause;
     conn->outage_peer_cause = lane->cause == HA_CAUSE_PEER ? conn->pair.view[slot].cause : HA_CAUSE_NONE;
     __atomic_store_n(&conn->outage_at, now, __ATOMIC_RELAXED);
+    conn->pairs->moving++;
+}
+
+void uct_ha_outage_over_locked(struct uct_ha_conn *conn)
+{
+    if (conn->outage_at != 0) {
+        __atomic_store_n(&conn->outage_at, 0, __ATOMIC_RELAXED);
+        conn->pairs->moving--;
+    }
 }
 
 /* The progress check struck. If the rail that was left answers all the same and
@@ -98,7 +107,7 @@ void uct_ha_outage_end(struct uct_ha_conn *conn, int tx_slot)
             judge_rto(conn, conn->outage_slot, move.took);
         }
         conn->outage_replayed = conn->outage_retired = 0;
-        __atomic_store_n(&conn->outage_at, 0, __ATOMIC_RELAXED);
+        uct_ha_outage_over_locked(conn);
     }
     pthread_mutex_unlock(&lanes->wake.lock);
     if (move.took > 0) { /* else it is not over yet */

@@ -67,6 +67,8 @@ struct uct_ha_pairs {
     uint64_t                told; /* no packet to a peer that was let go of had a higher number */
     struct ha_rto           rto;
     struct ha_pace          pace[HA_SLOTS]; /* of lanes that are built while the other rail works */
+    struct ha_pace          again;          /* of states that are sent again */
+    uint32_t                moving;         /* connections that are in an outage */
 };
 
 /* Who we are, lanes and the callbacks are filled in. */

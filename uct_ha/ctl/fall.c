@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "ctl/fall.h"
+
+#include "base/now.h"
+#include "ctl/ctl.h"
+#include "pair/conn.h"
+#include "pair/fact.h"
+#include "pair/failover.h"
+#include "pair/peer.h"
+
+#define FIRST      8u          /* move at once in the beginning, */
+#define WINDOW_MAX 256u        /* ... and in the end */
+#define BATCH      64u         /* told without letting go of the lock */
+#define PLACES     1024u       /* of the table, likewise: it may have gaps */
+#define STEP_NS    1000000ull  /* from one batch to the next */
+#define STUCK_NS   10000000ull /* those who move may wait for a peer that is gone: then others follow all the same */
+
+/* A lane that was built since is another one, unless the rail is still down. */
+static int is_lost(const struct uct_ha_ctl *ctl, const struct uct_ha_conn *conn, int slot)
+{
+    const struct uct_ha_lane *lane = conn->road->lane[slot];
+
+    return ctl->pairs->down[slot] || lane == NULL || lane->born <= ctl->fall[slot].at;
+}
+
+static void tell(struct uct_ha_ctl *ctl, struct uct_ha_conn *conn, int slot)
+{
+    struct ha_event event = {
+        .kind = HA_EV_LANE_DOWN, .slot = slot, .gen = conn->pair.lane[slot].gen, .cause = ctl->fall[slot].cause};
+
+    if (is_lost(ctl, conn, slot)) {
+        uct_ha_failover_event_locked(conn, &event, HA_CTX_ASYNC);
+    }
+    uct_ha_fact_usable_locked(conn->peer);
+}
+
+static void step(struct uct_ha_ctl *ctl, int slot, uint64_t now)
+{
+    struct uct_ha_fall  *fall  = &ctl->fall[slot];
+    struct uct_ha_pairs *pairs = ctl->pairs;
+    uint32_t             least = now - fall->moved >= STUCK_NS ? FIRST : 0;
+    uint32_t             end   = ucs_min(pairs->table_len, fall->next + PLACES);
+    struct uct_ha_conn  *conn;
+
+    for (uint32_t told = 0; fall->next < end && told < BATCH && (told < least || pairs->moving < fall->window);) {
+        conn = pairs->table[fall->next++];
+        if (conn != NULL) {
+            tell(ctl, conn, slot);
+            fall->moved = now;
+            told++;
+        }
+    }
+    fall->window = ucs_min(2 * fall->window, WINDOW_MAX);
+    fall->due    = now + STEP_NS;
+    if (fall->next >= pairs->table_len) {
+        fall->at = 0;
+    }
+}
+
+void uct_ha_fall_begin_locked(struct uct_ha_ctl *ctl, int slot, enum ha_cause cause)
+{
+    uint64_t now = uct_ha_now();
+
+    ctl->fall[slot] = (struct uct_ha_fall){.at = now, .moved = now, .window = FIRST, .cause = (uint8_t)cause};
+    ctl->fall[slot].window += ctl->pairs->moving; /* others that move have another reason */
+    step(ctl, slot, now);
+}
+
+void uct_ha_fall_run_locked(struct uct_ha_ctl *ctl, uint64_t now)
+{
+    for (int s = 0; s < HA_SLOTS; s++) {
+        if (ctl->fall[s].at != 0 && now >= ctl->fall[s].due) {
+            step(ctl, s, now);
+        }
+    }
+}
+
+uint64_t uct_ha_fall_due(const struct uct_ha_ctl *ctl)
+{
+    uint64_t due = UINT64_MAX;
+
+    for (int s = 0; s < HA_SLOTS; s++) {
+        due = ctl->fall[s].at != 0 ? ucs_min(due, ctl->fall[s].due) : due;
+    }
+    return due;
+}

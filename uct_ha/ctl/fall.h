@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UCT_HA_FALL_H_
+#define UCT_HA_FALL_H_
+
+/*
+ * An own rail has failed: its lanes are lost, a few connections at a time.
+ *
+ *     rail down --> first 8 --> as many more as there is room for, each ms --> everybody has been told
+ *                                  room: twice as much each time, up to 256 that are moving at once
+ *
+ * So the first of thousands works again as soon as if it were the only one, nobody holds the lock for long, and what
+ * is asked of the peers is answered before it is asked again. A connection that is not told yet loses nothing: its lane
+ * is dead already, and whoever notices that otherwise does not wait for this.
+ *
+ * All under the control lock.
+ */
+
+#include "core/ha_state.h"
+
+#include <stdint.h>
+
+struct uct_ha_ctl;
+
+struct uct_ha_fall { /* of a rail */
+    uint64_t at;     /* it began then, 0: none is under way */
+    uint64_t due;    /* it goes on then */
+    uint64_t moved;  /* the latest time that somebody was told */
+    uint32_t next;   /* place in the table of connections */
+    uint32_t window; /* so many may move at once */
+    uint8_t  cause;
+};
+
+/* The lanes of the slot are lost, for this reason. */
+void uct_ha_fall_begin_locked(struct uct_ha_ctl *ctl, int slot, enum ha_cause cause);
+
+/* The timer. */
+void uct_ha_fall_run_locked(struct uct_ha_ctl *ctl, uint64_t now);
+
+/* When it wants the timer; UINT64_MAX: not at all. */
+uint64_t uct_ha_fall_due(const struct uct_ha_ctl *ctl);
+
+#endif
