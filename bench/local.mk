@@ -11,13 +11,14 @@ EXTRA_DIST += \
 	%D%/rto_sweep \
 	%D%/test_bench.sh \
 	%D%/test_budget.py \
+	%D%/test_many.sh \
 	%D%/test_verdicts.py
 
 check_PROGRAMS += %D%/test_pattern
 TESTS          += %D%/test_pattern
 %C%_test_pattern_SOURCES = %D%/test_pattern.c %D%/bench_pattern.c %D%/bench_pattern.h
 
-TESTS += %D%/test_budget.py %D%/test_verdicts.py
+TESTS += %D%/test_budget.py %D%/test_many.sh %D%/test_verdicts.py
 
 # for bench/handshake and bench/budget
 noinst_PROGRAMS += %D%/ha_budget_of %D%/ha_connect

@@ -377,7 +377,23 @@ static void test_flaps_are_damped(void **state)
     assert_true(now_ns() - start < 5000000000ull); /* it would be left alone for 6.4 s */
 }
 
-/* A rail answers, but takes a hundred times as long: left when the other one does not. */
+/* Nothing moves on that rail three heartbeats of four: less than the RTO. */
+static void work_behind(int rail, uint64_t ms)
+{
+    struct side *side  = &world.side[0];
+    uint64_t     value = 1, end = now_ns() + ms * 1000000;
+
+    while (now_ns() < end) {
+        fake_set(rail, FAKE_STALL, now_ns() / 80000000ull % 4 != 0 ? 1000 : 0);
+        (void)uct_ep_put_short(side->ep[0], &value, sizeof(value), (uintptr_t)rma_place(1, PLACES - 1),
+                               side->rkey.rkey);
+        pump();
+    }
+    fake_set(rail, FAKE_STALL, 0);
+    flush_all();
+}
+
+/* A rail answers, but takes a hundred times as long, and work falls behind: left when the other one does not. */
 static void test_slow_rail(void **state)
 {
     (void)state;
@@ -389,6 +405,11 @@ static void test_slow_rail(void **state)
     fake_set(A1, FAKE_CTL_DELAY_US, 0);
     pump_ms(800);
     fake_set(A0, FAKE_CTL_DELAY_US, 60000);
+    pump_ms(1000);
+    assert_int_equal(stats().failovers, 0); /* nobody has work that would gain by it */
+    for (int i = 0; i < 20 && stats().failovers < 2; i++) {
+        work_behind(A0, 500);
+    }
     pump_until(stats().failovers == 2);
     post_some();
     redundant_check();
@@ -414,6 +435,34 @@ static void test_slow_host(void **state)
     assert_int_equal(stats().failovers, 0);
 }
 
+/* Half of all control packets are lost for a while, then none: in the end everybody knows everything, and says no more.
+ */
+static void test_states_are_silent_in_the_end(void **state)
+{
+    static const int rails[] = {A0, A1, B0, B1};
+    uint64_t         before;
+
+    (void)state;
+    redundant_open(61, "HEARTBEAT=0 COOLDOWN=0");
+    for (int round = 0; round < 20; round++) {
+        for (int i = 0; i < 4; i++) {
+            fake_set(rails[i], FAKE_LOSE_CTL, 500);
+        }
+        fake_port(round % 2 ? A1 : A0, 0);
+        pump_ms(20);
+        fake_port(round % 2 ? A1 : A0, 1);
+        pump_ms(20);
+        for (int i = 0; i < 4; i++) {
+            fake_set(rails[i], FAKE_LOSE_CTL, 0);
+        }
+        wait_standbys(2);
+        pump_ms(300);
+        before = stats().ctl_tx_state;
+        pump_ms(300);
+        assert_int_equal(stats().ctl_tx_state, before);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_cut_here),
     GLUE_TEST(test_cut_there),
@@ -436,6 +485,7 @@ static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_flaps_are_damped),
     GLUE_TEST(test_slow_rail),
     GLUE_TEST(test_slow_host),
+    GLUE_TEST(test_states_are_silent_in_the_end),
 };
 
 int glue_failover(void)

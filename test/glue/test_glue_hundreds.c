@@ -217,8 +217,24 @@ static void test_places_of_the_silent(void **state)
     rma_check(0);
 }
 
+/* Some at a time, and nobody is left out: nothing else would tell them here. */
+static void test_all_are_told(void **state)
+{
+    unsigned moving, many = MANY < 100 ? MANY : 100;
+
+    (void)state;
+    world_open(94, "HEARTBEAT=0 RTO=60s RTO_MAX=60s TIMEOUT=20 CONNECT_TIMEOUT=60s");
+    open_many((int)many);
+    flush_all();
+    moving = on_first_rail();
+    fake_port(A0, 0);
+    pump_until(stats().failovers == moving);
+    assert_int_equal(stats().ep_errors, 0);
+}
+
 static const struct CMUnitTest tests[] = {
-    GLUE_TEST(test_hundreds_fail_over_at_once), GLUE_TEST(test_work_does_not_grow),   GLUE_TEST(test_places_come_back),
+    GLUE_TEST(test_hundreds_fail_over_at_once), GLUE_TEST(test_work_does_not_grow),
+    GLUE_TEST(test_places_come_back),           GLUE_TEST(test_all_are_told),
     GLUE_TEST(test_sends_wait_for_places),      GLUE_TEST(test_places_of_the_silent),
 };
 

@@ -33,22 +33,24 @@ rate() {
     rate=$(awk '{ printf "%d", ($4 - $2) / ($3 - $1) }' <<<"$first $second")
 }
 
-# The rail is silent for 100 ms, and well for 100 ms. Each command takes some of that.
+# The rail is silent for 100 ms, and well for 100 ms, again and again: at h1, where nothing comes in or goes out.
 flap() {
-    while true; do
-        "$LAB" fault drop a >/dev/null 2>&1
-        sleep 0.1
-        "$LAB" fault clear a >/dev/null 2>&1
-        sleep 0.1
-        echo flap >>"$logs/flaps"
-    done
+    # shellcheck disable=SC2016
+    exec "$LAB" exec --timeout 60 h1 bash -c 'mkfifo /tmp/never; exec 9<>/tmp/never # to wait without a process
+        for i in $(seq $1); do
+            echo "qdisc replace dev $0 root netem loss 100%"; read -rt 0.1 -u 9
+            echo "qdisc replace dev $0 root netem loss 0%"; read -rt 0.1 -u 9
+            echo "$i" >&2
+        done | tc -batch -; tc qdisc del dev "$0" root' "$1" "$2" >"$logs/flaps" 2>&1
 }
 
-stop_flapping() {
-    [[ -n $flapper ]] || return 0
-    kill "$flapper" 2>/dev/null || true
-    wait "$flapper" 2>/dev/null || true
-    flapper=""
+# Milliseconds for each way, so that a probe takes fifty times as long as it does.
+slowed() {
+    local seconds
+    seconds=$("$LAB" exec --timeout 20 h1 'cat /tmp/bad.*' | sed -n 's/^ucx_ha_path_round_trip{.*rail="rxe_a[^}]*} //p' |
+        head -n 1) || true
+    echo "# a probe takes $seconds s" >&2
+    awk -v usual="${seconds:-0}" 'BEGIN { ms = 25000 * usual; printf "%d", (ms < 25 ? 25 : (ms > 2000 ? 2000 : ms)) }'
 }
 
 # strike PART: from now on the rail is bad
@@ -56,11 +58,11 @@ strike() {
     case $1 in
     loss) fault loss a 30 ;;
     loss-there) fault loss a h2 30 ;;
-    delay) fault delay a "$delay_ms" ;;
+    delay) fault delay a "$(slowed)" ;;
     both) fault loss all 10 ;;
     flaps)
-        rm -f "$logs/flaps"
-        flap &
+        if [[ $shape == two ]]; then device=eth0; else device=va1; fi
+        flap "$device" 60 &
         flapper=$!
         ;;
     esac
@@ -78,8 +80,11 @@ bad_rail() {
     strike "$1" || { why="the lab could not do it"; return 1; }
     sleep 2
     rate
-    [[ $1 != flaps ]] || found="$(wc -l <"$logs/flaps") flaps in $((look + 2)) s; "
-    stop_flapping
+    [[ $1 != flaps ]] || found="$(wc -l <"$logs/flaps") flaps; "
+    if [[ -n $flapper ]]; then
+        wait "$flapper" || true
+        flapper=""
+    fi
     moved=$(($(field h1 failovers) + $(field h2 failovers)))
     found+="$calm operations a second before, $rate from 2 to $((look + 2)) s after, $moved failovers"
     if [[ $1 == both ]]; then
@@ -92,16 +97,15 @@ bad_rail() {
     verdict || return 1
 }
 
-delay_ms=50 # some fifty times what a datagram takes in the lab
 devices="rxe_a:1"
 [[ $shape == two ]] || devices="rxe_a1:1,rxe_a2:1"
 for part in $parts; do
     found="" why=""
-    start "bad-$part" -e UCX_NET_DEVICES="$devices" --seed "$seed" --seconds 900 --ops tag,am,put --sizes small --window 64
+    start "bad-$part" -e UCX_NET_DEVICES="$devices" -e UCX_HA_RC_STATS_FILE=/tmp/bad.%h.%p \
+        -e UCX_HA_RC_STATS_INTERVAL=1s --seed "$seed" --seconds 900 --ops tag,am,put --sizes small --window 64
     if bad_rail "$part"; then
         ok "$part" "$found"
     else
-        stop_flapping
         not_ok "$part" "$why$(first_wrong)"
         abandon
     fi

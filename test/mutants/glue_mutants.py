@@ -94,8 +94,15 @@ MUTANTS = [
         (" && ha_rc_qpn(conn->road->lane[slot]->rc) == qpn) {",
          " && qpn != 0) {")]),
     ("port-down-one-lane", "a port that goes down takes one connection only", "test_port_takes_all_lanes", [
-        ("        event.gen = conn->pair.lane[slot].gen;\n        uct_ha_failover_event_locked(conn, &event, HA_CTX_ASYNC);\n    }\n}\n\nstatic void rail_down(",
-         "        event.gen = conn->pair.lane[slot].gen;\n        uct_ha_failover_event_locked(conn, &event, HA_CTX_ASYNC);\n        break;\n    }\n}\n\nstatic void rail_down(")]),
+        ("        conn = pairs->table[fall->next++];\n", "        conn = fall->next++ > 0 ? NULL : pairs->table[0];\n")]),
+    ("port-down-first-ones", "of those who work on a port that goes down only the first ones are told", "test_all_are_told", [
+        ("    if (fall->next >= pairs->table_len) {\n        fall->at = 0;", "    if (fall->next > 0) {\n        fall->at = 0;")]),
+    ("no-answer-asked", "a state that is sent again asks for no answer", "test_states_are_silent_in_the_end", [
+        ("            header.flags |= due->want ? HA_PACKET_WANT : 0;\n", "")]),
+    ("no-answer-given", "who is asked for an answer has none, if he hears no news", "test_states_are_silent_in_the_end", [
+        ("        want         = 1;\n", "")]),
+    ("slow-though-it-moves", "a slow rail is left though nobody's work falls behind", "test_slow_rail", [
+        ("(slow && ha_lossy_stalls(&rail->lossy))", "slow")]),
     # ---- silent operations ----
     ("flush-without-tail", "a flush waits for somebody else to have it told", "test_flush_has_a_tail", [
         ("    uct_ha_tx_tail(flow);\n    if (comp != NULL) {\n        flush = malloc", "    if (comp != NULL) {\n        flush = malloc")]),
@@ -387,7 +394,8 @@ MUTANTS = [
     ("loss-uncounted", "probes without an answer are forgotten", "test_lossy_rail_is_left", [
         ("        ha_lossy_ask(&peer->rail[slot].lossy);\n", "")]),
     ("stalls-uncounted", "work that stands still is not seen", "test_lossy_rail_is_left", [
-        ("            ha_lossy_work(&peer->rail[s].lossy, peer->rail[s].moved);", "            ha_lossy_work(&peer->rail[s].lossy, 1u << 20);")]),
+        ("            ha_lossy_work(&peer->rail[s].lossy, peer->rail[s].moved, peer->rail[s].slow.last);",
+         "            ha_lossy_work(&peer->rail[s].lossy, 1u << 20, 0);")]),
     ("rto-ignores-length", "a long operation is no excuse", "test_long_operation", [
         (" + bytes / SLOWEST_BYTES_PER_MS * MSEC;", " + 0 * bytes;")]),
     ("lanes-outlive-address", "lanes live on when the address they were made with is gone", "test_address_of_an_idle_standby_changes", [

@@ -51,7 +51,7 @@ void uct_ha_send_ping_locked(struct uct_ha_peer *peer, int slot)
     if (!entry->mute[slot] && chance(entry->loss[slot])) {
         ha_lossy_answer(&rail->lossy, 1);
         ha_beat_answer(&rail->beat, w.now);
-        uct_ha_beat_heard_locked(peer, slot, w.now);
+        uct_ha_beat_answered_locked(peer, slot, w.now);
         rail->last_rx = peer->last_rx = w.now;
         rail->heard                   = rail->nonce;
         rail->fresh_at                = w.now + w.ctl.fresh_ns;
@@ -176,11 +176,14 @@ void world_open(unsigned count)
     w.ctl.fresh_ns            = SEC;
     w.ctl.round_at            = w.now;
     w.pairs.by_cookie.count   = count;
+    w.pairs.table             = calloc(count, sizeof(*w.pairs.table));
+    w.pairs.table_len         = count;
     ucs_list_head_init(&w.pairs.peers);
     ucs_list_head_init(&w.pairs.turns);
     uct_ha_wakes_open(&w.pairs.wakes);
     for (unsigned i = 0; i < count; i++) {
         add(&w.entry[i], i / PER_HOST);
+        w.pairs.table[i] = &w.entry[i].conn;
         let_sleep(&w.entry[i]);
     }
 }
@@ -188,6 +191,7 @@ void world_open(unsigned count)
 void world_close(void)
 {
     uct_ha_beat_close(&w.ctl);
+    free(w.pairs.table);
     free(w.entry);
 }
 
@@ -201,6 +205,15 @@ static void forget_idle(void)
             !peer->rail[1].bad) {
             uct_ha_busy_end(&peer->busy);
         }
+    }
+}
+
+/* Connections of a rail that has failed, a few at a time. */
+static void leave_in_turn(void)
+{
+    while (uct_ha_fall_due(&w.ctl) < w.next) {
+        w.now = uct_ha_fall_due(&w.ctl) > w.now ? uct_ha_fall_due(&w.ctl) : w.now;
+        uct_ha_fall_run_locked(&w.ctl, w.now);
     }
 }
 
@@ -218,6 +231,7 @@ void run(uint64_t ns)
         }
         w.lanes.wake.polls++;
         w.next = w.now + uct_ha_beat_round_locked(&w.ctl, w.now);
+        leave_in_turn();
         forget_idle();
     }
     w.now = end;

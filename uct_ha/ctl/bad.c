@@ -27,9 +27,9 @@ void uct_ha_bad_sample_locked(struct uct_ha_peer *peer)
     }
 }
 
-/* It answers, so it may go on as the standby; and while it is bad, work does
- * not go back to it. */
-static void leave(struct uct_ha_peer *peer, int slot)
+/* It answers, so it may go on as the standby; and while it is bad, work does not go back to it: not by the doing of a
+ * side, either, that has no work which falls behind. */
+static void hold_off(struct uct_ha_peer *peer, int slot, int leave)
 {
     struct uct_ha_conn *conn;
     struct ha_event     hold    = {.kind = HA_EV_HOLD, .slot = slot, .wait = ha_damp_hold(&peer->rail[slot].damp)};
@@ -37,7 +37,7 @@ static void leave(struct uct_ha_peer *peer, int slot)
 
     ucs_list_for_each (conn, &peer->conns, peer_link) {
         uct_ha_failover_event_locked(conn, &hold, HA_CTX_ASYNC);
-        if (ha_pair_tx_slot(&conn->pair) == slot) {
+        if (leave && ha_pair_tx_slot(&conn->pair) == slot) {
             suspect.gen = conn->pair.lane[slot].gen;
             uct_ha_failover_event_locked(conn, &suspect, HA_CTX_ASYNC);
         }
@@ -47,6 +47,7 @@ static void leave(struct uct_ha_peer *peer, int slot)
 void uct_ha_bad_judge_locked(struct uct_ha_peer *peer)
 {
     struct uct_ha_peer_rail *rail, *other;
+    int                      slow;
 
     for (int s = 0; s < HA_SLOTS; s++) {
         rail  = &peer->rail[s];
@@ -54,11 +55,12 @@ void uct_ha_bad_judge_locked(struct uct_ha_peer *peer)
         if (peer->pairs->config->lossy_rail && ha_lossy_is_worse(&rail->lossy, &other->lossy)) {
             rail->lossy_left = 1;
         }
-        rail->slow_left |= (uint8_t)(ha_slow_is_worse(&rail->slow, &other->slow) && ha_lossy_stalls(&rail->lossy));
+        slow = ha_slow_is_worse(&rail->slow, &other->slow);
+        rail->slow_left |= (uint8_t)(slow && ha_lossy_stalls(&rail->lossy));
         rail->lossy_left &= (uint8_t)(ha_lossy_is_bad(&rail->lossy) && ha_lossy_lost(&other->lossy) <= 1);
         rail->slow_left &= rail->slow.is_slow;
-        if (rail->lossy_left || rail->slow_left) {
-            leave(peer, s);
+        if (rail->lossy_left || rail->slow_left || slow) {
+            hold_off(peer, s, rail->lossy_left || rail->slow_left);
         }
     }
 }

@@ -4,6 +4,7 @@
 #include "base/now.h"
 #include "base/stats.h"
 #include "ctl/bad.h"
+#include "ctl/fall.h"
 #include "ctl/look.h"
 #include "ctl/path.h"
 #include "ctl/send.h"
@@ -164,20 +165,6 @@ static int heartbeat(struct uct_ha_peer *peer, uint64_t now, int *suspect)
     return peer->asked >= UCT_HA_QUESTIONS && now - peer->asked_at > ctl->pairs->dead_peer;
 }
 
-static void suspect_rail(struct uct_ha_peer *peer, int slot)
-{
-    struct uct_ha_conn *conn;
-    struct ha_event     event = {.kind = HA_EV_LANE_SUSPECT, .slot = slot, .cause = HA_CAUSE_HEARTBEAT};
-
-    peer->rail[slot].bad    = 1;
-    peer->rail[slot].bad_at = uct_ha_now();
-    ucs_list_for_each (conn, &peer->conns, peer_link) {
-        event.gen = conn->pair.lane[slot].gen;
-        uct_ha_failover_event_locked(conn, &event, HA_CTX_ASYNC);
-    }
-    uct_ha_fact_usable_locked(peer);
-}
-
 void uct_ha_beat_lose_peer_locked(struct uct_ha_peer *peer)
 {
     peer->lost = 1;
@@ -244,7 +231,7 @@ static struct uct_ha_host *host_of(const struct uct_ha_peer *peer, int slot)
     return &hosts[(key[0] >> 32) % UCT_HA_HOSTS];
 }
 
-void uct_ha_beat_heard_locked(struct uct_ha_peer *peer, int slot, uint64_t now)
+void uct_ha_beat_answered_locked(struct uct_ha_peer *peer, int slot, uint64_t now)
 {
     peer->pairs->ctl->rail_rx[slot] = now;
     host_of(peer, slot)->rx         = now;
@@ -296,7 +283,7 @@ static void visit(struct round *round, struct uct_ha_peer *peer)
         uct_ha_beat_lose_peer_locked(peer);
     } else if (suspect != HA_NO_SLOT && !peer->rail[suspect].bad) {
         remember(round, peer, suspect);
-        suspect_rail(peer, suspect);
+        uct_ha_fall_peer_locked(peer, suspect);
     }
     uct_ha_bad_judge_locked(peer);
 }
@@ -397,15 +384,19 @@ static void judge_held(struct round *round)
     struct uct_ha_ctl  *ctl = round->ctl;
     struct uct_ha_peer *peer, *next;
 
+    for (unsigned i = 0; i < round->verdicts; i++) {
+        if (ctl->rail_rx[round->verdict[i].slot] < round->verdict[i].since) {
+            uct_ha_fall_begin_locked(ctl, round->verdict[i].slot, HA_CAUSE_HEARTBEAT);
+        }
+    }
     ucs_list_for_each_safe (peer, next, &ctl->pairs->wakes.busy, busy.link) {
         for (unsigned i = 0; peer->held && i < round->verdicts; i++) {
             const struct verdict *verdict = &round->verdict[i];
             struct uct_ha_host   *host    = host_of(peer, verdict->slot);
 
-            if (!peer->rail[verdict->slot].bad && !peer->rail[verdict->slot].lives &&
-                (ctl->rail_rx[verdict->slot] < verdict->since ||
-                 (host == verdict->host && host->rx < verdict->since))) {
-                suspect_rail(peer, verdict->slot);
+            if (!peer->rail[verdict->slot].bad && !peer->rail[verdict->slot].lives && host == verdict->host &&
+                host->rx < verdict->since) {
+                uct_ha_fall_peer_locked(peer, verdict->slot);
             }
         }
     }

@@ -19,8 +19,8 @@ void uct_ha_beat_close(struct uct_ha_ctl *ctl);
  * budget goes. The next one is to be so long after it. */
 uint64_t uct_ha_beat_round_locked(struct uct_ha_ctl *ctl, uint64_t now);
 
-/* A word has come by this rail. */
-void uct_ha_beat_heard_locked(struct uct_ha_peer *peer, int slot, uint64_t now);
+/* A probe was answered by this rail. Other words prove only one direction. */
+void uct_ha_beat_answered_locked(struct uct_ha_peer *peer, int slot, uint64_t now);
 
 /* The peer does not answer any more: what still waits for it, waits in vain. */
 void uct_ha_beat_lose_peer_locked(struct uct_ha_peer *peer);

@@ -11,7 +11,6 @@
 #include "base/job.h"
 #include "core/ha_packet.h"
 #include "core/ha_probe.h"
-#include "ctl/fall.h"
 #include "ctl/watch.h"
 #include "pair/pairs.h"
 #include "verbs/ha_ud.h"
@@ -27,6 +26,16 @@ struct uct_ha_accept { /* a connection that a peer asks for; progress makes it *
 struct uct_ha_bare {
     uint64_t looked_at, told_at, gap, longest;
     unsigned back;
+};
+
+/* An own rail that its connections leave: ctl/fall.h. */
+struct uct_ha_fall { /* of a rail */
+    uint64_t at;     /* it began then, 0: none is under way */
+    uint64_t due;    /* it goes on then */
+    uint64_t moved;  /* the latest time that somebody was told */
+    uint32_t next;   /* place in the table of connections */
+    uint32_t window; /* so many may move at once */
+    uint8_t  cause;
 };
 
 /* How to reach the control port of a peer on a rail: looked for by a job, and let go by one. */
@@ -47,7 +56,7 @@ struct uct_ha_way {
 
 struct uct_ha_host {
     uint64_t key;
-    uint64_t rx;    /* somebody there was heard then */
+    uint64_t rx;    /* somebody there has answered then */
     uint32_t round; /* the number of this round of heartbeats, */
     uint32_t asked; /* in which so many were asked for their work's sake */
 };
@@ -79,7 +88,7 @@ struct uct_ha_ctl {
     uint8_t               probes;            /* it has a share of the process's */
     uint64_t              turn_at;           /* everybody had been asked then, */
     unsigned              turn_left;         /* and so many of them have not been since */
-    uint64_t              rail_rx[HA_SLOTS]; /* anybody was heard on the rail then */
+    uint64_t              rail_rx[HA_SLOTS]; /* anybody has answered by the rail then */
     struct uct_ha_host    host[UCT_HA_HOSTS];
     uint32_t              looked; /* of the table of connections: the slow look goes on there */
     uint32_t              nonce;

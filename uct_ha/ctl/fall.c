@@ -2,7 +2,6 @@
 #include "ctl/fall.h"
 
 #include "base/now.h"
-#include "ctl/ctl.h"
 #include "pair/conn.h"
 #include "pair/fact.h"
 #include "pair/failover.h"
@@ -23,11 +22,39 @@ static int is_lost(const struct uct_ha_ctl *ctl, const struct uct_ha_conn *conn,
     return ctl->pairs->down[slot] || lane == NULL || lane->born <= ctl->fall[slot].at;
 }
 
+void uct_ha_fall_peer_locked(struct uct_ha_peer *peer, int slot)
+{
+    struct uct_ha_conn *conn;
+    struct ha_event     event = {.kind = HA_EV_LANE_SUSPECT, .slot = slot, .cause = HA_CAUSE_HEARTBEAT};
+
+    peer->rail[slot].bad    = 1;
+    peer->rail[slot].bad_at = uct_ha_now();
+    ucs_list_for_each (conn, &peer->conns, peer_link) {
+        event.gen = conn->pair.lane[slot].gen;
+        uct_ha_failover_event_locked(conn, &event, HA_CTX_ASYNC);
+    }
+    uct_ha_fact_usable_locked(peer);
+}
+
+static void suspect(struct uct_ha_ctl *ctl, struct uct_ha_conn *conn, int slot)
+{
+    const struct uct_ha_peer_rail *rail = &conn->peer->rail[slot];
+
+    if (!rail->bad && !rail->lives && ctl->rail_rx[slot] < ctl->fall[slot].at && ha_pair_tx_slot(&conn->pair) == slot &&
+        uct_ha_txlog_head(conn->tx) != uct_ha_txlog_tail(conn->tx)) {
+        uct_ha_fall_peer_locked(conn->peer, slot);
+    }
+}
+
 static void tell(struct uct_ha_ctl *ctl, struct uct_ha_conn *conn, int slot)
 {
     struct ha_event event = {
         .kind = HA_EV_LANE_DOWN, .slot = slot, .gen = conn->pair.lane[slot].gen, .cause = ctl->fall[slot].cause};
 
+    if (ctl->fall[slot].cause == HA_CAUSE_HEARTBEAT) {
+        suspect(ctl, conn, slot);
+        return;
+    }
     if (is_lost(ctl, conn, slot)) {
         uct_ha_failover_event_locked(conn, &event, HA_CTX_ASYNC);
     }
@@ -61,6 +88,9 @@ void uct_ha_fall_begin_locked(struct uct_ha_ctl *ctl, int slot, enum ha_cause ca
 {
     uint64_t now = uct_ha_now();
 
+    if (cause == HA_CAUSE_HEARTBEAT && ctl->fall[slot].at != 0) {
+        return; /* nor is one that is surely down made a matter of suspicion */
+    }
     ctl->fall[slot] = (struct uct_ha_fall){.at = now, .moved = now, .window = FIRST, .cause = (uint8_t)cause};
     ctl->fall[slot].window += ctl->pairs->moving; /* others that move have another reason */
     step(ctl, slot, now);

@@ -15,23 +15,16 @@
  * All under the control lock.
  */
 
-#include "core/ha_state.h"
+#include "ctl/ctl.h"
 
-#include <stdint.h>
+struct uct_ha_peer;
 
-struct uct_ha_ctl;
-
-struct uct_ha_fall { /* of a rail */
-    uint64_t at;     /* it began then, 0: none is under way */
-    uint64_t due;    /* it goes on then */
-    uint64_t moved;  /* the latest time that somebody was told */
-    uint32_t next;   /* place in the table of connections */
-    uint32_t window; /* so many may move at once */
-    uint8_t  cause;
-};
-
-/* The lanes of the slot are lost, for this reason. */
+/* The lanes of the slot are lost, for this reason; with HA_CAUSE_HEARTBEAT only suspected, and left by those whose work
+ * stands still, as long as nobody answers by it. One that is under way already for the same reason goes on. */
 void uct_ha_fall_begin_locked(struct uct_ha_ctl *ctl, int slot, enum ha_cause cause);
+
+/* A rail of this peer is silent while the other one answers: who works there leaves it, now. */
+void uct_ha_fall_peer_locked(struct uct_ha_peer *peer, int slot);
 
 /* The timer. */
 void uct_ha_fall_run_locked(struct uct_ha_ctl *ctl, uint64_t now);

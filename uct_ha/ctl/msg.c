@@ -40,8 +40,7 @@ static void heard(struct uct_ha_peer *peer, int carrier)
     peer->last_rx = uct_ha_now();
     if (carrier < HA_SLOTS) {
         peer->rail[carrier].last_rx = peer->last_rx;
-        uct_ha_beat_heard_locked(peer, carrier, peer->last_rx);
-        peer->rail[carrier].used = 1;
+        peer->rail[carrier].used    = 1;
         uct_ha_path_heard(peer, carrier, peer->last_rx);
     }
 }
@@ -60,6 +59,7 @@ static void take_late_pong(struct uct_ha_peer *peer, struct uct_ha_peer_rail *ra
                       uct_ha_now() - rail->ping_at + peer->pairs->heartbeat);
     }
     ha_beat_answer(&rail->beat, uct_ha_now());
+    uct_ha_beat_answered_locked(peer, (int)(rail - peer->rail), uct_ha_now());
     ha_lossy_answer(&rail->lossy, 0);
     rail->heard    = nonce;
     rail->missed   = 0;
@@ -78,6 +78,7 @@ static void take_pong(struct uct_ha_peer *peer, int slot, const struct ha_packet
         ha_slow_probe(&rail->slow, peer->pairs->config->slow_rail, uct_ha_now() - rail->ping_at);
     }
     ha_beat_answer(&rail->beat, uct_ha_now());
+    uct_ha_beat_answered_locked(peer, slot, uct_ha_now());
     ha_lossy_answer(&rail->lossy, 1);
     rail->heard    = header->nonce;
     rail->fresh_at = uct_ha_now() + peer->pairs->ctl->fresh_ns;

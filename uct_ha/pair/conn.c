@@ -4,7 +4,6 @@
 #include "base/now.h"
 #include "base/stats.h"
 #include "lane/lane.h"
-#include "pair/outage.h"
 #include "pair/peer.h"
 #include "pair/report.h"
 
@@ -99,7 +98,7 @@ void uct_ha_conn_destroy(struct uct_ha_conn *conn)
     uct_ha_report_bare_end(conn->bare_told);
     uct_ha_conn_count(conn, 0, 0);
     uct_ha_setup_end(&conn->setup);
-    uct_ha_outage_over_locked(conn);
+    conn->pairs->moving -= conn->outage_at != 0;
     uct_ha_lane_leave(conn->road);
     if (conn->attention) {
         ucs_list_del(&conn->attention_link);

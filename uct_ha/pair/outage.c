@@ -41,14 +41,6 @@ void uct_ha_outage_begin_locked(struct uct_ha_conn *conn, int slot, uint64_t now
     conn->pairs->moving++;
 }
 
-void uct_ha_outage_over_locked(struct uct_ha_conn *conn)
-{
-    if (conn->outage_at != 0) {
-        __atomic_store_n(&conn->outage_at, 0, __ATOMIC_RELAXED);
-        conn->pairs->moving--;
-    }
-}
-
 /* The progress check struck. If the rail that was left answers all the same and
  * the move was quick, there was nothing to flee from. */
 static void judge_rto(struct uct_ha_conn *conn, int slot, uint64_t outage)
@@ -107,7 +99,8 @@ void uct_ha_outage_end(struct uct_ha_conn *conn, int tx_slot)
             judge_rto(conn, conn->outage_slot, move.took);
         }
         conn->outage_replayed = conn->outage_retired = 0;
-        uct_ha_outage_over_locked(conn);
+        __atomic_store_n(&conn->outage_at, 0, __ATOMIC_RELAXED);
+        conn->pairs->moving--;
     }
     pthread_mutex_unlock(&lanes->wake.lock);
     if (move.took > 0) { /* else it is not over yet */

@@ -12,9 +12,6 @@ struct uct_ha_conn;
 /* The lane of this slot is fenced: if it was the active one, an outage begins. */
 void uct_ha_outage_begin_locked(struct uct_ha_conn *conn, int slot, uint64_t now);
 
-/* The connection has ended. */
-void uct_ha_outage_over_locked(struct uct_ha_conn *conn);
-
 /* Progress sends on `tx_slot`, or nowhere. Without the lock. */
 void uct_ha_outage_end(struct uct_ha_conn *conn, int tx_slot);
 
