@@ -99,7 +99,7 @@ static void test_good_bye_is_answered(void **state)
     assert_true(said <= 200);
 }
 
-#define MANY 300 /* endpoints; of so many the last one begins with a ring of 32 */
+#define MANY 300 /* endpoints; of so many the last one begins with a ring of 16 */
 
 static uint32_t ring_length(int i)
 {
@@ -132,12 +132,12 @@ static void test_ring_grows(void **state)
         ep_open(0, i);
     }
     assert_int_equal(ring_length(0), 256);
-    assert_int_equal(ring_length(MANY - 1), 32);
+    assert_int_equal(ring_length(MANY - 1), 16);
     rma_put(0, MANY - 1, 1);
     wait_standbys(2 * MANY);
     flush_all_of(0);
     put_slowly(MANY - 1, 150);
-    assert_int_equal(ring_length(MANY - 1), 32);
+    assert_int_equal(ring_length(MANY - 1), 16);
     flush_all_of(0);
     rma_check(0);
     while (rma_put_one(0, MANY - 1, (enum how)(posted % HOWS), NULL) == UCS_OK) {

@@ -421,7 +421,7 @@ MUTANTS = [
     ("ring-mixes-places", "what grows puts an operation at the place of another", "test_ring_grows", [
         ("= &txops[i & (2 * ring - 1)];", "= &txops[i & (ring - 1)];")]),
     ("ring-stays-short", "the ring never grows", "test_ring_grows", [
-        ("    if (ring == tx->length) {", "    if (ring >= 32) {")]),
+        ("    if (ring == tx->length) {", "    if (ring >= 16) {")]),
     ("ring-of-silence", "operations that fill the ring tell of nothing", "test_ring_grows", [
         ("    return ucs_min(lane->tell_every, (flow->tx.log.mask + 1) / 2);", "    return lane->tell_every;")]),
     ("ring-remembered", "a GET that was bounced looks for its pieces where its entry was", "test_get_across_as_the_log_grows", [

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define RING_MIN 32u   /* entries; a power of two */
+#define RING_MIN 16u   /* entries; a power of two */
 #define RINGS    8192u /* ... of all logs, while these are few: they fit into the cache of a core */
 
 static int make_rings(uint32_t length, struct ha_op **ops_p, struct uct_ha_txop **txops_p)
