@@ -30,7 +30,10 @@ noinst_PROGRAMS += %D%/ha_budget_of %D%/ha_connect
 %C%_ha_connect_LDADD    = $(UCX_LIBS)
 
 # for bench/many
-noinst_PROGRAMS += %D%/many_driver
+noinst_PROGRAMS += %D%/fabric_driver %D%/many_driver
+%C%_fabric_driver_SOURCES  = %D%/fabric_driver.c %D%/many_end.c %D%/many_end.h
+%C%_fabric_driver_CPPFLAGS = -D_GNU_SOURCE $(AM_CPPFLAGS) $(UCX_CFLAGS)
+%C%_fabric_driver_LDADD    = $(UCX_LIBS) -ldl
 %C%_many_driver_SOURCES  = %D%/many_driver.c %D%/many_end.c %D%/many_end.h
 %C%_many_driver_CPPFLAGS = -D_GNU_SOURCE $(AM_CPPFLAGS) $(UCX_CFLAGS)
 %C%_many_driver_LDADD    = $(UCX_LIBS) -ldl

@@ -15,10 +15,6 @@
 #define AM_ID  5
 #define DEVICE "sc0:1"
 
-struct words {
-    char device[256], iface[256];
-};
-
 static uct_md_h        md;
 static uct_component_h component;
 
@@ -73,9 +69,12 @@ static ucs_status_t take_am(void *arg, void *data, size_t length, unsigned flags
 {
     struct many_end *end = arg;
 
-    (void)data, (void)length, (void)flags;
+    (void)length, (void)flags;
     end->got++;
     end->owed++;
+    if (end->hears != NULL) {
+        end->hears(end->hears_as, *(const uint64_t *)data);
+    }
     return UCS_OK;
 }
 
@@ -137,19 +136,24 @@ void many_open(struct many_end *end, unsigned eps)
 
 /* ---- who is there ------------------------------------------------------------------ */
 
+void many_words(struct many_end *end, struct many_words *words)
+{
+    memset(words, 0, sizeof(*words));
+    check("device address", uct_iface_get_device_address(end->iface, (void *)words->device));
+    check("iface address", uct_iface_get_address(end->iface, (void *)words->iface));
+}
+
 void many_introduce(struct many_end *end, int fd)
 {
-    struct words words;
+    struct many_words words;
 
-    memset(&words, 0, sizeof(words));
-    check("device address", uct_iface_get_device_address(end->iface, (void *)words.device));
-    check("iface address", uct_iface_get_address(end->iface, (void *)words.iface));
+    many_words(end, &words);
     if (write(fd, &words, sizeof(words)) != sizeof(words)) {
         many_die("write");
     }
 }
 
-static void connect_to(struct many_end *end, unsigned i, const struct words *words)
+void many_connect_to(struct many_end *end, unsigned i, const struct many_words *words)
 {
     uct_ep_params_t params = {
         .field_mask = UCT_EP_PARAM_FIELD_IFACE | UCT_EP_PARAM_FIELD_DEV_ADDR | UCT_EP_PARAM_FIELD_IFACE_ADDR,
@@ -161,7 +165,7 @@ static void connect_to(struct many_end *end, unsigned i, const struct words *wor
     check("endpoint", uct_ep_create(&params, &end->eps[i]));
 }
 
-static void read_words(struct words *words, int fd)
+static void read_words(struct many_words *words, int fd)
 {
     size_t  have = 0;
     ssize_t n;
@@ -178,10 +182,10 @@ static void read_words(struct words *words, int fd)
 
 void many_connect(struct many_end *end, unsigned i, int fd)
 {
-    struct words words;
+    struct many_words words;
 
     read_words(&words, fd);
-    connect_to(end, i, &words);
+    many_connect_to(end, i, &words);
 }
 
 void many_wait(int fd)
@@ -192,9 +196,14 @@ void many_wait(int fd)
     }
 }
 
+ucs_status_t many_send_as(struct many_end *end, unsigned i, uint64_t from)
+{
+    return uct_ep_am_short(end->eps[i], AM_ID, from, "message", 8);
+}
+
 ucs_status_t many_send(struct many_end *end, unsigned i)
 {
-    return uct_ep_am_short(end->eps[i], AM_ID, 42, "message", 8);
+    return many_send_as(end, i, 0);
 }
 
 /* ---- the peers --------------------------------------------------------------------- */
@@ -235,9 +244,9 @@ static void serve(struct many_end *ends, unsigned count)
 
 int many_be_peers(unsigned count)
 {
-    struct many_end *ends      = calloc(count, sizeof(*ends));
-    int              to_others = dup(STDOUT_FILENO);
-    struct words     words;
+    struct many_end  *ends      = calloc(count, sizeof(*ends));
+    int               to_others = dup(STDOUT_FILENO);
+    struct many_words words;
 
     dup2(STDERR_FILENO, STDOUT_FILENO); /* UCX writes its log there */
     if (ends == NULL) {
@@ -249,7 +258,7 @@ int many_be_peers(unsigned count)
     }
     for (unsigned i = 0; i < count; i++) {
         many_introduce(&ends[i], to_others);
-        connect_to(&ends[i], 0, &words);
+        many_connect_to(&ends[i], 0, &words);
     }
     serve(ends, count);
     return 0;

@@ -14,6 +14,7 @@
 
 #include "base/stats.h"
 #include "ctl/beat.h"
+#include "ctl/fall.h"
 #include "pair/conn.h"
 #include "pair/peer.h"
 
