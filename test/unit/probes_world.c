@@ -45,6 +45,9 @@ void uct_ha_send_ping_locked(struct uct_ha_peer *peer, int slot)
     rail->nonce   = ++w.ctl.nonce;
     rail->waiting = 1;
     rail->counted = 0;
+    if (w.now - rail->ping_at > 10 * w.pairs.heartbeat) {
+        ha_lossy_forget(&rail->lossy);
+    }
     rail->ping_at = w.now;
     ha_beat_ask(&rail->beat, rail->missed, w.now);
     ha_lossy_ask(&rail->lossy);

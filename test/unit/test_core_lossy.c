@@ -183,6 +183,22 @@ static void test_other_is_not_there(void **state)
     assert_false(ha_lossy_is_worse(&a, &b));
 }
 
+/* Some were lost, and then nobody asked for long. */
+static void test_old_losses_are_forgotten(void **state)
+{
+    struct ha_lossy a = {0}, b = {0};
+
+    (void)state;
+    rounds(&a, 40, 2, 2);
+    rounds(&b, 40, 0, 0);
+    assert_true(ha_lossy_is_worse(&a, &b));
+    ha_lossy_forget(&a);
+    assert_false(ha_lossy_is_worse(&a, &b));
+    assert_false(ha_lossy_is_bad(&a));
+    rounds(&a, 18, 2, 2);
+    assert_true(ha_lossy_is_worse(&a, &b));
+}
+
 /* While it is slow nothing is learnt: half of the norm stays half of what it was. */
 static void test_slow_is_no_norm(void **state)
 {
@@ -240,6 +256,7 @@ int main(void)
         cmocka_unit_test(test_late_ones_behind_a_lost_one),
         cmocka_unit_test(test_other_is_not_there),
         cmocka_unit_test(test_slow_is_no_norm),
+        cmocka_unit_test(test_old_losses_are_forgotten),
         cmocka_unit_test(test_nothing_is_concluded_at_first),
         cmocka_unit_test(test_it_stays_left_until_it_is_well),
     };

@@ -114,16 +114,28 @@ static void test_only_if_the_other_is_well(void **state)
     assert_false(ha_slow_is_worse(&b, &a));
 }
 
+static void test_what_was_slow_is_forgotten(void **state)
+{
+    struct ha_slow slow = warm(100 * US);
+
+    (void)state;
+    probes(&slow, HA_SLOW_PROBES, 5000 * US);
+    assert_true(slow.is_slow);
+    ha_slow_forget(&slow);
+    assert_false(slow.is_slow || slow.last);
+    probes(&slow, HA_SLOW_PROBES - 1, 5000 * US);
+    assert_false(slow.is_slow);
+    probes(&slow, 1, 5000 * US);
+    assert_true(slow.is_slow); /* by the norm of before */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_slow_after_some_in_a_row),
-        cmocka_unit_test(test_not_before_it_is_known),
-        cmocka_unit_test(test_little_is_not_slow),
-        cmocka_unit_test(test_below_the_factor_is_the_norm),
-        cmocka_unit_test(test_normal_again),
-        cmocka_unit_test(test_slow_for_long_is_the_norm),
-        cmocka_unit_test(test_only_if_the_other_is_well),
+        cmocka_unit_test(test_what_was_slow_is_forgotten),   cmocka_unit_test(test_slow_after_some_in_a_row),
+        cmocka_unit_test(test_not_before_it_is_known),       cmocka_unit_test(test_little_is_not_slow),
+        cmocka_unit_test(test_below_the_factor_is_the_norm), cmocka_unit_test(test_normal_again),
+        cmocka_unit_test(test_slow_for_long_is_the_norm),    cmocka_unit_test(test_only_if_the_other_is_well),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -269,6 +269,27 @@ static void test_no_reason_to_leave(void **state)
     }
 }
 
+/* With many peers each is asked rarely: what its rail lost minutes ago is no reason to leave it when work rests. */
+static void test_old_losses_among_many(void **state)
+{
+    struct entry *entry;
+
+    (void)state;
+    world_open(512);
+    calm();
+    entry          = &w.entry[100];
+    entry->loss[0] = 400;
+    run(600 * SEC);
+    assert_int_equal(entry->suspected[0], 0);
+    entry->loss[0] = 0;
+    entry->still   = 700;
+    entry->moves   = 1;
+    post(entry);
+    run(30 * SEC);
+    assert_int_equal(entry->suspected[0], 0);
+    world_close();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -284,6 +305,7 @@ int main(void)
         cmocka_unit_test(test_lossy_rail_is_left_soon),
         cmocka_unit_test(test_flapping_rail_is_left_soon),
         cmocka_unit_test(test_no_reason_to_leave),
+        cmocka_unit_test(test_old_losses_among_many),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

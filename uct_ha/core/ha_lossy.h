@@ -13,7 +13,8 @@
  * HA_LOSSY_PROBES of the latest 16 probes lost, no more than one on the other rail, which answers at present, and in
  * HA_LOSSY_STALLS of the latest 16 rounds with work under way less than half of the norm moved: then it is to be left.
  * The norm is a moving average (weight 1/16) of what moves in a round while no probe is lost. It is not gone back to
- * before it has lost fewer than HA_LOSSY_WELL.
+ * before it has lost fewer than HA_LOSSY_WELL. Probes that are rare, for there are many peers, tell nothing: who asks
+ * forgets what was before a pause (ha_lossy_forget).
  *
  * A zeroed struct is ready. Pure.
  */
@@ -37,6 +38,13 @@ static inline void ha_lossy_ask(struct ha_lossy *lossy)
 {
     lossy->open = lossy->open << 1 | 1u;
     lossy->asked += lossy->asked <= HA_LOSSY_WINDOW;
+}
+
+/* Nobody has asked for a while: what was lost before says nothing of the rail as it is now. */
+static inline void ha_lossy_forget(struct ha_lossy *lossy)
+{
+    lossy->open  = 0;
+    lossy->asked = 0;
 }
 
 /* The newest probes that have no answer yet: they may only be late. */

@@ -51,6 +51,14 @@ static inline void ha_slow_probe(struct ha_slow *slow, double factor, uint64_t r
     }
 }
 
+/* Nobody has asked for a while: the norm is what it was, and whether the rail is slow is to be found out anew. */
+static inline void ha_slow_forget(struct ha_slow *slow)
+{
+    slow->streak  = 0;
+    slow->is_slow = 0;
+    slow->last    = 0;
+}
+
 /* The rail is slow, and that is the rail's doing. */
 static inline int ha_slow_is_worse(const struct ha_slow *slow, const struct ha_slow *other)
 {

@@ -16,6 +16,8 @@
 
 #include <string.h>
 
+#define IN_A_ROW 10 /* heartbeats: a probe later than that says nothing about those before */
+
 static void fill_header(struct uct_ha_peer *peer, enum ha_packet_type type, struct ha_packet_header *header)
 {
     struct uct_ha_ctl       *ctl = peer->pairs->ctl;
@@ -217,6 +219,10 @@ void uct_ha_send_ping_locked(struct uct_ha_peer *peer, int slot)
         peer->rail[slot].nonce   = header.nonce;
         peer->rail[slot].waiting = 1;
         peer->rail[slot].counted = 0;
+        if (uct_ha_now() - peer->rail[slot].ping_at > IN_A_ROW * peer->pairs->heartbeat) {
+            ha_lossy_forget(&peer->rail[slot].lossy);
+            ha_slow_forget(&peer->rail[slot].slow);
+        }
         peer->rail[slot].ping_at = uct_ha_now();
         ha_lossy_ask(&peer->rail[slot].lossy);
         ha_beat_ask(&peer->rail[slot].beat, peer->rail[slot].missed, peer->rail[slot].ping_at);
