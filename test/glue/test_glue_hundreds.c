@@ -232,10 +232,38 @@ static void test_all_are_told(void **state)
     assert_int_equal(stats().ep_errors, 0);
 }
 
+/* A card is gone under so many that they leave it in several steps: whoever has not been told yet works on what is not
+ * there any more. Nothing is lost, and in the end nobody holds the card. */
+static void test_card_gone_under_many(void **state)
+{
+    int many = MANY < 100 ? MANY : 100;
+
+    (void)state;
+    world_open(95, "HEARTBEAT=200ms DEAD_PEER=40s CONNECT_TIMEOUT=60s");
+    open_many(many);
+    for (int i = 0; i < many; i++) {
+        am_post(i % 2, i, 3);
+    }
+    fake_card_reset(A0, FAKE_CARD_DEAD);
+    for (int i = 0; i < many; i++) {
+        am_post(i % 2, i, 3);
+    }
+    pump_until(am_all_here());
+    flush_all();
+    assert_int_equal(stats().ep_errors, 0);
+    assert_true(stats().failovers > 0);
+    pump_until(fake_card_held(A0) == 0);
+    for (int i = 0; i < many; i++) {
+        am_post(i % 2, i, 2);
+    }
+    pump_until(am_all_here());
+}
+
 static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_hundreds_fail_over_at_once), GLUE_TEST(test_work_does_not_grow),
     GLUE_TEST(test_places_come_back),           GLUE_TEST(test_all_are_told),
-    GLUE_TEST(test_sends_wait_for_places),      GLUE_TEST(test_places_of_the_silent),
+    GLUE_TEST(test_card_gone_under_many),       GLUE_TEST(test_sends_wait_for_places),
+    GLUE_TEST(test_places_of_the_silent),
 };
 
 int glue_hundreds(void)
