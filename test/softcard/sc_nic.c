@@ -47,7 +47,8 @@ void sc_nic_tick(uint64_t now)
             sc_requester_tick(qp, now);
         }
         if (sc_requester_idle(qp) || qp->state == IBV_QPS_ERR) {
-            for (link = &sc.busy; *link != qp; link = &(*link)->busy_next) {
+            while (*link != qp) { /* others were put in front of it meanwhile */
+                link = &(*link)->busy_next;
             }
             *link    = qp->busy_next;
             qp->busy = 0;
