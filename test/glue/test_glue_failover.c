@@ -456,9 +456,9 @@ static void test_states_are_silent_in_the_end(void **state)
             fake_set(rails[i], FAKE_LOSE_CTL, 0);
         }
         wait_standbys(2);
-        pump_ms(300);
+        pump_ms(150);
         before = stats().ctl_tx_state;
-        pump_ms(300);
+        pump_ms(150);
         assert_int_equal(stats().ctl_tx_state, before);
     }
 }
