@@ -117,8 +117,8 @@ static void configure(void *config, const char *settings)
 }
 
 /* Fast enough for a test, slow enough for a machine that is busy. */
-#define SETTINGS                                                                \
-    "RCACHE=n TIMEOUT=10 RETRY_COUNT=3 RTO=400ms HEARTBEAT=50ms DEAD_PEER=10s " \
+#define SETTINGS                                                                              \
+    "RCACHE=n TIMEOUT=10 RETRY_COUNT=3 RTO=400ms HEARTBEAT=50ms SLOW_RAIL=off DEAD_PEER=10s " \
     "COOLDOWN=1ms COOLDOWN_MAX=1ms CONNECT_TIMEOUT=20s RX_QUEUE_LEN=32 TX_QUEUE_LEN=64 CTL_QUEUE_LEN=64 "
 
 static void open_md(struct side *side, int s, const char *settings)

@@ -16,7 +16,7 @@
 static void probes(struct ha_slow *slow, unsigned n, uint64_t rtt)
 {
     while (n-- > 0) {
-        ha_slow_probe(slow, 10, rtt);
+        ha_slow_probe(slow, 10, 0, rtt);
     }
 }
 

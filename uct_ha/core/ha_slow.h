@@ -5,7 +5,7 @@
 /*
  * Is a rail that answers many times slower than it used to? Its norm is a moving
  * average of the round trips of its probes (weight 1/16). A round trip of
- * `factor` norms or more, and of HA_SLOW_FLOOR_NS at least, is slow; it raises the
+ * `factor` norms or more, and of HA_SLOW_FLOOR_NS and `floor` at least, is slow; it raises the
  * norm only by 1/1024, so that a rail which is slow for many minutes has a new norm
  * in the end. HA_SLOW_PROBES slow ones in a row make the rail slow, as
  * many normal ones in a row make it normal again.
@@ -30,9 +30,9 @@ struct ha_slow {
     uint8_t  last; /* the latest probe was slow */
 };
 
-static inline void ha_slow_probe(struct ha_slow *slow, double factor, uint64_t rtt)
+static inline void ha_slow_probe(struct ha_slow *slow, double factor, uint64_t floor, uint64_t rtt)
 {
-    int is_slow = slow->seen == HA_SLOW_WARM_UP && rtt >= HA_SLOW_FLOOR_NS &&
+    int is_slow = slow->seen == HA_SLOW_WARM_UP && rtt >= HA_SLOW_FLOOR_NS && rtt >= floor &&
                   (double)rtt >= factor * (double)slow->norm;
 
     if (slow->seen < HA_SLOW_WARM_UP) {

@@ -45,6 +45,12 @@ static void heard(struct uct_ha_peer *peer, int carrier)
     }
 }
 
+/* Less is what threads wait for a processor: a tenth of what passes from one probe to the next. */
+static uint64_t slow_floor(const struct uct_ha_peer *peer)
+{
+    return peer->pairs->heartbeat / 10;
+}
+
 /* An answer to an older question, asked after the last one that was answered: a
  * busy rail may take longer than a heartbeat. It is alive; but to end a
  * suspicion the newest question has to be answered. */
@@ -55,7 +61,7 @@ static void take_late_pong(struct uct_ha_peer *peer, struct uct_ha_peer_rail *ra
         return;
     }
     if (peer->pairs->config->slow_rail != UCT_HA_SLOW_OFF) { /* it took a heartbeat more, at least */
-        ha_slow_probe(&rail->slow, peer->pairs->config->slow_rail,
+        ha_slow_probe(&rail->slow, peer->pairs->config->slow_rail, slow_floor(peer),
                       uct_ha_now() - rail->ping_at + peer->pairs->heartbeat);
     }
     ha_beat_answer(&rail->beat, uct_ha_now());
@@ -75,7 +81,7 @@ static void take_pong(struct uct_ha_peer *peer, int slot, const struct ha_packet
         return;
     }
     if (rail->waiting && peer->pairs->config->slow_rail != UCT_HA_SLOW_OFF) {
-        ha_slow_probe(&rail->slow, peer->pairs->config->slow_rail, uct_ha_now() - rail->ping_at);
+        ha_slow_probe(&rail->slow, peer->pairs->config->slow_rail, slow_floor(peer), uct_ha_now() - rail->ping_at);
     }
     ha_beat_answer(&rail->beat, uct_ha_now());
     uct_ha_beat_answered_locked(peer, slot, uct_ha_now());
