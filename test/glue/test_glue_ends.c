@@ -380,23 +380,27 @@ static void test_proof_at_the_third_try(void **state)
     flush_all();
 }
 
-/* ... nor when he looks: then the first question is the last one. */
+/* ... nor when he looks: then the first question is the last one, more often than not. */
 static void test_proof_at_the_third_final_try(void **state)
 {
     (void)state;
-    open_pair(97, "");
-    fake_set(A0, FAKE_STALL, 900);
-    fake_fail(FAKE_CALL_EXPECTED_PSN, B0, -5, 2);
-    start_operations();
-    fake_port(A0, 0);
-    pump_until(operations_ended() == OPS);
-    for (int i = 0; i < OPS; i++) {
-        assert_int_equal(ops[i].status, UCS_OK);
+    for (uint64_t seed = 97; seed < 103; seed++) {
+        open_pair(seed, "");
+        fake_set(A0, FAKE_STALL, 900);
+        fake_fail(FAKE_CALL_EXPECTED_PSN, B0, -5, 2);
+        start_operations();
+        fake_port(A0, 0);
+        pump_until(operations_ended() == OPS);
+        for (int i = 0; i < OPS; i++) {
+            assert_int_equal(ops[i].status, UCS_OK);
+        }
+        assert_int_equal(world.side[0].errors + world.side[1].errors, 0);
+        pump_until(am_all_here());
+        assert_int_equal(stats().proofs_none, 0);
+        flush_all();
+        world_close();
+        (void)glue_setup(NULL);
     }
-    assert_int_equal(world.side[0].errors + world.side[1].errors, 0);
-    pump_until(am_all_here());
-    assert_int_equal(stats().proofs_none, 0);
-    flush_all();
 }
 
 /* Nobody there, from the first word on. */
