@@ -10,11 +10,11 @@
  * A probe is lost when one that was asked later has been answered: a rail keeps the order. One that has no answer yet
  * may only be late: a host that stands still answers all of them afterwards, on one rail sooner than on the other.
  *
- * HA_LOSSY_PROBES of the latest 16 probes lost, no more than one on the other rail, which answers at present, and in
- * HA_LOSSY_STALLS of the latest 16 rounds with work under way less than half of the norm moved: then it is to be left.
- * The norm is a moving average (weight 1/16) of what moves in a round while no probe is lost. It is not gone back to
- * before it has lost fewer than HA_LOSSY_WELL. Probes that are rare, for there are many peers, tell nothing: who asks
- * forgets what was before a pause (ha_lossy_forget).
+ * HA_LOSSY_PROBES of the latest 16 probes lost, no more than one of 32 on the other rail, which answers at present, and
+ * in HA_LOSSY_STALLS of the latest 16 rounds with work under way less than half of the norm moved: then it is to be
+ * left. The norm is a moving average (weight 1/16) of what moves in a round while no probe is lost. It is not gone back
+ * to before it has lost fewer than HA_LOSSY_WELL. Probes that are rare, for there are many peers, tell nothing: who
+ * asks forgets what was before a pause (ha_lossy_forget).
  *
  * A zeroed struct is ready. Pure.
  */
@@ -74,6 +74,14 @@ static inline int ha_lossy_lost(const struct ha_lossy *lossy)
     return late == 32 ? 0 : __builtin_popcount(lossy->open >> late & 0xffffu);
 }
 
+/* ... of the latest 32: of a rail that is as bad as the other one, 16 may well be answered by chance. */
+static inline int ha_lossy_lost_of_all(const struct ha_lossy *lossy)
+{
+    unsigned late = ha_lossy_late(lossy);
+
+    return late == 32 ? 0 : __builtin_popcount(lossy->open >> late);
+}
+
 /* A round with work under way: so much has moved. A slow rail is no norm. */
 static inline void ha_lossy_work(struct ha_lossy *lossy, uint32_t moved, int is_slow)
 {
@@ -98,7 +106,7 @@ static inline int ha_lossy_is_known(const struct ha_lossy *lossy)
 static inline int ha_lossy_is_worse(const struct ha_lossy *lossy, const struct ha_lossy *other)
 {
     return ha_lossy_is_known(lossy) && ha_lossy_is_known(other) && ha_lossy_lost(lossy) >= HA_LOSSY_PROBES &&
-           ha_lossy_lost(other) <= 1 && ha_lossy_late(other) <= HA_LOSSY_LATE && ha_lossy_stalls(lossy);
+           ha_lossy_lost_of_all(other) <= 1 && ha_lossy_late(other) <= HA_LOSSY_LATE && ha_lossy_stalls(lossy);
 }
 
 /* Not to be gone back to? */
