@@ -27,7 +27,7 @@
 #define SILENT    2u /* hosts */
 #define SETTLE    3.0
 
-enum phase { SET_UP, CALM, STRUCK, OVER };
+enum phase { CALM, STRUCK, OVER };
 
 struct rank {
     struct many_words words;
@@ -40,7 +40,7 @@ struct rank {
 static struct shared {
     uint32_t    phase;
     double      struck_at;
-    uint64_t    failovers[PROCS_MAX], silent_ns[PROCS_MAX], errors[PROCS_MAX], silent_hist[PROCS_MAX][16];
+    uint64_t    failovers[PROCS_MAX], silent_ns[PROCS_MAX], errors[PROCS_MAX];
     struct rank rank[RANKS_MAX];
 } * shared;
 
@@ -151,7 +151,6 @@ static void work(struct member *members, unsigned process)
     shared->failovers[process] = stats.failovers;
     shared->silent_ns[process] = stats.silent_ns_total;
     shared->errors[process]    = stats.ep_errors;
-    memcpy(shared->silent_hist[process], stats.silent_hist, sizeof(stats.silent_hist));
 }
 
 static int be_process(unsigned process)
@@ -243,21 +242,17 @@ static double longest_gap(void)
 static void sum_up(double calm, double after)
 {
     uint64_t failovers = 0, errors = 0, silent = 0;
-    unsigned worst = 0;
 
     for (unsigned p = 0; p < hosts * procs; p++) {
         failovers += shared->failovers[p];
         errors += shared->errors[p];
         silent += shared->silent_ns[p];
-        for (unsigned bin = 0; bin < 16; bin++) {
-            worst = shared->silent_hist[p][bin] > 0 && bin > worst ? bin : worst;
-        }
     }
     printf(
         "{\"ranks\":%u,\"processes\":%u,\"calm_rate\":%.0f,\"struck_rate\":%.0f,\"ratio\":%.3f,\"longest_gap_ms\":%.0f,"
-        "\"failovers\":%" PRIu64 ",\"silence_mean_ms\":%.0f,\"silence_below_ms\":%u,\"errors\":%" PRIu64 "}\n",
+        "\"failovers\":%" PRIu64 ",\"silence_mean_ms\":%.0f,\"errors\":%" PRIu64 "}\n",
         all, hosts * procs, calm, after, after / calm, 1000 * longest_gap(), failovers,
-        failovers > 0 ? (double)silent / 1e6 / (double)failovers : 0, 1u << worst, errors);
+        failovers > 0 ? (double)silent / 1e6 / (double)failovers : 0, errors);
 }
 
 static void start_all(char **argv)

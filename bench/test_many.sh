@@ -14,5 +14,5 @@ wrong=$("$here/many" --peers 64,none 2>&1) && exit 1
 wrong=$("$here/many" --peers 5000 2>&1) && exit 1
 [[ $wrong == *"from 1 to 4096"* ]] || { echo "$wrong"; exit 1; }
 "$here/many" --build "$PWD" --peers 1,64 --idle 3 --check
-"$here/many" --build "$PWD" --peers 16 --idle 3 --kind mute
+"$here/many" --build "$PWD" --peers 16 --idle 3 --kind mute --check
 echo "4 passed, 0 failed"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A rail that is bad but not dead, while the other one is well: it loses 30 % of all frames, it is gone for 100 ms five
-# times a second, it takes far longer than it used to. Two seconds later the traffic has at least 0.8 of its calm rate,
+# A rail that is bad but not dead, while the other one is well: it loses 30 % of all frames, it is gone for 100 ms as
+# often as the host can, up to five times a second, it takes far longer than it used to. Two seconds later the traffic has at least 0.8 of its calm rate,
 # by the other rail. Both rails equally bad: nobody moves.
 #
 #   l_bad.sh [--shape one|two] [--parts WORDS]     of loss, loss-there, flaps, delay, both (default: all)

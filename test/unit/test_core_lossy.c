@@ -183,6 +183,23 @@ static void test_other_is_not_there(void **state)
     assert_false(ha_lossy_is_worse(&a, &b));
 }
 
+/* Of the other one the latest 32 count: what it lost before the latest 16 speaks against it, too. */
+static void test_other_was_bad_just_now(void **state)
+{
+    struct ha_lossy a = {0}, b = {0};
+
+    (void)state;
+    rounds(&a, 40, 0, 0);
+    rounds(&b, 40, 0, 0);
+    rounds(&b, 4, 2, 0); /* two are lost */
+    rounds(&b, 20, 0, 0);
+    assert_int_equal(ha_lossy_lost(&b), 0);
+    rounds(&a, 16, 2, 2);
+    assert_false(ha_lossy_is_worse(&a, &b));
+    rounds(&b, 16, 0, 0);
+    assert_true(ha_lossy_is_worse(&a, &b));
+}
+
 /* Some were lost, and then nobody asked for long. */
 static void test_old_losses_are_forgotten(void **state)
 {
@@ -256,6 +273,7 @@ int main(void)
         cmocka_unit_test(test_late_ones_behind_a_lost_one),
         cmocka_unit_test(test_other_is_not_there),
         cmocka_unit_test(test_slow_is_no_norm),
+        cmocka_unit_test(test_other_was_bad_just_now),
         cmocka_unit_test(test_old_losses_are_forgotten),
         cmocka_unit_test(test_nothing_is_concluded_at_first),
         cmocka_unit_test(test_it_stays_left_until_it_is_well),

@@ -66,20 +66,24 @@ static inline void ha_lossy_answer(struct ha_lossy *lossy, int newest)
     }
 }
 
-/* Probes lost of the window. */
-static inline int ha_lossy_lost(const struct ha_lossy *lossy)
+/* Those that were lost of all that are remembered, without the late ones. */
+static inline uint32_t ha_lossy_settled(const struct ha_lossy *lossy)
 {
     unsigned late = ha_lossy_late(lossy);
 
-    return late == 32 ? 0 : __builtin_popcount(lossy->open >> late & 0xffffu);
+    return late == 32 ? 0 : lossy->open >> late;
+}
+
+/* Probes lost of the window. */
+static inline int ha_lossy_lost(const struct ha_lossy *lossy)
+{
+    return __builtin_popcount(ha_lossy_settled(lossy) & 0xffffu);
 }
 
 /* ... of the latest 32: of a rail that is as bad as the other one, 16 may well be answered by chance. */
 static inline int ha_lossy_lost_of_all(const struct ha_lossy *lossy)
 {
-    unsigned late = ha_lossy_late(lossy);
-
-    return late == 32 ? 0 : __builtin_popcount(lossy->open >> late);
+    return __builtin_popcount(ha_lossy_settled(lossy));
 }
 
 /* A round with work under way: so much has moved. A slow rail is no norm. */

@@ -20,7 +20,7 @@
 struct uct_ha_peer;
 
 /* The lanes of the slot are lost, for this reason; with HA_CAUSE_HEARTBEAT only suspected, and left by those whose work
- * stands still, as long as nobody answers by it. One that is under way already for the same reason goes on. */
+ * stands still, as long as nobody answers by it. While one is under way a suspicion begins none. */
 void uct_ha_fall_begin_locked(struct uct_ha_ctl *ctl, int slot, enum ha_cause cause);
 
 /* A rail of this peer is silent while the other one answers: who works there leaves it, now. */
