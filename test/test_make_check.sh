@@ -10,7 +10,7 @@ dir=$(mktemp -d -t ha-make-check-XXXXXX)
 trap 'rm -rf "$dir"' EXIT
 failed=0
 
-printf 'check:\n\t@./run $(TESTS)\n' >"$dir/Makefile"
+printf 'TESTS = a t b\nlist-tests:\n\t@echo $(TESTS)\ncheck:\n\t@./run $(TESTS)\n' >"$dir/Makefile"
 
 # tries FIRST SECOND: what the test program writes, and whether that is a failure (it is when it says FAILED)
 tries() {
@@ -75,6 +75,26 @@ tries "FAILED $leaked" 'well'
 expect "a leak of its own" 1 1 'LeakSanitizer: detected' --slow
 tries "$wrong$leaked==1==ERROR: AddressSanitizer: heap-use-after-free"$'\n' 'well'
 expect "more than a leak" 1 1 'heap-use-after-free' --slow
+
+# One before the others, which run even if it fails; then it has its second try.
+ordered() { # STATUS-OF-THE-FIRST WHICH [VARIABLE=VALUE]
+    local status=0
+    rm -f "$dir"/t.* "$dir"/says.* "$dir"/tries "$dir"/ran
+    printf '#!/bin/sh\necho "$@" >>ran\n[ "$*" != t ] || [ "$(grep -cx t ran)" -gt 1 ] || { printf %%s "$SAYS" >t.log; echo ":test-result: FAIL" >t.trs; exit %s; }\n' \
+        "$1" >"$dir/run"
+    SAYS=$waited "$here/../scripts/make_check" --first t "$dir" 1 "${@:3}" >"$dir/out" 2>&1 || status=$?
+    if ((status == 0)) && [[ $(grep . "$dir/ran" | paste -sd,) == "$2" ]]; then
+        echo "ok - first: $2"
+    else
+        failed=1
+        echo "not ok - first: $2: status $status, $(paste -sd, "$dir/ran")"
+        cat "$dir/out"
+    fi
+}
+ordered 0 "t,a b"
+ordered 1 "t,a b,t"
+ordered 0 "t,c" TESTS="c t"
+ordered 0 "t" TESTS="t"
 
 # A program of hundreds of tests: only those that failed, and the result is that of all.
 by_name() { # STATUS-OF-THE-SECOND
