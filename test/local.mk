@@ -255,6 +255,7 @@ test_glue_test_glue_SOURCES = $(glue_sources) \
 	%D%/glue/test_glue_cm.c \
 	%D%/glue/test_glue_report.c \
 	%D%/glue/test_glue_room.c \
+	%D%/glue/test_glue_cold.c \
 	%D%/glue/test_glue_shared.c \
 	%D%/glue/test_glue_proof.c \
 	%D%/glue/test_glue_receive.c \

@@ -180,6 +180,8 @@ glue_sources = \
 	%D%/pair/attention.h \
 	%D%/pair/awake.c \
 	%D%/pair/awake.h \
+	%D%/pair/cold.c \
+	%D%/pair/cold.h \
 	%D%/pair/conn.c \
 	%D%/pair/conn.h \
 	%D%/pair/due.c \
@@ -202,6 +204,8 @@ glue_sources = \
 	%D%/pair/setup.h \
 	%D%/pair/tell.c \
 	%D%/pair/tell.h \
+	%D%/pair/twins.c \
+	%D%/pair/twins.h \
 	%D%/pair/txlog.c \
 	%D%/pair/txlog.h \
 	%D%/pair/where.c \

@@ -74,6 +74,8 @@
     _X(ctl_tx_pong, TOTAL, 1, "control_sent_pong_total", "... answers to them")                                       \
     _X(ctl_tx_bye, TOTAL, 1, "control_sent_bye_total", "... that this process leaves")                                \
     _X(ctl_held, TOTAL, 1, "control_held_total", "times that a state was not sent again yet, because so many were")   \
-    _X(visits, TOTAL, 1, "visits_total", "times that packets and timers looked at a connection under the lock")
+    _X(visits, TOTAL, 1, "visits_total", "times that packets and timers looked at a connection under the lock")       \
+    _X(cold, LEVEL, 1, "cold_pairs",                                                                                  \
+       "of pairs: those beyond UCX_HA_RC_STANDBYS, whose second lane is built when needed")
 
 #endif

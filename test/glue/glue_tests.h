@@ -43,5 +43,6 @@ int glue_report(void);
 int glue_silent(void);
 int glue_personality(void);
 int glue_room(void);
+int glue_cold(void);
 
 #endif

@@ -67,6 +67,7 @@ int main(int argc, char **argv)
     failed += glue_report();
     failed += glue_silent();
     failed += glue_room();
+    failed += glue_cold();
     failed += glue_personality();
     failed += glue_soak();
     return failed != 0;

@@ -429,6 +429,22 @@ MUTANTS = [
         ("    free(old);\n    free(tx->ops);\n", "    memset(tx->ops, 0xee, ring * sizeof(*tx->ops));\n")]),
     ("let-go-of-bytes", "who lets go of an endpoint changes what has to go out yet", "test_destroy_during_failover", [
         ("    if (txop->pieces == 0) {\n        return; /* its bytes", "    if (0) {\n        return; /* its bytes")]),
+    # ---- cold connections ----
+    ("cold-never", "all have a standby, however many there are", "test_cold_ones_move", [
+        ("lanes->config->standbys && has_twin(lanes);", "lanes->config->standbys && 0;")]),
+    ("cold-without-twin", "who has no twin is cold, too", "test_first_ones_are_not_cold", [
+        ("lanes->config->standbys && has_twin(lanes);", "lanes->config->standbys;")]),
+    ("cold-once", "after a failover there is a standby for good", "test_cold_ones_move", [
+        ("    hold  = uct_ha_cold_hold(conn, slot, hold);\n", "")]),
+    ("cold-unprotected", "a cold connection is said to be without protection", "test_cold_ones_move", [
+        ("    if (conn->counted_spare || uct_ha_cold_is_well(conn)) {", "    if (conn->counted_spare) {")]),
+    ("cold-is-always-well", "nobody is told that a cold one has nowhere to go", "test_cold_ones_move", [
+        ("slot != HA_NO_SLOT && uct_ha_peer_rail_usable(conn->peer, !slot);", "slot != HA_NO_SLOT;")]),
+    ("cold-never-suspects", "a silent rail is not suspected again when the other lane is built",
+     "test_cold_one_leaves_a_silent_rail", [
+        ("    if (had_spare || !conn->counted_spare || slot", "    if (1 || had_spare || !conn->counted_spare || slot")]),
+    ("cold-stays-away", "work of a cold one does not go back", "test_cold_ones_go_back", [
+        ("    return conn->cold && (slot != HA_PREFERRED_SLOT || conn->pair.cfg.failback == 0) ?", "    return conn->cold ?")]),
     # ---- receives that lanes share ----
     ("shared-number-at-once", "the number of a queue pair that is gone leads to the next one of that number at once",
      "test_shared_number_comes_again", [

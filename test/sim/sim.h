@@ -130,6 +130,7 @@ struct sim_side {
     uint32_t       busy_epoch;
     uint64_t       patience;  /* the timer is served this late */
     uint64_t       told;      /* number of the latest packet */
+    uint8_t        cold;      /* builds no standby before it is needed */
     uint32_t       slow_left; /* times that it leaves a rail for being slow */
     uint64_t       moved_at;  /* the log's head moved then, or there was nothing to wait for */
     uint64_t       silent_at; /* something is posted, and nothing will tell, since then */
@@ -304,17 +305,18 @@ void sim_wire_send(struct sim_pair *p, int x);
 int  sim_wire_receive(struct sim_pair *p, int x, int slot);
 
 /* ---- sim_side.c: control context ---- */
-void sim_side_give(struct sim_pair *p, int x, const struct ha_event *event);
-int  sim_side_pair_run(struct sim_pair *p, int x, enum ha_context ctx);
-int  sim_side_settled(struct sim_pair *p, int x, int slot);
-int  sim_side_connected(struct sim_pair *p, int x, int slot);
-int  sim_side_timer(struct sim_pair *p, int x, int slot);
-int  sim_side_send(struct sim_pair *p, int x, int slot);
-int  sim_side_suspect(struct sim_pair *p, int x, int slot);
-int  sim_side_hold(struct sim_pair *p, int x, int slot);
-int  sim_side_alarm(struct sim_pair *p, int x, int slot);
-int  sim_side_port(struct sim_pair *p, int x, int slot);
-int  sim_side_lost(struct sim_pair *p, int x, int slot);
+void     sim_side_give(struct sim_pair *p, int x, const struct ha_event *event);
+int      sim_side_pair_run(struct sim_pair *p, int x, enum ha_context ctx);
+int      sim_side_settled(struct sim_pair *p, int x, int slot);
+int      sim_side_connected(struct sim_pair *p, int x, int slot);
+int      sim_side_timer(struct sim_pair *p, int x, int slot);
+int      sim_side_send(struct sim_pair *p, int x, int slot);
+int      sim_side_suspect(struct sim_pair *p, int x, int slot);
+uint64_t sim_side_hold_of(const struct sim_pair *p, int x, int slot);
+int      sim_side_hold(struct sim_pair *p, int x, int slot);
+int      sim_side_alarm(struct sim_pair *p, int x, int slot);
+int      sim_side_port(struct sim_pair *p, int x, int slot);
+int      sim_side_lost(struct sim_pair *p, int x, int slot);
 
 /* ---- sim_work.c: progress context ---- */
 int  sim_work_post(struct sim_pair *p, int x, int slot);

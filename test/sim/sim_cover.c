@@ -64,6 +64,7 @@ const char *const sim_cover_name[SIM_COVER_LAST] = {
     "failbacks",
     "slow lanes left",
     "rails held back",
+    "sides without a standby before it is needed",
     "lanes proved by count",
     "lanes proved by ledger",
     "operations in doubt",

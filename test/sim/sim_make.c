@@ -58,7 +58,8 @@ static void make_sides(struct sim_pair *p)
 {
     struct sim_world     *w         = p->world;
     uint64_t              patience  = is_in_danger(w, p) ? SOON : LATE;
-    int                   impatient = ((unsigned)w->seed + p->number) % 2; /* but not with a peer that answers */
+    int                   impatient = ((unsigned)w->seed + p->number) % 2;     /* but not with a peer that answers */
+    unsigned              cold      = ((unsigned)w->seed / 2 + p->number) % 8; /* 0: both sides, 1: the first */
     struct ha_pair_config cfg       = {.connect_timeout = patience + patience / 2,
                                        .deadline        = impatient ? 50 * SIM_MS : patience,
                                        .linger          = patience, /* outages may be longer than the short deadline */
@@ -69,6 +70,7 @@ static void make_sides(struct sim_pair *p)
                                        .rtx_max         = 16 * SIM_MS,
                                        .failback        = draw_failback(w)};
     struct ha_event       start = {.kind = HA_EV_START}, up = {.kind = HA_EV_RAIL, .value = 1};
+    struct ha_event       hold = {.kind = HA_EV_HOLD};
 
     for (int x = 0; x < 2; x++) {
         struct sim_side *side = &p->side[x];
@@ -77,7 +79,13 @@ static void make_sides(struct sim_pair *p)
         ha_pair_init(&side->pair, &cfg, side->cookie > p->side[!x].cookie, p->slots);
         side->tx_slot = side->rx_slot = HA_NO_SLOT;
         side->slow_left               = sim_below(w, 3);
+        side->cold                    = cold == 0 || (cold == 1 && x == 0);
+        w->cover[SIM_COVER_COLD] += side->cold;
         make_operations(w, side);
+        for (hold.slot = 0; side->cold && hold.slot < p->slots; hold.slot++) {
+            hold.wait = sim_side_hold_of(p, x, hold.slot);
+            sim_side_give(p, x, &hold);
+        }
         sim_side_give(p, x, &start);
         for (up.slot = 0; up.slot < p->slots; up.slot++) {
             sim_side_give(p, x, &up);

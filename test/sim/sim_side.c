@@ -20,6 +20,17 @@ static void refresh_lanes(struct sim_pair *p, int x)
     sim_trace(p, "side %d: posts on %d, delivers from %d", x, side->tx_slot, side->rx_slot);
 }
 
+/* Of a cold connection no standby is built before it is needed; work that shall go back needs one. */
+uint64_t sim_side_hold_of(const struct sim_pair *p, int x, int slot)
+{
+    const struct sim_side *side = &p->side[x];
+
+    if (side->cold && (slot != HA_PREFERRED_SLOT || side->pair.cfg.failback == 0)) {
+        return 100000 * SIM_S;
+    }
+    return ha_damp_hold(&side->damp[slot]);
+}
+
 static int is_to_blame(unsigned cause)
 {
     return cause != HA_CAUSE_PROGRAM && cause != HA_CAUSE_FAILBACK && cause != HA_CAUSE_CLOSE;
@@ -36,7 +47,7 @@ static void fence(struct sim_pair *p, int x, int slot, uint32_t cause)
         cause = p->side[x].pair.view[slot].cause;
     }
     if (is_to_blame(cause) && ha_damp_flap(&p->side[x].damp[slot], p->side[x].born[slot], p->world->now)) {
-        p->side[x].hold[slot] = ha_damp_hold(&p->side[x].damp[slot]);
+        p->side[x].hold[slot] = sim_side_hold_of(p, x, slot);
     }
     if (qp->job) {
         p->world->cover[SIM_COVER_FENCED_CONNECTING]++;

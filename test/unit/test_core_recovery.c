@@ -115,6 +115,25 @@ static void test_a_held_rail_is_used_when_needed(void **state)
     expect_active(1, 2);
 }
 
+/* The rail that carries all work is in doubt: it is not left, but the other one is built now. */
+static void test_a_hold_ends_with_a_suspicion(void **state)
+{
+    (void)state;
+    for (int x = 0; x < 2; x++) {
+        give(x, (struct ha_event){.kind = HA_EV_HOLD, .slot = 1, .wait = 1000000000});
+    }
+    down(0, 1);
+    pass(100);
+    assert_int_equal(ha_pair_standby(&side[0].pair), HA_NO_SLOT);
+    give(0, (struct ha_event){.kind = HA_EV_LANE_SUSPECT, .slot = 0, .gen = 1, .cause = HA_CAUSE_HEARTBEAT});
+    expect_active(0, 1);
+    pass(60);
+    assert_int_equal(ha_pair_standby(&side[0].pair), 1);
+    give(0, (struct ha_event){.kind = HA_EV_LANE_SUSPECT, .slot = 0, .gen = 1, .cause = HA_CAUSE_HEARTBEAT});
+    pass(30);
+    expect_active(1, 2);
+}
+
 /* The peer knows more: it has begun to build although we would wait. */
 static void test_a_hold_does_not_keep_the_peer_waiting(void **state)
 {
@@ -193,6 +212,7 @@ int main(void)
         cmocka_unit_test_setup(test_a_held_rail_waits, pair_setup_connected),
         cmocka_unit_test_setup(test_a_held_rail_is_used_when_needed, pair_setup_connected),
         cmocka_unit_test_setup(test_a_hold_does_not_keep_the_peer_waiting, pair_setup_connected),
+        cmocka_unit_test_setup(test_a_hold_ends_with_a_suspicion, pair_setup_connected),
         cmocka_unit_test_setup(test_suspected_standby_is_kept_while_work_waits, pair_setup_connected),
         cmocka_unit_test_setup(test_second_outage_ends, pair_setup_connected),
         cmocka_unit_test_setup(test_queue_pair_after_the_end, pair_setup),

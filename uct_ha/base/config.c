@@ -208,6 +208,12 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
      "At least 8 in a HEARTBEAT.",
      IFACE_FIELD(probes), UCS_CONFIG_TYPE_UINT},
 
+    {"STANDBYS", "256",
+     "Connections of this process that have a standby before they need it, where UCX uses\n"
+     "both rails. Further ones build it when they lose their rail: two queue pairs a peer\n"
+     "instead of four.",
+     IFACE_FIELD(standbys), UCS_CONFIG_TYPE_UINT},
+
     {"DEAD_PEER", "10s",
      "Silence on all rails for so long ends the endpoint with an error; so does a failover that\n"
      "takes longer (six times as long while the peer answers).",

@@ -81,6 +81,7 @@ struct uct_ha_iface_config {
     double   heartbeat; /* 0 = off */
     unsigned heartbeat_misses;
     unsigned probes;
+    unsigned standbys;  /* connections, where UCX uses both rails */
     double   dead_peer; /* a failover that takes longer ends the endpoint */
     double   connect_timeout;
     double   failback; /* or UCT_HA_FAILBACK_* */

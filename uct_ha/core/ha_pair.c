@@ -162,6 +162,8 @@ static void ha_on_lane_event(struct ha_pair *pair, const struct ha_event *event,
     case HA_EV_LANE_SUSPECT:
         if (ha_suspect_is_safe(pair, event->slot)) {
             ha_lane_fence(pair, event->slot, event->cause, out);
+        } else if (ha_pair_tx_slot(pair) == event->slot) {
+            pair->hold_at[!event->slot] = 0; /* another one is needed */
         }
         break;
     case HA_EV_SETTLED:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "ctl/bad.h"
 
+#include "pair/cold.h"
 #include "pair/conn.h"
 #include "pair/failover.h"
 #include "pair/peer.h"
@@ -32,10 +33,11 @@ void uct_ha_bad_sample_locked(struct uct_ha_peer *peer)
 static void hold_off(struct uct_ha_peer *peer, int slot, int leave)
 {
     struct uct_ha_conn *conn;
-    struct ha_event     hold    = {.kind = HA_EV_HOLD, .slot = slot, .wait = ha_damp_hold(&peer->rail[slot].damp)};
+    struct ha_event     hold    = {.kind = HA_EV_HOLD, .slot = slot};
     struct ha_event     suspect = {.kind = HA_EV_LANE_SUSPECT, .slot = slot, .cause = HA_CAUSE_SLOW};
 
     ucs_list_for_each (conn, &peer->conns, peer_link) {
+        hold.wait = uct_ha_cold_hold(conn, slot, ha_damp_hold(&peer->rail[slot].damp));
         uct_ha_failover_event_locked(conn, &hold, HA_CTX_ASYNC);
         if (leave && ha_pair_tx_slot(&conn->pair) == slot) {
             suspect.gen = conn->pair.lane[slot].gen;

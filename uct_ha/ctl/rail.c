@@ -113,37 +113,43 @@ static void address_moved(struct uct_ha_ctl *ctl, int slot, int kept)
     ctl->check_at = 0;
 }
 
-static void qp_fatal(struct uct_ha_ctl *ctl, int slot, uint32_t qpn)
+/* Events of queue pairs are told to all interfaces on the rail. These return 1 if it is one of ours. */
+static int qp_fatal(struct uct_ha_ctl *ctl, int slot, uint32_t qpn)
 {
     struct uct_ha_conn *conn;
     struct ha_event     event = {.kind = HA_EV_LANE_DOWN, .slot = slot, .cause = HA_CAUSE_PORT};
+    int                 found = 0;
 
     ucs_list_for_each (conn, &ctl->pairs->conns, list) {
         if (conn->road->lane[slot] != NULL && ha_rc_qpn(conn->road->lane[slot]->rc) == qpn) {
             event.gen = conn->road->lane[slot]->gen;
             uct_ha_failover_event_locked(conn, &event, HA_CTX_ASYNC);
+            found = 1;
         }
     }
+    return found;
 }
 
 /* Nothing executes on it any more: by our doing, or it has stopped by itself. */
-static void qp_drained(struct uct_ha_ctl *ctl, int slot, uint32_t qpn)
+static int qp_drained(struct uct_ha_ctl *ctl, int slot, uint32_t qpn)
 {
     struct uct_ha_shared *shared = &ctl->lanes->shared[slot];
     struct uct_ha_lane   *lane   = uct_ha_number_find_locked(shared, qpn);
 
     if (lane == NULL) {
-        return; /* another interface's */
+        return 0;
     }
     lane->drained_at = uct_ha_now();
     __atomic_store_n(&lane->flushed, 1, __ATOMIC_RELEASE);
     uct_ha_fact_settle_locked(lane, HA_CTX_ASYNC);
     uct_ha_attention_locked(lane->road->conn);
+    return 1;
 }
 
 void uct_ha_rail_event(void *arg, int slot, const struct ha_rail_event *event, int kept)
 {
-    struct uct_ha_ctl *ctl = arg;
+    struct uct_ha_ctl *ctl     = arg;
+    int                is_ours = 1;
 
     pthread_mutex_lock(&ctl->lanes->wake.lock);
     switch (event->kind) {
@@ -167,10 +173,10 @@ void uct_ha_rail_event(void *arg, int slot, const struct ha_rail_event *event, i
         address_moved(ctl, slot, kept);
         break;
     case HA_RAIL_EVENT_QP_FATAL:
-        qp_fatal(ctl, slot, event->qpn);
+        is_ours = qp_fatal(ctl, slot, event->qpn);
         break;
     case HA_RAIL_EVENT_QP_DRAINED:
-        qp_drained(ctl, slot, event->qpn);
+        is_ours = qp_drained(ctl, slot, event->qpn);
         break;
     case HA_RAIL_EVENT_SRQ_LOW:
         uct_ha_shared_low_locked(ctl->lanes, slot);
@@ -178,6 +184,8 @@ void uct_ha_rail_event(void *arg, int slot, const struct ha_rail_event *event, i
     case HA_RAIL_EVENT_NONE:
         break;
     }
-    uct_ha_flush_locked(ctl);
+    if (is_ours) {
+        uct_ha_flush_locked(ctl);
+    }
     pthread_mutex_unlock(&ctl->lanes->wake.lock);
 }

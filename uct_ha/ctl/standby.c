@@ -3,6 +3,7 @@
 
 #include "base/messages.h"
 #include "base/stats.h"
+#include "pair/cold.h"
 #include "pair/conn.h"
 #include "pair/fact.h"
 #include "pair/peer.h"
@@ -39,7 +40,7 @@ static void look(struct uct_ha_conn *conn, uint64_t limit, uint64_t now, struct 
         return;
     }
     found->endpoints++;
-    if (conn->counted_spare) {
+    if (conn->counted_spare || uct_ha_cold_is_well(conn)) {
         if (conn->bare_told) {
             found->back++;
             found->longest = ucs_max(found->longest, now - conn->bare_since);

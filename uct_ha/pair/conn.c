@@ -6,6 +6,7 @@
 #include "lane/lane.h"
 #include "pair/peer.h"
 #include "pair/report.h"
+#include "pair/twins.h"
 
 #include <stdlib.h>
 
@@ -87,6 +88,8 @@ ucs_status_t uct_ha_conn_create(struct uct_ha_peer *peer, uint32_t sn, int accep
     if (sn >= peer->next_sn) {
         peer->next_sn = sn + 1;
     }
+    conn->cold = (uint8_t)uct_ha_twins_join(pairs->lanes);
+    UCT_HA_STATS_ADD(cold, conn->cold);
     uct_ha_setup_begin(&conn->setup, accepted, conn->rto_since);
     uct_ha_awake_begin(&conn->awake, &pairs->wakes, &peer->busy, tx);
     *conn_p = conn;
@@ -97,6 +100,8 @@ void uct_ha_conn_destroy(struct uct_ha_conn *conn)
 {
     uct_ha_report_bare_end(conn->bare_told);
     uct_ha_conn_count(conn, 0, 0);
+    UCT_HA_STATS_ADD(cold, -conn->cold);
+    uct_ha_twins_leave(conn->pairs->lanes);
     uct_ha_setup_end(&conn->setup);
     conn->pairs->moving -= conn->outage_at != 0;
     uct_ha_lane_leave(conn->road);

@@ -25,6 +25,7 @@ struct uct_ha_conn {
     struct uct_ha_txlog    *tx;
     struct ha_pair          pair;
     uint32_t                id, peer_id, sn, tag;
+    uint8_t                 cold;             /* its standby is built when it is needed */
     uint8_t                 bound, was_bound; /* a user's endpoint holds it; ... has held it */
     uint8_t                 todo, attention, close_told;
     ucs_status_t            status;    /* for UCT_HA_TODO_FAIL */

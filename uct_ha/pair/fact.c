@@ -4,6 +4,7 @@
 #include "base/now.h"
 #include "lane/settle.h"
 #include "pair/attention.h"
+#include "pair/cold.h"
 #include "pair/conn.h"
 #include "pair/failover.h"
 #include "pair/peer.h"
@@ -94,7 +95,7 @@ void uct_ha_fact_start_locked(struct uct_ha_conn *conn)
     }
     event.kind = HA_EV_HOLD;
     for (event.slot = 0; event.slot < conn->pair.slots; event.slot++) {
-        event.wait = ha_damp_left(&conn->peer->rail[event.slot].damp, uct_ha_now());
+        event.wait = uct_ha_cold_hold(conn, event.slot, ha_damp_left(&conn->peer->rail[event.slot].damp, uct_ha_now()));
         uct_ha_failover_event_locked(conn, &event, HA_CTX_PROGRESS);
     }
     event.kind = HA_EV_START;

@@ -7,6 +7,7 @@
 #include "lane/lane.h"
 #include "lane/ledger.h"
 #include "pair/attention.h"
+#include "pair/cold.h"
 #include "pair/conn.h"
 #include "pair/outage.h"
 #include "pair/peer.h"
@@ -249,6 +250,7 @@ static void fence_lane(struct step *step, int slot)
     uct_ha_fence_begin_locked(lane);
     cause = ctl->cause == HA_CAUSE_PEER ? conn->pair.view[slot].cause : ctl->cause;
     hold  = uct_ha_peer_rail_failed(conn->peer, slot, cause, lane->born, step->now);
+    hold  = uct_ha_cold_hold(conn, slot, hold);
     if (hold > 0) {
         push(step, (struct ha_event){.kind = HA_EV_HOLD, .slot = slot, .wait = hold});
     }
@@ -408,9 +410,26 @@ static void trace_event(const struct uct_ha_conn *conn, const struct ha_event *e
     }
 }
 
+/* Suspicion needs a standby, so it came to nothing while there was none. Now there is one, and the rail is silent
+ * all the same. */
+static int is_suspect_still(struct step *step, int had_spare)
+{
+    const struct uct_ha_conn *conn  = step->conn;
+    int                       slot  = ha_pair_tx_slot(&conn->pair);
+    struct ha_event           event = {.kind = HA_EV_LANE_SUSPECT, .slot = slot, .cause = HA_CAUSE_HEARTBEAT};
+
+    if (had_spare || !conn->counted_spare || slot == HA_NO_SLOT || !conn->peer->rail[slot].bad) {
+        return 0;
+    }
+    event.gen = conn->pair.lane[slot].gen;
+    push(step, event);
+    return 1;
+}
+
 /* Until nothing more follows. */
 static void settle(struct step *step)
 {
+    int              had_spare = step->conn->counted_spare;
     struct ha_action actions[HA_ACTIONS_MAX];
     struct ha_event  event;
     int              count;
@@ -433,6 +452,9 @@ static void settle(struct step *step)
     uct_ha_setup_follow(&step->conn->setup, step->conn->counted_works, ha_pair_failed(&step->conn->pair), step->now);
     if (step->ctx == HA_CTX_ASYNC && ha_pair_wants_progress(&step->conn->pair, step->now)) {
         uct_ha_attention_locked(step->conn);
+    }
+    if (is_suspect_still(step, had_spare)) {
+        settle(step);
     }
 }
 
