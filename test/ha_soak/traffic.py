@@ -146,10 +146,10 @@ class Traffic:
         return sum(process.fields().get(field, 0) for process in self.clients() + self.jobs)
 
     def redundant(self):
-        """Every endpoint pair has its standby, on both sides."""
+        """Every endpoint pair has its standby, on both sides, or is one that builds it when needed."""
         for process in self.everybody():
             now = process.fields()
-            if not now.get("pairs") or now["standbys"] < now["pairs"]:
+            if not now.get("pairs") or now["standbys"] + now.get("cold", 0) < now["pairs"]:
                 return False
         return True
 

@@ -130,11 +130,11 @@ static void write_file(struct torture *t)
     used = snprintf(line, sizeof(line),
                     "time=%.3f running=%d outstanding=%" PRIu64 " operations=%" PRIu64 " failovers=%" PRIu64
                     " replayed=%" PRIu64 " retired=%" PRIu64 " rails_up=%" PRIu64 " pairs=%" PRIu64 " standbys=%" PRIu64
-                    " stalled_ms=%.0f fds=%u connections=%u rss_kib=%u heap_kib=%u ahs=%d",
+                    " cold=%" PRIu64 " stalled_ms=%.0f fds=%u connections=%u rss_kib=%u heap_kib=%u ahs=%d",
                     wall_seconds(), t->run->running, outstanding_all(t), operations(t), report->stats.failovers,
                     report->stats.replayed, report->stats.retired, report->stats.rails_up, report->stats.pairs,
-                    report->stats.standbys, report_stalled(t) * 1000, held.fds, held.connections, held.rss_kib,
-                    held.heap_kib, held.ahs);
+                    report->stats.standbys, report->stats.cold, report_stalled(t) * 1000, held.fds, held.connections,
+                    held.rss_kib, held.heap_kib, held.ahs);
     memset(line + used, ' ', LINE_SIZE - (size_t)used);
     line[LINE_SIZE - 1] = '\n';
     if (pwrite(report->file, line, LINE_SIZE, 0) != LINE_SIZE) {

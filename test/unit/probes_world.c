@@ -8,6 +8,7 @@
 #include "ctl/look.h"
 #include "ctl/path.h"
 #include "ctl/send.h"
+#include "pair/cold.h"
 #include "pair/fact.h"
 #include "pair/failover.h"
 
@@ -88,6 +89,13 @@ void uct_ha_failover_event_locked(struct uct_ha_conn *conn, const struct ha_even
         entry->moves = 1;
         entry->still = 0;
     }
+}
+
+uint64_t uct_ha_cold_hold(const struct uct_ha_conn *conn, int slot, uint64_t hold)
+{
+    (void)conn;
+    (void)slot;
+    return hold;
 }
 
 void uct_ha_fact_peer_lost_locked(struct uct_ha_peer *peer, unsigned why)
