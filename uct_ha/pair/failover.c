@@ -418,7 +418,8 @@ static int is_suspect_still(struct step *step, int had_spare)
     int                       slot  = ha_pair_tx_slot(&conn->pair);
     struct ha_event           event = {.kind = HA_EV_LANE_SUSPECT, .slot = slot, .cause = HA_CAUSE_HEARTBEAT};
 
-    if (had_spare || !conn->counted_spare || slot == HA_NO_SLOT || !conn->peer->rail[slot].bad) {
+    if (had_spare || !conn->counted_spare || slot == HA_NO_SLOT || !conn->peer->rail[slot].bad ||
+        conn->peer->rail[slot].bad_at == 0) { /* 0: for another reason than silence */
         return 0;
     }
     event.gen = conn->pair.lane[slot].gen;
