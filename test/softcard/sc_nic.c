@@ -19,6 +19,7 @@
 #include "sc_card.h"
 
 #define TICK_NS      1000000
+#define MANY         512  /* queue pairs looked at in a tick, on the average */
 #define FAST_POLLS   16   /* in a tick */
 #define PATIENCE     4000 /* polls for nothing, some 100 us: he for whom we wait may need this processor */
 #define YIELD_EACH   64
@@ -37,11 +38,16 @@ uint64_t sc_now(void)
 void sc_nic_tick(uint64_t now)
 {
     struct sc_qp **link = &sc.busy, *qp;
+    unsigned       many = 0;
 
     sc_net_send_late(now);
+    if (now < sc.tick_at) {
+        return;
+    }
     while ((qp = *link) != NULL) {
         int gone = qp->sport != SC_NO_PORT && (sc.fabric->port[qp->sport].trouble & SC_PORT_FATAL);
 
+        many++;
         sc_net_unblock(qp);
         if (!gone) {
             sc_requester_tick(qp, now);
@@ -56,6 +62,7 @@ void sc_nic_tick(uint64_t now)
             link = &qp->busy_next;
         }
     }
+    sc.tick_at = now + many / MANY * TICK_NS; /* thousands wait for their time: not all of them each millisecond */
 }
 
 void sc_nic_mind_time(void)

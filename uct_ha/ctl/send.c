@@ -145,14 +145,23 @@ static int lacks_ud(const struct uct_ha_peer *peer)
     return 0;
 }
 
+/* The peer says that its port is down, or does not answer by it. */
+static int is_hopeless(const struct uct_ha_peer *peer, int slot)
+{
+    return !peer->rail[slot].peer_up || (peer->rail[slot].bad && peer->rail[slot].bad_at != 0);
+}
+
 /* State goes out on every rail that can carry it: duplicates do no harm, and
- * which rail is dead may not be known yet. TCP helps where the rails cannot. */
+ * which rail is dead may not be known yet. Where it is, the rail is tried only when there is no other,
+ * or what is sent was sent before. TCP helps where the rails cannot. */
 static int send_everywhere(struct uct_ha_peer *peer, struct ha_packet_header *header, void *buf, size_t length)
 {
-    int sent = 0;
+    int sent = 0, again = header->type != HA_PACKET_STATE || (header->flags & HA_PACKET_WANT) != 0;
 
-    for (int s = 0; s < peer->pairs->lanes->slots; s++) {
-        sent += send_on(peer, s, header, buf, length);
+    for (int hopeless = 0; hopeless <= 1; hopeless++) {
+        for (int s = 0; s < peer->pairs->lanes->slots && (hopeless == 0 || again || sent == 0); s++) {
+            sent += is_hopeless(peer, s) == hopeless ? send_on(peer, s, header, buf, length) : 0;
+        }
     }
     if (sent == 0 || lacks_ud(peer)) {
         sent += send_on(peer, HA_CARRIER_TCP, header, buf, length);
