@@ -4,6 +4,7 @@
 
 #include "glue_tests.h"
 
+#include "core/ha_packet.h"
 #include "pair/conn.h"
 #include "uct/iface.h"
 
@@ -276,6 +277,43 @@ static void test_peer_computes_without_a_lane(void **state)
     wait_standbys(2);
 }
 
+/* States as the network sees them: by carrier, said for the first time and said again. */
+static unsigned states[HA_CARRIERS][2];
+
+static void count_state(const void *data, size_t length)
+{
+    struct ha_packet_header header;
+
+    if (ha_packet_decode_header(data, length, &header) == 0 && header.type == HA_PACKET_STATE) {
+        states[header.carrier][(header.flags & HA_PACKET_WANT) != 0]++;
+    }
+}
+
+/* What is said first goes by the rail that answers, what is said again by the other one as well. */
+static void test_states_go_everywhere_again(void **state)
+{
+    (void)state;
+    redundant_open(260, "HEARTBEAT=20ms");
+    fake_port_silently(A1, 0);
+    pump_until(stats().standbys == 0);
+    pump_ms(500); /* both sides know */
+    memset(states, 0, sizeof(states));
+    fake_on_datagram(count_state);
+    fake_set(A0, FAKE_LOSE_CTL, 500);
+    for (int i = 1; i < 9; i++) {
+        ep_open(0, i);
+        ep_open(1, i);
+        am_exchange(i, 5);
+    }
+    fake_set(A0, FAKE_LOSE_CTL, 0);
+    fake_on_datagram(NULL);
+    assert_true(states[0][0] > 0 && states[0][1] > 0);
+    assert_int_equal(states[1][0], 0);
+    assert_true(states[1][1] > 0);
+    fake_port_silently(A1, 1);
+    wait_standbys(18);
+}
+
 int glue_detect(void)
 {
     const struct CMUnitTest tests[] = {
@@ -288,6 +326,7 @@ int glue_detect(void)
         GLUE_TEST(test_lossy_rail_is_left),
         GLUE_TEST(test_check_without_heartbeats),
         GLUE_TEST(test_peer_computes_without_a_lane),
+        GLUE_TEST(test_states_go_everywhere_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -297,7 +297,12 @@ MUTANTS = [
     ("msg-cookie-unchecked", "packets for another instance are taken", "test_forged_packets", [
         ("    if (header->dst_cookie != ctl->pairs->cookie || !key_of(", "    if (!key_of(")]),
     ("send-only-first-rail", "control packets leave by the first rail only", "test_old_totals_are_not_taken", [
-        ("        sent += send_on(peer, s, header, buf, length);", "        sent += s == 0 ? send_on(peer, s, header, buf, length) : 0;")]),
+        ("            sent += is_hopeless(peer, s) == hopeless ?", "            sent += s == 0 && is_hopeless(peer, s) == hopeless ?")]),
+    ("send-never-again-there", "a rail that did not answer is not even tried with what is sent again",
+     "test_states_go_everywhere_again", [
+        (" && (hopeless == 0 || again || sent == 0); s++)", " && (hopeless == 0 || sent == 0); s++)")]),
+    ("send-hopelessly", "the first word goes by a rail that is known to be dead, too", "test_states_go_everywhere_again", [
+        (" && (hopeless == 0 || again || sent == 0); s++)", "; s++)")]),
     # ---- seals and numbers of control packets ----
     ("seal-not-compared", "whatever seal a packet has, it is believed", "test_seals_of_others", [
         ("    return differs == 0;\n", "    return differs <= 0xff;\n")]),
