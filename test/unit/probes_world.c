@@ -56,7 +56,7 @@ void uct_ha_send_ping_locked(struct uct_ha_peer *peer, int slot)
         ha_lossy_answer(&rail->lossy, 1);
         ha_beat_answer(&rail->beat, w.now);
         uct_ha_beat_answered_locked(peer, slot, w.now);
-        rail->last_rx = peer->last_rx = w.now;
+        rail->last_rx = peer->last_rx = w.now + 1;
         rail->heard                   = rail->nonce;
         rail->fresh_at                = w.now + w.ctl.fresh_ns;
         rail->answered++;

@@ -156,8 +156,30 @@ static void test_dead_among_thousands(void **state)
     entry->mute[0] = entry->mute[1] = 1;
     post(entry);
     run(12 * SEC);
-    assert_in_range(entry->lost, start + 10 * SEC, start + 10 * SEC + 300 * MS);
+    assert_in_range(entry->lost, start + 10 * SEC, start + 10 * SEC + 500 * MS);
     assert_int_equal(entry->suspected[0] + entry->suspected[1], 0);
+    world_close();
+}
+
+/* Questions to hundreds are lost; then all is well again. So many are in doubt that each is asked seldom, less often
+ * than a way is looked for anew; but asked it is, and nobody is given up. */
+static void test_lost_questions_of_hundreds(void **state)
+{
+    (void)state;
+    world_open(MANY);
+    calm();
+    for (unsigned i = 0; i < MANY; i++) {
+        w.entry[i].mute[0] = w.entry[i].mute[1] = 1;
+    }
+    run(6 * SEC);
+    for (unsigned i = 0; i < MANY; i++) {
+        w.entry[i].mute[0] = w.entry[i].mute[1] = 0;
+    }
+    run((uint64_t)MANY * 45 * MS);
+    for (unsigned i = 0; i < MANY; i++) {
+        assert_int_equal(w.entry[i].lost, 0);
+        assert_false(w.entry[i].peer.rail[0].bad || w.entry[i].peer.rail[0].waiting);
+    }
     world_close();
 }
 
@@ -300,6 +322,7 @@ int main(void)
         cmocka_unit_test(test_host_dies_under_all),
         cmocka_unit_test(test_work_that_rests_is_no_silence),
         cmocka_unit_test(test_dead_among_thousands),
+        cmocka_unit_test(test_lost_questions_of_hundreds),
         cmocka_unit_test(test_idle_standby_that_is_dead),
         cmocka_unit_test(test_doubt_starves_nobody),
         cmocka_unit_test(test_lossy_rail_is_left_soon),

@@ -23,8 +23,7 @@
 
 static unsigned shares; /* interfaces with peers; they share the budget of the process */
 
-/* Data that goes through is a better sign of life than a ping, which a busy
- * rail may lose. Reads what progress owns: a torn picture only costs a round. */
+/* A better sign of life than a ping, which may be lost. Reads what progress owns: a torn picture costs a round. */
 static uint32_t data_flows(struct uct_ha_peer *peer, int slot)
 {
     struct uct_ha_conn *conn;
@@ -84,8 +83,7 @@ static int is_in_doubt(const struct uct_ha_peer *peer)
     return peer->rail[0].waiting || peer->rail[1].waiting || peer->rail[0].bad || peer->rail[1].bad;
 }
 
-/* Pings are missing: look early enough for the answers to be there, and to be compared, when
- * it would be suspected. */
+/* Pings are missing: look in time for the answers to be compared when it would be suspected. */
 static void look_after(struct uct_ha_peer *peer, int slot, unsigned limit)
 {
     struct uct_ha_peer_rail *rail = &peer->rail[slot];
@@ -106,15 +104,15 @@ static int can_ask(const struct uct_ha_peer *peer, int slot)
     return rail->known && rail->way != NULL && rail->ud_qpn != 0 && !peer->pairs->down[slot];
 }
 
-/* Ask by one rail. */
-static void ask(struct uct_ha_peer *peer, int slot, uint64_t now)
+/* Ask by one rail. Returns 1 if it was put off, because the way is looked for anew. */
+static int ask(struct uct_ha_peer *peer, int slot, uint64_t now)
 {
     struct uct_ha_ctl       *ctl  = peer->pairs->ctl;
     struct uct_ha_peer_rail *rail = &peer->rail[slot];
 
     if (!can_ask(peer, slot)) {
         rail->waiting = 0;
-        return;
+        return 0;
     }
     if (!rail->lives && rail->waiting && !rail->counted) {
         rail->counted = 1;
@@ -125,30 +123,48 @@ static void ask(struct uct_ha_peer *peer, int slot, uint64_t now)
     }
     if (rail->lives || rail->heard == rail->nonce || rail->fresh_at == 0) {
         rail->fresh_at = now + ctl->fresh_ns;
-    } else if (now >= rail->fresh_at) {
-        /* Silent for long: perhaps it is our idea of the way that is old. */
+    } else if (now >= rail->fresh_at && !rail->renewed) {
+        /* Perhaps our idea of the way is old. Not twice in a row: turns may be far apart. */
         rail->fresh_at = now + ctl->fresh_ns;
+        rail->renewed  = 1;
         uct_ha_path_anew(peer, slot);
-        return;
+        return 1;
     }
+    rail->renewed = 0;
     uct_ha_send_ping_locked(peer, slot);
+    return 0;
+}
+
+/* Silent for DEAD_PEER. Among thousands the last question may be long ago: so one more, which has its time. */
+static int is_dead(struct uct_ha_peer *peer, int asked_now, uint64_t now)
+{
+    if (peer->asked < UCT_HA_QUESTIONS || now - peer->asked_at <= peer->pairs->dead_peer) {
+        return 0;
+    }
+    if (peer->last_call == 0) {
+        peer->last_call = asked_now ? now : 0;
+        return 0;
+    }
+    return now - peer->last_call >= 2 * peer->pairs->heartbeat;
 }
 
 /* Ask a peer by all its rails; sets *suspect to a rail that is silent while the
  * other answers (else HA_NO_SLOT) and returns 1 when the peer is silent on all. */
 static int heartbeat(struct uct_ha_peer *peer, uint64_t now, int *suspect)
 {
-    struct uct_ha_ctl *ctl = peer->pairs->ctl;
+    struct uct_ha_ctl *ctl     = peer->pairs->ctl;
+    int                put_off = 0;
 
     if (peer->asked == 0 || peer->last_rx > peer->asked_at) {
-        peer->asked_at = now;
-        peer->asked    = 0;
+        peer->asked_at  = now;
+        peer->last_call = 0;
+        peer->asked     = 0;
     }
-    peer->asked++;
     *suspect = HA_NO_SLOT;
     for (int s = 0; s < ctl->lanes->slots; s++) {
-        ask(peer, s, now);
+        put_off += ask(peer, s, now);
     }
+    peer->asked += put_off < ctl->lanes->slots;
     if (!uct_ha_send_probes(peer)) {
         uct_ha_send_ping_locked(peer, HA_CARRIER_TCP); /* is it alive at all */
     }
@@ -162,7 +178,7 @@ static int heartbeat(struct uct_ha_peer *peer, uint64_t now, int *suspect)
             *suspect = s;
         }
     }
-    return peer->asked >= UCT_HA_QUESTIONS && now - peer->asked_at > ctl->pairs->dead_peer;
+    return is_dead(peer, put_off < ctl->lanes->slots, now);
 }
 
 void uct_ha_beat_lose_peer_locked(struct uct_ha_peer *peer)

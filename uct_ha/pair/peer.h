@@ -46,6 +46,7 @@ struct uct_ha_peer_rail {
     uint64_t                 retry_at; /* next try to resolve it */
     uint64_t                 first_at; /* once heard, it goes before others looked for in vain, but not before then */
     uint64_t                 fresh_at; /* with no answer until then the path is resolved anew */
+    uint8_t                  renewed;  /* it was, and no question has been asked since */
     uint64_t                 last_rx;
     struct ha_damp           damp;       /* cool-down, grows when it flaps */
     struct ha_slow           slow;       /* round trips of its pings */
@@ -84,16 +85,17 @@ struct uct_ha_peer {
     uint32_t                wanted; /* of the last STATE that wanted an answer */
     uint64_t                born;
     uint64_t                last_rx;
-    uint64_t                bye_at;   /* it said so last then */
-    uint8_t                 bye_rx;   /* it leaves and owes us nothing */
-    uint8_t                 lost;     /* every connection to it has failed: silent for too long */
-    uint8_t                 retells;  /* so often it is told how things are, when it is heard: ctl/msg.c */
-    unsigned                asked;    /* questions since it was heard, */
-    uint64_t                asked_at; /* the first one then */
-    uint64_t                told_at;  /* an error line about it was written then, 0 = never */
-    uint8_t                 all_dead; /* while leaving: no connection to it works */
-    struct uct_ha_tcp_addr  tcp_addr; /* port 0 = it has no TCP carrier */
-    struct uct_ha_tcp_link *tcp_link; /* NULL before it is needed */
+    uint64_t                bye_at;    /* it said so last then */
+    uint8_t                 bye_rx;    /* it leaves and owes us nothing */
+    uint8_t                 lost;      /* every connection to it has failed: silent for too long */
+    uint8_t                 retells;   /* so often it is told how things are, when it is heard: ctl/msg.c */
+    unsigned                asked;     /* questions since it was heard, */
+    uint64_t                asked_at;  /* the first one then */
+    uint64_t                last_call; /* nothing was heard for DEAD_PEER, and it was asked once more */
+    uint64_t                told_at;   /* an error line about it was written then, 0 = never */
+    uint8_t                 all_dead;  /* while leaving: no connection to it works */
+    struct uct_ha_tcp_addr  tcp_addr;  /* port 0 = it has no TCP carrier */
+    struct uct_ha_tcp_link *tcp_link;  /* NULL before it is needed */
     struct uct_ha_peer_rail rail[HA_SLOTS];
 };
 
