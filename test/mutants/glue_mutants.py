@@ -291,7 +291,7 @@ MUTANTS = [
         ("    uct_ha_send_bye_locked(peer, 0);\n}", "}")]),
     ("mac-changed-unnoticed", "a way that has become silent is not looked up anew",
      "test_hardware_address_changes_silently", [
-         ("        } else if (now >= rail->fresh_at) {", "        } else if (0) {")]),
+        ("    } else if (now >= rail->fresh_at && !rail->renewed) {", "    } else if (0) {")]),
     ("mark-room-not-counted", "marks take no places in the completion queue", "test_ledger_many_cuts", [
         ("    uct_ha_lane_sent(lane);\n    if (uct_ha_ledger_mark(", "    if (uct_ha_ledger_mark(")]),
     ("msg-cookie-unchecked", "packets for another instance are taken", "test_forged_packets", [

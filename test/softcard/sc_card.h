@@ -184,7 +184,7 @@ struct sc_card {
     struct sc_qp      *qp[SC_QP_MAX];
     struct sc_mr      *mr[SC_MR_MAX];
     struct sc_qp      *busy, *ack_list;
-    uint64_t           tick_at; /* not before */
+    uint64_t           tick_at;      /* not before */
     struct sc_late    *late;         /* the one due first comes first */
     unsigned           blocked;      /* queue pairs that wait for room in a ring */
     uint32_t           ticking;      /* the thread looks at the time anyway */
