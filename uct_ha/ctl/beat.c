@@ -145,7 +145,7 @@ static int is_dead(struct uct_ha_peer *peer, int asked_now, uint64_t now)
         peer->last_call = asked_now ? now : 0;
         return 0;
     }
-    return now - peer->last_call >= 2 * peer->pairs->heartbeat;
+    return now - peer->last_call >= ucs_min(2 * peer->pairs->heartbeat, peer->pairs->dead_peer / 10);
 }
 
 /* Ask a peer by all its rails; sets *suspect to a rail that is silent while the
