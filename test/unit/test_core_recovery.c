@@ -86,15 +86,21 @@ static void test_no_failback_while_closing(void **state)
     expect_active(1, 2);
 }
 
+/* The standby is lost while both sides hold its slot, and is not built anew. */
+static void lose_held_standby(uint64_t wait, int passes)
+{
+    for (int x = 0; x < 2; x++) {
+        give(x, (struct ha_event){.kind = HA_EV_HOLD, .slot = 1, .wait = wait});
+    }
+    down(0, 1);
+    pass(passes);
+    assert_int_equal(ha_pair_standby(&side[0].pair), HA_NO_SLOT);
+}
+
 static void test_a_held_rail_waits(void **state)
 {
     (void)state;
-    for (int x = 0; x < 2; x++) {
-        give(x, (struct ha_event){.kind = HA_EV_HOLD, .slot = 1, .wait = 100000});
-    }
-    down(0, 1);
-    pass(150);
-    assert_int_equal(ha_pair_standby(&side[0].pair), HA_NO_SLOT);
+    lose_held_standby(100000, 150);
     assert_true(ha_pair_next_timer(&side[0].pair) < UINT64_MAX);
     pass(80);
     assert_int_equal(ha_pair_standby(&side[0].pair), 1);
@@ -103,12 +109,7 @@ static void test_a_held_rail_waits(void **state)
 static void test_a_held_rail_is_used_when_needed(void **state)
 {
     (void)state;
-    for (int x = 0; x < 2; x++) {
-        give(x, (struct ha_event){.kind = HA_EV_HOLD, .slot = 1, .wait = 1000000000});
-    }
-    down(0, 1);
-    pass(100);
-    assert_int_equal(ha_pair_standby(&side[0].pair), HA_NO_SLOT);
+    lose_held_standby(1000000000, 100);
     rail(0, 0, 0);
     down(0, 0);
     pass(30);
@@ -119,12 +120,7 @@ static void test_a_held_rail_is_used_when_needed(void **state)
 static void test_a_hold_ends_with_a_suspicion(void **state)
 {
     (void)state;
-    for (int x = 0; x < 2; x++) {
-        give(x, (struct ha_event){.kind = HA_EV_HOLD, .slot = 1, .wait = 1000000000});
-    }
-    down(0, 1);
-    pass(100);
-    assert_int_equal(ha_pair_standby(&side[0].pair), HA_NO_SLOT);
+    lose_held_standby(1000000000, 100);
     give(0, (struct ha_event){.kind = HA_EV_LANE_SUSPECT, .slot = 0, .gen = 1, .cause = HA_CAUSE_HEARTBEAT});
     expect_active(0, 1);
     pass(60);

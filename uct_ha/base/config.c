@@ -211,7 +211,7 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
     {"STANDBYS", "256",
      "Connections of this process that have a standby before they need it, where UCX uses\n"
      "both rails. Further ones build it when they lose their rail: two queue pairs a peer\n"
-     "instead of four.",
+     "instead of four. 0: none of them; 1000000: all.",
      IFACE_FIELD(standbys), UCS_CONFIG_TYPE_UINT},
 
     {"DEAD_PEER", "10s",
