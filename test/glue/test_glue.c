@@ -6,14 +6,20 @@
  *   test_glue [PATTERN]     only tests whose name matches ('*' and '?')
  *   GLUE_PATIENCE=20        seconds that a test waits for what must happen, 60 if not given
  *   GLUE_FAILOVERS=10000    how many in test_nothing_is_left_behind, 2000 if not given
+ *   GLUE_JOBS=4             groups of tests at once, each in a process of its own: they mostly wait; 1 if not given
  *   GLUE_PERSONALITY=irdma the kind of card that tests have which do not choose one, see fake_verbs.h
  *   UCX_LOG_LEVEL=warn      shows what the product says; many tests provoke errors
  */
 
 #include "glue_tests.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#define JOBS_MAX 32
 
 /* UCX reads its environment before main(). Its hooks for memory events run in
  * ending threads and disturb sanitizers; nothing here needs them. */
@@ -27,6 +33,102 @@ static void prepare(char **argv)
     }
 }
 
+/* Each has a state of its own; those that take longest come first. */
+static int (*const groups[])(void) = {
+    glue_basic,   glue_rma,     glue_atomics, glue_setup_faults, glue_failover, glue_memory,      glue_order,
+    glue_credits, glue_receive, glue_barrier, glue_many,         glue_hundreds, glue_shared,      glue_proof,
+    glue_card,    glue_hang,    glue_detect,  glue_ends,         glue_leave,    glue_paths,       glue_peers,
+    glue_forged,  glue_sealed,  glue_again,   glue_strangers,    glue_zones,    glue_devices,     glue_cm,
+    glue_opts,    glue_report,  glue_silent,  glue_room,         glue_cold,     glue_personality, glue_soak,
+};
+
+#define GROUPS (sizeof(groups) / sizeof(groups[0]))
+
+struct child {
+    pid_t pid;
+    FILE *said;
+};
+
+/* In a process of its own, which says nothing before it has ended: two at once would mix their lines. */
+static void begin(struct child *child, size_t group)
+{
+    child->said = tmpfile();
+    fflush(stdout);
+    child->pid = child->said == NULL ? -1 : fork();
+    if (child->pid < 0) {
+        perror("test_glue: a group of tests cannot begin");
+        exit(2);
+    }
+    if (child->pid == 0) {
+        dup2(fileno(child->said), STDOUT_FILENO);
+        dup2(fileno(child->said), STDERR_FILENO);
+        exit(groups[group]() != 0);
+    }
+}
+
+static void tell(FILE *said)
+{
+    char   part[4096];
+    size_t bytes;
+
+    rewind(said);
+    while ((bytes = fread(part, 1, sizeof(part), said)) > 0) {
+        fwrite(part, 1, bytes, stdout);
+    }
+    fclose(said);
+}
+
+/* Waits until one has ended. Returns whether it failed; its place is free then. */
+static int end_one(struct child *children, unsigned jobs)
+{
+    int   status;
+    pid_t pid = wait(&status);
+
+    for (unsigned i = 0; i < jobs; i++) {
+        if (children[i].pid == pid) {
+            tell(children[i].said);
+            children[i].pid = 0;
+        }
+    }
+    if (WIFSIGNALED(status)) {
+        printf("test_glue: a group of tests ended: %s\n", strsignal(WTERMSIG(status)));
+    }
+    return status != 0;
+}
+
+static int run_beside(unsigned jobs)
+{
+    struct child children[JOBS_MAX] = {0};
+    unsigned     running            = 0;
+    int          failed             = 0;
+
+    for (size_t group = 0; group < GROUPS; group++) {
+        unsigned i = 0;
+
+        if (running == jobs) {
+            failed |= end_one(children, jobs);
+            running--;
+        }
+        while (children[i].pid != 0) {
+            i++;
+        }
+        begin(&children[i], group);
+        running++;
+    }
+    for (; running > 0; running--) {
+        failed |= end_one(children, jobs);
+    }
+    return failed;
+}
+
+static unsigned wanted_jobs(void)
+{
+    const char *wanted = getenv("GLUE_JOBS");
+    int         jobs   = wanted == NULL ? 1 : atoi(wanted);
+
+    return jobs < 1 ? 1 : jobs > JOBS_MAX ? JOBS_MAX : (unsigned)jobs;
+}
+
 int main(int argc, char **argv)
 {
     int failed = 0;
@@ -35,40 +137,11 @@ int main(int argc, char **argv)
     if (argc > 1) {
         cmocka_set_test_filter(argv[1]);
     }
-    failed += glue_basic();
-    failed += glue_rma();
-    failed += glue_atomics();
-    failed += glue_setup_faults();
-    failed += glue_failover();
-    failed += glue_memory();
-    failed += glue_order();
-    failed += glue_credits();
-    failed += glue_receive();
-    failed += glue_barrier();
-    failed += glue_many();
-    failed += glue_hundreds();
-    failed += glue_shared();
-    failed += glue_proof();
-    failed += glue_card();
-    failed += glue_hang();
-    failed += glue_detect();
-    failed += glue_ends();
-    failed += glue_leave();
-    failed += glue_paths();
-    failed += glue_peers();
-    failed += glue_forged();
-    failed += glue_sealed();
-    failed += glue_again();
-    failed += glue_strangers();
-    failed += glue_zones();
-    failed += glue_devices();
-    failed += glue_cm();
-    failed += glue_opts();
-    failed += glue_report();
-    failed += glue_silent();
-    failed += glue_room();
-    failed += glue_cold();
-    failed += glue_personality();
-    failed += glue_soak();
+    if (wanted_jobs() > 1) {
+        return run_beside(wanted_jobs());
+    }
+    for (size_t group = 0; group < GROUPS; group++) {
+        failed |= groups[group]();
+    }
     return failed != 0;
 }

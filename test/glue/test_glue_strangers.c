@@ -297,6 +297,12 @@ static uint32_t longest(uint32_t without)
     return seconds() >= 60 ? without + without / 5 : 3 * without + 500000;
 }
 
+/* With a heartbeat of 10 ms a process that gets no processor for some 40 is silent, and its rail is left. */
+static uint64_t most_failovers(uint64_t cuts)
+{
+    return seconds() >= 60 ? 2 * cuts : 2 * cuts + cuts / 4;
+}
+
 /* Calm before and after, so that it matters less if the machine changes meanwhile. */
 static void test_thousand_strangers(void **state)
 {
@@ -321,7 +327,7 @@ static void test_thousand_strangers(void **state)
     assert_in_range(dropped, crowd.datagrams * 3 / 4, UINT64_MAX); /* ports that are brought up anew lose some */
     assert_in_range(crowd.calls, PER_SECOND * seconds(), UINT64_MAX);
     assert_in_range(crowd.sent_away, 1, UINT64_MAX); /* others hung up before */
-    assert_int_equal(stats().failovers, 2 * (calm.count + crowded.count));
+    assert_in_range(stats().failovers, 2 * (calm.count + crowded.count), most_failovers(calm.count + crowded.count));
     assert_memory_equal(&before.objects, &after.objects, sizeof(before.objects));
     assert_in_range(after.heap, 0, before.heap + HEAP_SLACK);
     assert_in_range(median(crowded.recovered, crowded.count), 0, longest(median(calm.recovered, calm.count)));
