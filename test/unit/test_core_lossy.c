@@ -191,7 +191,7 @@ static void test_other_was_bad_just_now(void **state)
     (void)state;
     rounds(&a, 40, 0, 0);
     rounds(&b, 40, 0, 0);
-    rounds(&b, 4, 2, 0); /* two are lost */
+    rounds(&b, 2, 2, 0); /* one is lost */
     rounds(&b, 20, 0, 0);
     assert_int_equal(ha_lossy_lost(&b), 0);
     rounds(&a, 16, 2, 2);

@@ -10,7 +10,7 @@
  * A probe is lost when one that was asked later has been answered: a rail keeps the order. One that has no answer yet
  * may only be late: a host that stands still answers all of them afterwards, on one rail sooner than on the other.
  *
- * HA_LOSSY_PROBES of the latest 16 probes lost, no more than one of 32 on the other rail, which answers at present, and
+ * HA_LOSSY_PROBES of the latest 16 probes lost, none of 32 on the other rail, which answers at present, and
  * in HA_LOSSY_STALLS of the latest 16 rounds with work under way less than half of the norm moved: then it is to be
  * left. The norm is a moving average (weight 1/16) of what moves in a round while no probe is lost. It is not gone back
  * to before it has lost fewer than HA_LOSSY_WELL. Probes that are rare, for there are many peers, tell nothing: who
@@ -110,7 +110,7 @@ static inline int ha_lossy_is_known(const struct ha_lossy *lossy)
 static inline int ha_lossy_is_worse(const struct ha_lossy *lossy, const struct ha_lossy *other)
 {
     return ha_lossy_is_known(lossy) && ha_lossy_is_known(other) && ha_lossy_lost(lossy) >= HA_LOSSY_PROBES &&
-           ha_lossy_lost_of_all(other) <= 1 && ha_lossy_late(other) <= HA_LOSSY_LATE && ha_lossy_stalls(lossy);
+           ha_lossy_lost_of_all(other) == 0 && ha_lossy_late(other) <= HA_LOSSY_LATE && ha_lossy_stalls(lossy);
 }
 
 /* Not to be gone back to? */

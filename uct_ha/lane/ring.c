@@ -140,7 +140,7 @@ int uct_ha_ring_post(struct uct_ha_lane *lane)
 void uct_ha_ring_repost(struct uct_ha_road *road)
 {
     for (int s = 0; s < road->slots; s++) {
-        struct uct_ha_lane *lane = road->lane[s];
+        struct uct_ha_lane *lane = is_own(road, s) ? road->lane[s] : NULL; /* shared: do not touch it */
 
         if (lane != NULL && lane->own_chain != NULL) {
             if (!uct_ha_lane_is_fenced(lane)) {
