@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * cost_driver TRANSPORT [--time ENDPOINTS | --lines]: both ends of a connection in one process, over
- * the software card. Run by bench/cost, which also sets the environment.
+ * cost_driver TRANSPORT [--time ENDPOINTS | --misses ENDPOINTS | --lines]: both ends of a connection in one process,
+ * over the software card. Run by bench/cost, which also sets the environment.
  */
 
 #include <stdio.h>
@@ -194,7 +194,7 @@ int main(int argc, char **argv)
     const char         *name    = argc > 1 ? argv[1] : "";
 
     if (strcmp(name, "ha_rc") != 0 && strcmp(name, "rc_verbs") != 0 && strcmp(name, "bare") != 0) {
-        fprintf(stderr, "usage: cost_driver ha_rc|rc_verbs|bare [--time ENDPOINTS | --lines]\n");
+        fprintf(stderr, "usage: cost_driver ha_rc|rc_verbs|bare [--time ENDPOINTS | --misses ENDPOINTS | --lines]\n");
         return 2;
     }
     completion = (uct_completion_t){.func = done, .count = 1 << 30};
@@ -213,7 +213,9 @@ int main(int argc, char **argv)
         cost_connect(&side[0], &side[1], num_eps);
         warm_up();
     }
-    if (argc > 3) {
+    if (argc > 3 && strcmp(argv[2], "--misses") == 0) {
+        cost_measure_misses(&carrier, name, num_eps);
+    } else if (argc > 3) {
         measure_time(&carrier, name);
     } else if (argc > 2) {
         cost_measure_lines(&carrier, name);

@@ -73,6 +73,17 @@ def time_table(times, endpoints):
     return "\n".join(rows)
 
 
+def misses_table(misses, endpoints):
+    """The library's own, of all."""
+    rows = ["| endpoints | " + " | ".join(str(eps) for eps in endpoints) + " |", "|---|" + "---|" * len(endpoints)]
+    for transport, figures in misses.items():
+        name = "bare verbs, and the card" if transport == "bare" else f"`{transport}`"
+        cells = [f"{figures[str(eps)]['all']:.1f}" if transport == "bare" else
+                 f"**{figures[str(eps)]['library']:.1f}** of {figures[str(eps)]['all']:.1f}" for eps in endpoints]
+        rows.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join(rows)
+
+
 def write_document(text, what):
     begin, end = f"<!-- {what}: begin", f"<!-- {what}: end -->"
     with open(DOCUMENT) as file:

@@ -183,3 +183,18 @@ void cost_measure_lines(const struct cost_carrier *carrier, const char *name)
         }
     }
 }
+
+void cost_measure_misses(const struct cost_carrier *carrier, const char *name, unsigned endpoints)
+{
+    unsigned rounds = 4 * endpoints / COST_BATCH + COST_ROUNDS;
+
+    CALLGRIND_ZERO_STATS;
+    settle(carrier);
+    for (int phase = 0; phase < COST_PHASES; phase++) {
+        for (unsigned i = 0; i < rounds; i++) {
+            cost_batch(carrier, COST_AM_SHORT, (enum cost_phase)phase);
+        }
+        dump(name, COST_AM_SHORT, phase_names[phase]);
+    }
+    printf("misses of %u\n", rounds * COST_BATCH);
+}

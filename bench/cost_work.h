@@ -43,4 +43,7 @@ void cost_measure(const struct cost_carrier *carrier, const char *name);
  * cache then has is a line that the operation touches. */
 void cost_measure_lines(const struct cost_carrier *carrier, const char *name);
 
+/* Messages to `endpoints` in turn, so many of each phase as are printed at the end: what callgrind's cache misses. */
+void cost_measure_misses(const struct cost_carrier *carrier, const char *name, unsigned endpoints);
+
 #endif
