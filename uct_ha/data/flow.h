@@ -49,7 +49,7 @@ struct uct_ha_go {
     uint32_t            limit[2]; /* index before which the log may take operations, messages */
     struct uct_ha_lane *lane;
     struct ha_log_lane *of_log;     /* the log's part about it */
-    struct uct_ha_room *room;       /* the lane's */
+    struct ha_rc       *rc;         /* the lane's: a post waits for no other line than the driver's */
     uint32_t            mtu;        /* bytes of a packet */
     uint32_t            light;      /* bytes that an operation may have */
     uint32_t            zcopy_max;  /* ... and one of the user's memory that is not long */

@@ -57,7 +57,7 @@ int uct_ha_go_open(struct uct_ha_flow *flow, int message)
     flow->go.lane    = lane;
     flow->go.slot    = lane->slot;
     flow->go.of_log  = &flow->tx.log.lane[lane->slot];
-    flow->go.room    = lane->room;
+    flow->go.rc      = lane->rc;
     flow->go.rail_no = (uint8_t)flow->road.lanes->rail_no[lane->slot];
     flow->go.mtu     = lane->log_mtu;
     flow->go.shift   = (uint8_t)__builtin_ctz(lane->log_mtu);

@@ -36,7 +36,7 @@ static inline int uct_ha_go_is_open(const struct uct_ha_flow *flow, int message)
     const struct ha_log *log = &flow->tx.log;
 
     return ucs_likely((int32_t)(log->tail - flow->go.limit[message]) < 0 && log->post == log->tail &&
-                      flow->go.fence_seen == flow->flows->fence_seq && uct_ha_room_for_send(flow->go.room));
+                      flow->go.fence_seen == flow->flows->fence_seq && uct_ha_room_for_send(flow->go.lane->room));
 }
 
 /* May an operation enter the log? 1: by the short way; 0: by the long one; else *status says why not. */
@@ -82,15 +82,14 @@ static UCS_F_ALWAYS_INLINE void uct_ha_go_post(struct uct_ha_flow *flow, const s
 
     uct_ha_tx_describe(flow, out, lane, slot, send_flags | (silent ? 0 : HA_SEND_TELL), send);
     ha_log_draft(&log->ops[out->place], flow->go.of_log, slot, out->kind, out->flags, out->length, npsn);
-    status = ha_rc_post_send(lane->rc, send);
+    status = ha_rc_post_send(flow->go.rc, send);
     if (ucs_unlikely(status != 0)) {
         uct_ha_tx_not_taken(flow, out->kind, out->flags, status);
         return;
     }
     ha_log_enter(log, flow->go.of_log, out->kind, out->flags, npsn, silent);
     flow->flows->outstanding++;
-    flow->go.room->sends++;
-    flow->go.lane->sends++;
+    uct_ha_lane_sent(flow->go.lane);
     if (ucs_unlikely(!__atomic_load_n(&flow->tx.awake, __ATOMIC_RELAXED))) {
         uct_ha_attention_posted(flow->road.conn);
     }

@@ -6,13 +6,22 @@
 
 #include "ha_cq_priv.h"
 
+/* What others hold is the driver's queue pair itself: to post, nothing of ours is looked at. */
 struct ha_rc {
-    struct ibv_qp  *qp;
-    struct ha_rail *rail;
-    int             rtr; /* it can receive: a connect that failed later goes on from there */
-
-    struct ibv_send_wr *bad; /* what was refused, which nobody asks */
+    struct ibv_qp qp;
 };
+
+/* The rest, at the queue pair's context. */
+struct rest {
+    struct ibv_send_wr *bad; /* what was refused, which nobody asks */
+    struct ha_rail     *rail;
+    int                 rtr; /* it can receive: a connect that failed later goes on from there */
+};
+
+static struct rest *rest_of(const struct ha_rc *rc)
+{
+    return rc->qp.qp_context;
+}
 
 _Static_assert(sizeof(struct ha_sge) == sizeof(struct ibv_sge) &&
                    offsetof(struct ha_sge, addr) == offsetof(struct ibv_sge, addr) &&
@@ -61,10 +70,10 @@ static int to_init(struct ha_rc *rc)
 {
     struct ibv_qp_attr attr;
 
-    ha_rail_fill_init(rc->rail, &attr);
+    ha_rail_fill_init(rest_of(rc)->rail, &attr);
     attr.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
                            IBV_ACCESS_REMOTE_ATOMIC;
-    return modify(rc->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+    return modify(&rc->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 }
 
 /* Some devices refuse an inline size they cannot do instead of lowering it. */
@@ -96,24 +105,26 @@ int ha_rc_create(struct ha_rail *rail, struct ha_cq *cq, struct ha_srq *srq, str
                        .max_recv_sge    = srq == NULL,
                        .max_inline_data = caps->max_inline},
     };
-    struct ha_rc *rc = calloc(1, sizeof(*rc));
+    struct rest  *rest = calloc(1, sizeof(*rest));
+    struct ha_rc *rc;
     int           status;
 
-    if (rc == NULL) {
+    if (rest == NULL) {
         return -ENOMEM;
     }
     status = ha_device_use(&rail->device);
     if (status != 0) {
-        free(rc);
+        free(rest);
         return status;
     }
-    rc->rail = rail;
-    errno    = 0;
-    rc->qp   = create_qp(rail->device.pd, &attr);
-    if (rc->qp == NULL) {
+    rest->rail      = rail;
+    attr.qp_context = rest;
+    errno           = 0;
+    rc              = (struct ha_rc *)create_qp(rail->device.pd, &attr);
+    if (rc == NULL) {
         status = errno != 0 ? -errno : -ENOMEM;
         ha_device_leave(&rail->device);
-        free(rc);
+        free(rest);
         return status;
     }
     caps->max_inline = attr.cap.max_inline_data;
@@ -137,10 +148,10 @@ static int to_rtr(struct ha_rc *rc, const struct ha_rc_path *path)
     attr.rq_psn             = path->recv_psn;
     attr.max_dest_rd_atomic = (uint8_t)path->rd_resp;
     attr.min_rnr_timer      = (uint8_t)path->min_rnr_timer;
-    ha_rail_fill_ah(rc->rail, &path->remote, &attr.ah_attr);
+    ha_rail_fill_ah(rest_of(rc)->rail, &path->remote, &attr.ah_attr);
     attr.ah_attr.sl                = (uint8_t)path->sl;
     attr.ah_attr.grh.traffic_class = (uint8_t)path->traffic_class;
-    return modify(rc->qp, &attr,
+    return modify(&rc->qp, &attr,
                   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                       IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
 }
@@ -156,19 +167,19 @@ static int to_rts(struct ha_rc *rc, const struct ha_rc_path *path)
     attr.rnr_retry     = (uint8_t)path->rnr_retry;
     attr.sq_psn        = path->send_psn;
     attr.max_rd_atomic = (uint8_t)path->rd_init;
-    return modify(rc->qp, &attr,
+    return modify(&rc->qp, &attr,
                   IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
                       IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
 int ha_rc_connect(struct ha_rc *rc, const struct ha_rc_path *path)
 {
-    int status = rc->rtr ? 0 : to_rtr(rc, path);
+    int status = rest_of(rc)->rtr ? 0 : to_rtr(rc, path);
 
     if (status != 0) {
         return status;
     }
-    rc->rtr = 1;
+    rest_of(rc)->rtr = 1;
     return to_rts(rc, path);
 }
 
@@ -178,14 +189,14 @@ static int query(struct ha_rc *rc, struct ibv_qp_attr *attr)
     int                     status;
 
     memset(attr, 0, sizeof(*attr));
-    status = ibv_query_qp(rc->qp, attr, IBV_QP_STATE | IBV_QP_RQ_PSN, &init);
+    status = ibv_query_qp(&rc->qp, attr, IBV_QP_STATE | IBV_QP_RQ_PSN, &init);
     return status > 0 ? -status : status;
 }
 
 int ha_rc_fence(struct ha_rc *rc)
 {
     struct ibv_qp_attr attr   = {.qp_state = IBV_QPS_ERR};
-    int                status = modify(rc->qp, &attr, IBV_QP_STATE);
+    int                status = modify(&rc->qp, &attr, IBV_QP_STATE);
 
     if (status != 0 && query(rc, &attr) == 0 && attr.qp_state == IBV_QPS_ERR) {
         return 0; /* the device has stopped it by itself */
@@ -195,14 +206,16 @@ int ha_rc_fence(struct ha_rc *rc)
 
 void ha_rc_destroy(struct ha_rc *rc)
 {
-    (void)ibv_destroy_qp(rc->qp);
-    ha_device_leave(&rc->rail->device);
-    free(rc);
+    struct rest *rest = rest_of(rc);
+
+    (void)ibv_destroy_qp(&rc->qp);
+    ha_device_leave(&rest->rail->device);
+    free(rest);
 }
 
 uint32_t ha_rc_qpn(const struct ha_rc *rc)
 {
-    return rc->qp->qp_num;
+    return rc->qp.qp_num;
 }
 
 int ha_rc_expected_psn(struct ha_rc *rc, uint32_t *psn)
@@ -226,13 +239,13 @@ int ha_rc_final_psn(struct ha_rc *rc, uint32_t *psn)
 int ha_rc_post_send(struct ha_rc *rc, struct ha_send *send)
 {
     /* Nothing is left to be done when the driver returns: that makes its call a jump. */
-    return ibv_post_send(rc->qp, (struct ibv_send_wr *)(void *)send, &rc->bad);
+    return ibv_post_send(&rc->qp, (struct ibv_send_wr *)(void *)send, &rest_of(rc)->bad);
 }
 
 int ha_rc_post_recv(struct ha_rc *rc, struct ha_recv *first)
 {
     struct ibv_recv_wr *bad;
-    int                 status = ibv_post_recv(rc->qp, (struct ibv_recv_wr *)(void *)first, &bad);
+    int                 status = ibv_post_recv(&rc->qp, (struct ibv_recv_wr *)(void *)first, &bad);
 
     return status > 0 ? -status : status;
 }
