@@ -7,6 +7,8 @@
 
 #include "glue_tests.h"
 
+#include "uct/iface.h"
+
 #include <unistd.h>
 
 #define LONG_AGO 4096 /* calls of progress, in which what is silent has been told of */
@@ -92,6 +94,30 @@ static void test_tail_after_a_while(void **state)
     pump_until(tails(5) > 0);
     assert_int_equal(tails(5), 1);
     assert_int_equal(uct_iface_flush(world.side[0].iface, 0, NULL), UCS_OK);
+    rma_check(0);
+}
+
+/* Thousands of connections are not all looked at each time, and who sends again in between needs no tail. */
+static void test_tails_of_thousands(void **state)
+{
+    uint32_t *count;
+    uint64_t  start;
+
+    (void)state;
+    redundant_open(938, "HEARTBEAT=0");
+    flush_all();
+    count = &uct_ha_iface(world.side[0].iface)->flows.count;
+    *count += 4096;
+    put_silently(5);
+    start = now_ns();
+    for (unsigned n = 0; n < 2 * LONG_AGO && now_ns() - start < 30000000; n++) {
+        (void)uct_worker_progress(world.side[0].worker); /* all of them in some ms */
+    }
+    assert_int_equal(tails(5), 0);
+    pump_until(tails(5) > 0);
+    assert_int_equal(tails(5), 1);
+    *count -= 4096;
+    flush_all();
     rma_check(0);
 }
 
@@ -218,6 +244,7 @@ static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_flush_has_a_tail),
     GLUE_TEST(test_flush_of_the_interface_has_a_tail),
     GLUE_TEST(test_tail_after_a_while),
+    GLUE_TEST(test_tails_of_thousands),
     GLUE_TEST(test_who_goes_to_sleep_is_told),
     GLUE_TEST(test_destroyed_endpoint_has_a_tail),
     GLUE_TEST(test_silence_is_no_alarm),

@@ -35,6 +35,7 @@ struct uct_ha_flows {
     uint32_t             fence_seq;
     ucs_list_link_t      pending, backlog, silent;
     struct uct_ha_flow  *dispatching; /* its pending queue may send */
+    uint64_t             look_at;     /* of many, silent ones are looked for again then */
 };
 
 struct uct_ha_flush {

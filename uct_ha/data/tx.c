@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "data/tx.h"
 
+#include "base/now.h"
 #include "data/late.h"
 #include "lane/ledger.h"
 #include "pair/attention.h"
@@ -9,6 +10,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Beyond so many connections those that are silent are gone through at most as often: to look at each takes longer than
+ * its messages, and one that is heard of seldom would be told of after each. */
+#define MANY         256u
+#define MANY_LOOK_NS 100000000ull
 
 /* A GET that was sent again and whose memory the rail does not know: the answer
  * comes to the bounce buffer. */
@@ -251,10 +257,24 @@ void uct_ha_tx_tail(struct uct_ha_flow *flow)
     uct_ha_tx_send(flow, HA_OP_TAIL, 0);
 }
 
+static int is_too_early(struct uct_ha_flows *flows)
+{
+    uint64_t now = uct_ha_now();
+
+    if (now < flows->look_at) {
+        return 1;
+    }
+    flows->look_at = now + MANY_LOOK_NS;
+    return 0;
+}
+
 void uct_ha_tx_tails(struct uct_ha_flows *flows, int all)
 {
     struct uct_ha_flow *flow, *next;
 
+    if (!all && flows->count > MANY && is_too_early(flows)) {
+        return;
+    }
     ucs_list_for_each_safe (flow, next, &flows->silent, silent_link) {
         if (!all && flow->silent_tail != flow->tx.log.tail) {
             flow->silent_tail = flow->tx.log.tail;
