@@ -158,7 +158,7 @@ MUTANTS = [
         (" &&\n           ha_log_op(&flow->tx.log, index)->state == HA_OP_WAIT;",
          ";")]),
     ("credit-never-alone", "credits travel with messages only", "test_credits", [
-        ("    if (flow->tx.dead || flow->rx_told == flow->rx_consumed || credit_waits(flow)) {",
+        ("    if (flow->tx.dead || flow->go.rx_told == flow->go.rx_consumed || credit_waits(flow)) {",
          "    if (1 || credit_waits(flow)) {")]),
     ("sends-without-credit", "messages take no regard of credits", "test_credits", [
         ("                     (message && !uct_ha_tx_has_credit(flow)) ||\n",
@@ -177,7 +177,7 @@ MUTANTS = [
     ("rkey-wrong-slot", "an operation goes out with the remote key of the other rail", "test_cut_here", [
         ("uct_ha_rkey_at(&out->txop->rkey, slot);", "uct_ha_rkey_at(&out->txop->rkey, 0 * slot);")]),
     ("imm-told-without-total", "messages do not tell how many were consumed", "test_messages_both_ways", [
-        ("    return imm | (uint32_t)flow->rx_consumed << UCT_HA_IMM_CREDIT_SHIFT;",
+        ("    return imm | (uint32_t)flow->go.rx_consumed << UCT_HA_IMM_CREDIT_SHIFT;",
          "    return imm;")]),
     ("kills-max-1", "a card that fails once at an operation makes it fail", "test_card_fails", [
         ("#define KILLS_MAX 3 ", "#define KILLS_MAX 1 ")]),
@@ -212,8 +212,8 @@ MUTANTS = [
     ("chain-told-early", "the peer hears of messages whose receives wait in a chain",
      "test_only_posted_receives_are_told", [
         ("    if (ucs_unlikely(++flow->road.rx_owed >= flow->road.rx_chain)) {\n",
-         "    flow->rx_consumed++;\n    if (++flow->road.rx_owed >= flow->road.rx_chain) {\n"
-         "        flow->rx_consumed = (uint16_t)(flow->rx_consumed - flow->road.rx_owed);\n")]),
+         "    flow->go.rx_consumed++;\n    if (++flow->road.rx_owed >= flow->road.rx_chain) {\n"
+         "        flow->go.rx_consumed = (uint16_t)(flow->go.rx_consumed - flow->road.rx_owed);\n")]),
     ("chain-dies-with-lane", "what a lane that ended had in its chain is never told", "test_chains_of_lanes_that_ended", [
         ("    lane->road  = road;\n    lane->room  = &lanes->room[slot];",
          "    lane->road    = road;\n    road->rx_owed = 0;\n    lane->room    = &lanes->room[slot];")]),
@@ -390,12 +390,12 @@ MUTANTS = [
          "    struct uct_ha_conn *each;\n    ucs_list_for_each (each, &ctl->pairs->conns, list) {\n        uct_ha_due_touch(&each->due);\n    }\n    while ((conn = uct_ha_due_next_touched(&ctl->pairs->dues)) != NULL) {")]),
     ("sleeps-for-ever", "who posts while it sleeps is not looked at", "test_idle_connections_sleep", [
         ("        if (ucs_unlikely(!__atomic_load_n(&flow->tx.awake, __ATOMIC_RELAXED))) {", "        if (0) {"),
-        ("    flow->go.lane->sends++;\n    if (ucs_unlikely(!__atomic_load_n(&flow->tx.awake, __ATOMIC_RELAXED))) {",
-         "    flow->go.lane->sends++;\n    if (0) {")]),
+        ("    uct_ha_lane_sent(flow->go.lane);\n    if (ucs_unlikely(!__atomic_load_n(&flow->tx.awake, __ATOMIC_RELAXED))) {",
+         "    uct_ha_lane_sent(flow->go.lane);\n    if (0) {")]),
     ("sleeps-through-the-short-way", "who posts by the short way while it sleeps is not looked at",
      "test_idle_connections_sleep", [
-        ("    flow->go.lane->sends++;\n    if (ucs_unlikely(!__atomic_load_n(&flow->tx.awake, __ATOMIC_RELAXED))) {",
-         "    flow->go.lane->sends++;\n    if (0) {")]),
+        ("    uct_ha_lane_sent(flow->go.lane);\n    if (ucs_unlikely(!__atomic_load_n(&flow->tx.awake, __ATOMIC_RELAXED))) {",
+         "    uct_ha_lane_sent(flow->go.lane);\n    if (0) {")]),
     ("never-sleeps", "the timer looks at idle connections", "test_idle_connections_sleep", [
         ("        leave(awake);\n    }\n}\n\nvoid uct_ha_awake_begin", "    }\n}\n\nvoid uct_ha_awake_begin")]),
     ("wakes-in-alarm", "the time that it has slept counts as lack of progress", "test_idle_connections_sleep", [

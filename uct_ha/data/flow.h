@@ -51,29 +51,31 @@ struct uct_ha_go {
     struct uct_ha_lane *lane;
     struct ha_log_lane *of_log;     /* the log's part about it */
     struct ha_rc       *rc;         /* the lane's: a post waits for no other line than the driver's */
-    uint32_t            mtu;        /* bytes of a packet */
     uint32_t            light;      /* bytes that an operation may have */
     uint32_t            zcopy_max;  /* ... and one of the user's memory that is not long */
     uint32_t            fence_seen; /* flows->fence_seq that the last operation has honoured */
-    uint32_t            told_mask;  /* operations at indices in which none of these bits is set tell of their success */
+    uint16_t            mtu;        /* bytes of a packet */
+    uint8_t             told_mask;  /* operations at indices in which none of these bits is set tell of their success */
     uint8_t             max_inline; /* bytes that go from the entry */
     uint8_t             shift;      /* of the path MTU */
     uint8_t             rail_no;
     uint8_t             slot;
+    /* what a message tells: so many of the peer's were consumed (those that are posted again, and how far the window
+     * grew), and said so before */
+    uint16_t rx_consumed, rx_told;
 };
 
 /* What an operation needs of it, and what a message needs that comes, begin a cache line each. */
 struct uct_ha_flow {
     struct uct_ha_go     go;
-    uct_ep_h             ep; /* the user's, or NULL */
+    struct uct_ha_flows *flows;
     struct uct_ha_txlog  tx;
     int                  tx_slot; /* lane for new work, or HA_NO_SLOT */
     int                  rx_slot; /* lane that delivers, or HA_NO_SLOT */
-    struct uct_ha_flows *flows;
+    uct_ep_h             ep;      /* the user's, or NULL */
     struct uct_ha_lane  *rx_lane; /* that lane, or NULL while more is to be thought of */
     /* messages: consumed by the peer (total, as tx.sent), allowed ahead */
     uint16_t           tx_granted, tx_credits;
-    uint16_t           rx_consumed, rx_told; /* of the peer's: posted again (and how far the window grew), said so */
     struct uct_ha_road road;
     unsigned           used;         /* bit per slot: it is one of them, as lane/look.h was told */
     uint32_t           credit_index; /* of the latest message that only grants credits */
@@ -99,9 +101,8 @@ struct uct_ha_flow {
     struct uct_ha_amo *amo;                  /* NULL before the first */
 };
 
-_Static_assert(offsetof(struct uct_ha_flow, tx) == UCT_HA_LINE &&
-                   offsetof(struct uct_ha_flow, flows) % UCT_HA_LINE == 0 &&
-                   offsetof(struct uct_ha_flow, road.rx_owed) < offsetof(struct uct_ha_flow, flows) + UCT_HA_LINE,
+_Static_assert(offsetof(struct uct_ha_flow, tx) == UCT_HA_LINE && offsetof(struct uct_ha_flow, ep) % UCT_HA_LINE == 0 &&
+                   offsetof(struct uct_ha_flow, road.rx_owed) < offsetof(struct uct_ha_flow, ep) + UCT_HA_LINE,
                "each of these is in one line");
 
 static inline struct uct_ha_flow *uct_ha_flow_of(struct uct_ha_road *road)

@@ -38,9 +38,9 @@ static uint32_t credits(const struct uct_ha_flow *flow)
 }
 
 /* One in so many tells, or in a few less: a power of two. */
-static uint32_t told_mask(uint32_t every)
+static uint8_t told_mask(uint32_t every)
 {
-    return every > 1 ? (1u << (31 - __builtin_clz(every))) - 1 : 0;
+    return every > 1 ? (uint8_t)((1u << (31 - __builtin_clz(ucs_min(every, 256u)))) - 1) : 0;
 }
 
 int uct_ha_go_open(struct uct_ha_flow *flow, int message)
@@ -59,7 +59,7 @@ int uct_ha_go_open(struct uct_ha_flow *flow, int message)
     flow->go.of_log  = &flow->tx.log.lane[lane->slot];
     flow->go.rc      = lane->rc;
     flow->go.rail_no = (uint8_t)flow->road.lanes->rail_no[lane->slot];
-    flow->go.mtu     = lane->log_mtu;
+    flow->go.mtu     = (uint16_t)lane->log_mtu;
     flow->go.shift   = (uint8_t)__builtin_ctz(lane->log_mtu);
     flow->go.light   = light(flow, lane);
 

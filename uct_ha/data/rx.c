@@ -10,10 +10,10 @@
 void uct_ha_rx_repost(struct uct_ha_flow *flow)
 {
     uct_ha_ring_repost(&flow->road);
-    flow->rx_consumed  = (uint16_t)(flow->rx_consumed + flow->road.rx_owed);
-    flow->road.rx_owed = 0;
-    if (ucs_unlikely((uint16_t)(flow->rx_consumed - flow->rx_told) >= flow->road.rx_window / 2)) {
-        flow->rx_consumed = (uint16_t)(flow->rx_consumed + uct_ha_ring_grow(&flow->road));
+    flow->go.rx_consumed = (uint16_t)(flow->go.rx_consumed + flow->road.rx_owed);
+    flow->road.rx_owed   = 0;
+    if (ucs_unlikely((uint16_t)(flow->go.rx_consumed - flow->go.rx_told) >= flow->road.rx_window / 2)) {
+        flow->go.rx_consumed = (uint16_t)(flow->go.rx_consumed + uct_ha_ring_grow(&flow->road));
         uct_ha_tx_credit(flow);
     }
 }

@@ -36,9 +36,11 @@ static inline void uct_ha_rx_release(struct uct_ha_flow *flow, struct uct_ha_pla
     }
 }
 
-/* Receive completion of a lane, good or bad: what it has received is in `place`, which goes to the lane's `chain`. */
-static UCS_F_ALWAYS_INLINE void uct_ha_rx_completion(struct uct_ha_lane *lane, const struct ha_wc *wc,
-                                                     struct uct_ha_place *place, struct ha_recv **chain)
+/* Receive completion of a lane of `flows`, good or bad: what it has received is in `place`, which goes to the lane's
+ * `chain`. */
+static UCS_F_ALWAYS_INLINE void uct_ha_rx_completion(const struct uct_ha_flows *flows, struct uct_ha_lane *lane,
+                                                     const struct ha_wc *wc, struct uct_ha_place *place,
+                                                     struct ha_recv **chain)
 {
     struct uct_ha_flow *flow = uct_ha_flow_of(lane->road);
     uint32_t            imm  = wc->imm;
@@ -49,7 +51,7 @@ static UCS_F_ALWAYS_INLINE void uct_ha_rx_completion(struct uct_ha_lane *lane, c
     }
     __atomic_store_n(&lane->received, lane->received + 1, __ATOMIC_RELAXED);
     uct_ha_rx_credits(flow, (uint16_t)(imm >> UCT_HA_IMM_CREDIT_SHIFT));
-    (void)uct_ha_iface_invoke_am(flow->flows->base, imm & UCT_HA_IMM_AM_MASK, (void *)(uintptr_t)place->sge.addr,
+    (void)uct_ha_iface_invoke_am(flows->base, imm & UCT_HA_IMM_AM_MASK, (void *)(uintptr_t)place->sge.addr,
                                  wc->byte_len, 0);
     uct_ha_rx_release(flow, place, chain);
 }

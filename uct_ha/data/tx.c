@@ -303,7 +303,7 @@ static int credit_waits(const struct uct_ha_flow *flow)
 void uct_ha_tx_credit(struct uct_ha_flow *flow)
 {
     flow->credit_due = 0;
-    if (flow->tx.dead || flow->rx_told == flow->rx_consumed || credit_waits(flow)) {
+    if (flow->tx.dead || flow->go.rx_told == flow->go.rx_consumed || credit_waits(flow)) {
         return; /* some message has told it meanwhile, or will */
     }
     if (!uct_ha_txlog_has_room(&flow->tx)) {

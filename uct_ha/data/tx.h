@@ -29,8 +29,8 @@ static inline uint32_t uct_ha_tx_imm(struct uct_ha_flow *flow, unsigned imm)
 {
     /* Always the present total: a message that is sent again tells no less
      * than it did the first time. */
-    flow->rx_told = flow->rx_consumed;
-    return imm | (uint32_t)flow->rx_consumed << UCT_HA_IMM_CREDIT_SHIFT;
+    flow->go.rx_told = flow->go.rx_consumed;
+    return imm | (uint32_t)flow->go.rx_consumed << UCT_HA_IMM_CREDIT_SHIFT;
 }
 
 /* May a new operation enter the log? UCS_OK, UCS_ERR_NO_RESOURCE, or the error

@@ -42,14 +42,14 @@ static const struct ha_wc *take_other(struct uct_ha_iface *iface, const struct h
 }
 
 /* A receive that the lanes of a slot share. */
-static UCS_F_ALWAYS_INLINE void take_shared(const struct ha_wc *wc)
+static UCS_F_ALWAYS_INLINE void take_shared(struct uct_ha_iface *iface, const struct ha_wc *wc)
 {
     struct uct_ha_place  *place  = uct_ha_wr_place(wc->wr_id);
     struct uct_ha_shared *shared = place->shared;
     struct uct_ha_lane   *lane   = uct_ha_number_lane(shared, wc->qpn);
 
     if (ucs_likely(lane != NULL)) {
-        uct_ha_rx_completion(lane, wc, place, &shared->chain);
+        uct_ha_rx_completion(&iface->flows, lane, wc, place, &shared->chain);
         uct_ha_shared_consumed(shared);
     } else {
         uct_ha_shared_drop(place); /* of a lane that is gone */
@@ -64,7 +64,7 @@ static inline const struct ha_wc *take_own(struct uct_ha_iface *iface, const str
     if (lane == NULL) {
         return take_other(iface, wc, end);
     }
-    uct_ha_rx_completion(lane, wc, uct_ha_ring_place(lane, (uint32_t)wc->wr_id), &lane->own_chain);
+    uct_ha_rx_completion(&iface->flows, lane, wc, uct_ha_ring_place(lane, (uint32_t)wc->wr_id), &lane->own_chain);
     return wc;
 }
 
@@ -74,7 +74,7 @@ void uct_ha_poll_take(struct uct_ha_iface *iface, const struct ha_wc *wc, int co
 
     for (; wc != end; wc++) {
         if (uct_ha_wr_is_shared(wc->wr_id)) {
-            take_shared(wc);
+            take_shared(iface, wc);
         } else {
             wc = take_own(iface, wc, end);
         }
