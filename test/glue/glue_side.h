@@ -102,6 +102,15 @@ void pump(void);
         }                                                         \
     } while (0)
 
+/* It has taken less than `_ns` since `_start`; else it is one of those that a busy machine may have kept waiting. */
+#define assert_soon(_start, _ns)                                                                               \
+    do {                                                                                                       \
+        uint64_t _took = now_ns() - (_start);                                                                  \
+        if (_took >= (_ns)) {                                                                                  \
+            fail_msg("still not: over in less than %s, it took %lu ms", #_ns, (unsigned long)_took / 1000000); \
+        }                                                                                                      \
+    } while (0)
+
 /* In a loop of the test's own that has gone on since `_start`. */
 #define keep_patience(_start)                                   \
     do {                                                        \

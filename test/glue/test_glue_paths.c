@@ -119,7 +119,7 @@ static void test_hardware_address_changes_with_a_flap(void **state)
         start = now_ns();
         fake_port(rail, 1);
         wait_standbys(2);
-        assert_true(now_ns() - start < 5000000000ull);
+        assert_soon(start, 5000000000ull);
         work_and_check();
     }
 }
@@ -154,7 +154,7 @@ static void test_silent_neighbour_holds_nobody_up(void **state)
     start = now_ns();
     fake_event_qp_fatal(A1);
     work_and_check();
-    assert_true(now_ns() - start < 4000000000ull);
+    assert_soon(start, 4000000000ull);
     fake_set(A0, FAKE_BLOCK_MS, 0);
     fake_port_silently(B0, 1);
     wait_standbys(2);
