@@ -297,6 +297,7 @@ static void test_nothing_out_needs_no_marker(void **state)
 
     (void)state;
     redundant_open(999, "DEAD_PEER=40s HEARTBEAT=20ms");
+    flush_all(); /* what is silent is out until something tells of it */
     fake_set(A0, FAKE_LOSE_FLUSHES, FAKE_FLUSHES_NO_SENDS);
     fake_set(B0, FAKE_LOSE_FLUSHES, FAKE_FLUSHES_NO_SENDS);
     start = now_ns();
