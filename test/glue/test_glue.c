@@ -33,7 +33,7 @@ static void prepare(char **argv)
     }
 }
 
-/* Each has a state of its own; those that take longest come first. */
+/* Each has a state of its own. */
 static int (*const groups[])(void) = {
     glue_basic,   glue_rma,     glue_atomics, glue_setup_faults, glue_failover, glue_memory,      glue_order,
     glue_credits, glue_receive, glue_barrier, glue_many,         glue_hundreds, glue_shared,      glue_proof,
