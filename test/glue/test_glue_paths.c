@@ -203,6 +203,27 @@ static void test_slow_way_after_silence(void **state)
     redundant_check();
 }
 
+/* A standby is built by what the first rail carries, before anybody has looked for a way by its own. Found none, it
+ * protects nobody, so it is no standby; and it comes back with the way. */
+static void test_standby_without_a_way(void **state)
+{
+    (void)state;
+    world_open(1102, "HEARTBEAT=50ms");
+    fake_set(A1, FAKE_LOOKUP_MS, 600);
+    fake_set(B1, FAKE_LOOKUP_MS, 600);
+    ep_open(0, 0);
+    ep_open(1, 0);
+    am_exchange(0, 2);
+    wait_standbys(2);
+    fake_port_silently(A1, 0); /* neither side has found the way yet */
+    pump_until(stats().standbys == 0);
+    fake_port_silently(A1, 1);
+    wait_standbys(2);
+    assert_int_equal(stats().failovers, 0);
+    rma_open();
+    redundant_check();
+}
+
 static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_address_changes),
     GLUE_TEST(test_look_that_fails),
@@ -214,6 +235,7 @@ static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_silent_neighbour_holds_nobody_up),
     GLUE_TEST(test_slow_way),
     GLUE_TEST(test_slow_way_after_silence),
+    GLUE_TEST(test_standby_without_a_way),
 };
 
 int glue_paths(void)

@@ -131,6 +131,9 @@ MUTANTS = [
     ("silent-hold-the-queue", "a lane has no place of its own when silent sends hold all", "test_places_of_the_silent", [
         ("    if (ucs_unlikely(!room && !has_own_place(flow, lane))) {", "    (void)has_own_place;\n    if (ucs_unlikely(!room)) {")]),
     # ---- packet numbers ----
+    ("standby-without-a-way", "a standby whose rail nothing leads by goes on as one", "test_standby_without_a_way", [
+        ("    if (!rail->lives) {\n        uct_ha_fall_standbys_locked(peer, slot);",
+         "    if (0) {\n        uct_ha_fall_standbys_locked(peer, slot);")]),
     ("path-mtu-own", "the peer's MTU does not count", "test_rails_of_different_mtu", [
         ("ucs_min(conn->pair.lane[slot].mtu, view->mtu)", "conn->pair.lane[slot].mtu")]),
     ("psn-room-unchecked", "more is posted than packet numbers can tell apart", "test_packet_numbers_run_out", [

@@ -22,18 +22,35 @@ static int is_lost(const struct uct_ha_ctl *ctl, const struct uct_ha_conn *conn,
     return ctl->pairs->down[slot] || lane == NULL || lane->born <= ctl->fall[slot].at;
 }
 
+static void suspect_lane(struct uct_ha_conn *conn, int slot)
+{
+    struct ha_event event = {
+        .kind = HA_EV_LANE_SUSPECT, .slot = slot, .gen = conn->pair.lane[slot].gen, .cause = HA_CAUSE_HEARTBEAT};
+
+    uct_ha_failover_event_locked(conn, &event, HA_CTX_ASYNC);
+}
+
 void uct_ha_fall_peer_locked(struct uct_ha_peer *peer, int slot)
 {
     struct uct_ha_conn *conn;
-    struct ha_event     event = {.kind = HA_EV_LANE_SUSPECT, .slot = slot, .cause = HA_CAUSE_HEARTBEAT};
 
     peer->rail[slot].bad    = 1;
     peer->rail[slot].bad_at = uct_ha_now();
     ucs_list_for_each (conn, &peer->conns, peer_link) {
-        event.gen = conn->pair.lane[slot].gen;
-        uct_ha_failover_event_locked(conn, &event, HA_CTX_ASYNC);
+        suspect_lane(conn, slot);
     }
     uct_ha_fact_usable_locked(peer);
+}
+
+void uct_ha_fall_standbys_locked(struct uct_ha_peer *peer, int slot)
+{
+    struct uct_ha_conn *conn;
+
+    ucs_list_for_each (conn, &peer->conns, peer_link) {
+        if (ha_pair_tx_slot(&conn->pair) == !slot) {
+            suspect_lane(conn, slot);
+        }
+    }
 }
 
 static void suspect(struct uct_ha_ctl *ctl, struct uct_ha_conn *conn, int slot)

@@ -9,6 +9,7 @@
 
 #include "base/job.h"
 #include "base/now.h"
+#include "ctl/fall.h"
 #include "ctl/flush.h"
 #include "ctl/port.h"
 #include "ctl/standby.h"
@@ -72,18 +73,25 @@ static uint64_t pause_after(unsigned fails)
 }
 
 /* There is no way to it on this rail, which is not seen by pings, for none can be sent,
- * while the other one answers: no new lanes here until it answers as well. */
+ * while the other one answers: no new lanes here until it answers as well. A standby that was
+ * built before, by what the other rail carried, protects nobody then. */
 static void leave_unresolved(struct uct_ha_peer *peer, int slot)
 {
     struct uct_ha_peer_rail *rail = &peer->rail[slot];
 
-    if (rail->ah_fails >= AH_FAILS && !rail->bad && rail->ud_qpn != 0 && peer->pairs->lanes->slots == HA_SLOTS &&
-        uct_ha_peer_rail_answers(peer, !slot, uct_ha_now())) {
+    if (rail->ah_fails < AH_FAILS || rail->ud_qpn == 0 || peer->pairs->lanes->slots != HA_SLOTS ||
+        !uct_ha_peer_rail_answers(peer, !slot, uct_ha_now())) {
+        return;
+    }
+    if (!rail->lives) {
+        uct_ha_fall_standbys_locked(peer, slot);
+    }
+    if (!rail->bad) {
         rail->bad    = 1;
         rail->bad_at = 0; /* not a suspicion */
         uct_ha_fact_usable_locked(peer);
-        uct_ha_flush_locked(peer->pairs->ctl);
     }
+    uct_ha_flush_locked(peer->pairs->ctl);
 }
 
 /* On the job thread: may take a second. The peer may be gone meanwhile, so it
