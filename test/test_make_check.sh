@@ -77,7 +77,7 @@ expect "a leak of its own" 1 1 'LeakSanitizer: detected' --slow
 tries "$wrong$leaked==1==ERROR: AddressSanitizer: heap-use-after-free"$'\n' 'well'
 expect "more than a leak" 1 1 'heap-use-after-free' --slow
 
-# One beside the others, from the beginning; when it has failed, it has its second try.
+# One before the others; when it has failed, it has its second try.
 ordered() { # STATUS-OF-THE-FIRST WHICH [VARIABLE=VALUE]
     local status=0
     rm -f "$dir"/t.* "$dir"/says.* "$dir"/tries "$dir"/ran

@@ -174,6 +174,7 @@ static void test_silence_is_told(void **state)
 
     (void)state;
     open_endpoints(403, "HEARTBEAT=50ms HEARTBEAT_MISSES=4", 2);
+    flush_all(); /* what is under way is noticed by its own card */
     fake_port_silently(B0, 0);
     pump_until(heard("[HA-104]: failover: ", "0:1 (heartbeat", line) >= 1);
     silent = strstr(line, "silent ");
