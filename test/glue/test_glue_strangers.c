@@ -187,10 +187,22 @@ static uint32_t us_since(uint64_t start)
     return (uint32_t)((now_ns() - start) / 1000);
 }
 
+static int rail_in_use(void)
+{
+    struct uct_ha_wake   *wake = &forged_iface(0)->lanes.wake;
+    const struct ha_pair *pair = &forged_conn(0)->pair;
+    int                   rail;
+
+    pthread_mutex_lock(&wake->lock);
+    rail = pair->lane[0].act == pair->epoch ? A0 : A1;
+    pthread_mutex_unlock(&wake->lock);
+    return rail;
+}
+
 static void flap(struct flaps *flaps)
 {
     uint64_t before = stats().failovers, start = now_ns();
-    int      rail = forged_conn(0)->pair.lane[0].act == forged_conn(0)->pair.epoch ? A0 : A1;
+    int      rail = rail_in_use();
 
     rail += flaps->count % 2 ? B0 : A0; /* there, or here */
     fake_port(rail, 0);
