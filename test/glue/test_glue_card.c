@@ -385,8 +385,8 @@ static void remove_card(int rail, const char *proof)
 
     snprintf(settings, sizeof(settings), "PROOF=%s DEAD_PEER=40s HEARTBEAT=20ms", proof);
     redundant_open(1020 + (unsigned)rail, settings);
-    load(A0, 0);
     pump_until(fake_card_held(rail) > 4); /* the way to the peer may be the last */
+    load(A0, 0);
     fake_card_remove(rail);
     unload();
     for (uint64_t start = now_ns(); stats().failovers < 2 && active && now_ns() - start < BOUND_NS;) {

@@ -131,9 +131,6 @@ MUTANTS = [
     ("silent-hold-the-queue", "a lane has no place of its own when silent sends hold all", "test_places_of_the_silent", [
         ("    if (ucs_unlikely(!room && !has_own_place(flow, lane))) {", "    (void)has_own_place;\n    if (ucs_unlikely(!room)) {")]),
     # ---- packet numbers ----
-    ("standby-without-a-way", "a standby whose rail nothing leads by goes on as one", "test_standby_without_a_way", [
-        ("    if (!rail->lives) {\n        uct_ha_fall_standbys_locked(peer, slot);",
-         "    if (0) {\n        uct_ha_fall_standbys_locked(peer, slot);")]),
     ("path-mtu-own", "the peer's MTU does not count", "test_rails_of_different_mtu", [
         ("ucs_min(conn->pair.lane[slot].mtu, view->mtu)", "conn->pair.lane[slot].mtu")]),
     ("psn-room-unchecked", "more is posted than packet numbers can tell apart", "test_packet_numbers_run_out", [
@@ -252,6 +249,9 @@ MUTANTS = [
     ("proof-kept-for-the-close", "what the device said first stands for what it says at the close",
      "test_card_that_goes_on_after_its_proof", [
         ("uct_ha_settle_wants_answer(lane) && !lane->reread) {", "uct_ha_settle_wants_answer(lane) && !lane->settled) {")]),
+    ("standby-without-a-way", "a standby whose rail nothing leads by goes on as one", "test_standby_without_a_way", [
+        ("    if (!rail->lives) {\n        uct_ha_fall_standbys_locked(peer, slot);",
+         "    if (0) {\n        uct_ha_fall_standbys_locked(peer, slot);")]),
     ("dead-neighbours-first", "who was looked for in vain stands before who answers", "test_dead_neighbours_wait", [
         ("    return rail->ah_fails == 0 ? UCT_HA_JOB_RESOLVE : UCT_HA_JOB_RETRY;",
          "    return UCT_HA_JOB_RESOLVE;")]),

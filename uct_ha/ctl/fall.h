@@ -26,7 +26,7 @@ void uct_ha_fall_begin_locked(struct uct_ha_ctl *ctl, int slot, enum ha_cause ca
 /* A rail of this peer is silent while the other one answers: who works there leaves it, now. */
 void uct_ha_fall_peer_locked(struct uct_ha_peer *peer, int slot);
 
-/* Nothing leads to this peer by the rail, nor is it heard there: who works on the other one has no standby. */
+/* Nothing leads to this peer by the rail, and no data comes by it: who works on the other one has no standby. */
 void uct_ha_fall_standbys_locked(struct uct_ha_peer *peer, int slot);
 
 /* The timer. */
