@@ -7,13 +7,22 @@
 #include <string.h>
 #include <unistd.h>
 
-void fake_push_event(struct ha_rail *rail, enum ha_rail_event_kind kind, uint32_t qpn)
+static void push(struct ha_rail *rail, struct ha_rail_event event)
 {
     if (rail->num_events < FAKE_EVENTS_MAX) {
-        rail->events[rail->num_events].kind  = kind;
-        rail->events[rail->num_events++].qpn = qpn;
+        rail->events[rail->num_events++] = event;
         fake_fd_raise(rail->event_fd);
     }
+}
+
+void fake_push_event(struct ha_rail *rail, enum ha_rail_event_kind kind)
+{
+    push(rail, (struct ha_rail_event){.kind = kind});
+}
+
+void fake_push_qp_event(const struct ha_rc *rc, enum ha_rail_event_kind kind)
+{
+    push(rc->rail, (struct ha_rail_event){.kind = kind, .qpn = rc->qpn, .owner = rc->owner});
 }
 
 static void set_port(int index, int up, int tell)
@@ -24,7 +33,7 @@ static void set_port(int index, int up, int tell)
     rail->port_up = up;
     if (tell) {
         for (int i = 0; i <= rail->is->twice; i++) {
-            fake_push_event(rail, up ? HA_RAIL_EVENT_PORT_UP : HA_RAIL_EVENT_PORT_DOWN, 0);
+            fake_push_event(rail, up ? HA_RAIL_EVENT_PORT_UP : HA_RAIL_EVENT_PORT_DOWN);
         }
     }
     fake_kick();
@@ -52,7 +61,7 @@ void fake_card_reset(int index, enum fake_card how)
             fake_rc_to_err(rc);
         }
     }
-    fake_push_event(rail, HA_RAIL_EVENT_DEVICE_FATAL, 0);
+    fake_push_event(rail, HA_RAIL_EVENT_DEVICE_FATAL);
     fake_kick();
     pthread_mutex_unlock(&fake.lock);
 }
@@ -94,7 +103,7 @@ void fake_event_qp_fatal(int rail)
     pthread_mutex_lock(&fake.lock);
     for (rc = fake.rcs; rc != NULL; rc = rc->next) {
         if (rc->rail->index == rail && rc->state == FAKE_RTS) {
-            fake_push_event(rc->rail, HA_RAIL_EVENT_QP_FATAL, rc->qpn);
+            fake_push_qp_event(rc, HA_RAIL_EVENT_QP_FATAL);
         }
     }
     pthread_mutex_unlock(&fake.lock);
@@ -107,7 +116,7 @@ void fake_event_one_qp_fatal(int rail)
     pthread_mutex_lock(&fake.lock);
     for (rc = fake.rcs; rc != NULL; rc = rc->next) {
         if (rc->rail->index == rail && rc->state == FAKE_RTS) {
-            fake_push_event(rc->rail, HA_RAIL_EVENT_QP_FATAL, rc->qpn);
+            fake_push_qp_event(rc, HA_RAIL_EVENT_QP_FATAL);
             break;
         }
     }

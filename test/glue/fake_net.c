@@ -82,7 +82,7 @@ void fake_rc_to_err(struct ha_rc *rc)
     rc->err_at     = rc->state == FAKE_RTS ? fake_now() : 0;
     rc->deaf       = fake_luck(500);
     if (rc->rail->is->err_event && rc->state == FAKE_RTS) {
-        fake_push_event(rc->rail, HA_RAIL_EVENT_QP_FATAL, rc->qpn);
+        fake_push_qp_event(rc, HA_RAIL_EVENT_QP_FATAL);
         fake.counts.err_events++;
     }
     rc->state    = FAKE_ERR;

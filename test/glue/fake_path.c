@@ -30,7 +30,7 @@ void fake_readdress(int index, unsigned host)
     pthread_mutex_lock(&fake.lock);
     rail->gid[15] = (uint8_t)host;
     rail->gid_index++;
-    fake_push_event(rail, HA_RAIL_EVENT_ADDR_CHANGE, 0);
+    fake_push_event(rail, HA_RAIL_EVENT_ADDR_CHANGE);
     pthread_mutex_unlock(&fake.lock);
 }
 

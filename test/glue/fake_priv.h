@@ -123,6 +123,7 @@ enum fake_rc_state { FAKE_INIT, FAKE_RTS, FAKE_ERR };
 struct ha_rc {
     struct ha_rc      *next;
     struct ha_rail    *rail;
+    const void        *owner;
     struct ha_cq      *cq;
     struct ha_rc_caps  caps;
     struct ha_rc_path  path;
@@ -221,7 +222,8 @@ uint64_t fake_now(void);
 uint32_t fake_draw(uint32_t below);
 int      fake_luck(unsigned per_mille); /* 1 with this probability */
 
-void fake_push_event(struct ha_rail *rail, enum ha_rail_event_kind kind, uint32_t qpn);
+void fake_push_event(struct ha_rail *rail, enum ha_rail_event_kind kind);
+void fake_push_qp_event(const struct ha_rc *rc, enum ha_rail_event_kind kind);
 
 /* A device command begins: is it allowed here, does it hang? Without fake.lock. */
 void fake_command(enum fake_call call, const struct ha_rail *rail);

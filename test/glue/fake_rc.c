@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-int ha_rc_create(struct ha_rail *rail, struct ha_cq *cq, struct ha_srq *srq, struct ha_rc_caps *caps,
+int ha_rc_create(struct ha_rail *rail, struct ha_cq *cq, struct ha_srq *srq, const void *owner, struct ha_rc_caps *caps,
                  struct ha_rc **rc_p)
 {
     struct ha_rc *rc = calloc(1, sizeof(*rc));
@@ -20,8 +20,9 @@ int ha_rc_create(struct ha_rail *rail, struct ha_cq *cq, struct ha_srq *srq, str
     pthread_mutex_lock(&fake.lock);
     status = fake_refuses(FAKE_CALL_RC_CREATE, rail);
     if (status == 0) {
-        rc->rail = rail;
-        rc->cq   = cq;
+        rc->rail  = rail;
+        rc->owner = owner;
+        rc->cq    = cq;
         if (rail->is->max_inline != 0 && caps->max_inline > rail->is->max_inline) {
             caps->max_inline = rail->is->max_inline;
         }

@@ -45,7 +45,7 @@ static void look_low(struct ha_srq *srq)
     if (srq->limit != 0 && srq->rq.tail - srq->rq.head < srq->limit) {
         srq->limit = 0;
         fake.counts.srq_low++;
-        fake_push_event(srq->rail, HA_RAIL_EVENT_SRQ_LOW, 0);
+        fake_push_event(srq->rail, HA_RAIL_EVENT_SRQ_LOW);
     }
 }
 
@@ -122,7 +122,7 @@ void fake_srq_leave(struct ha_rc *rc)
         fake_complete_recv(rc, HA_WC_FLUSHED, 0, 0);
     }
     if (fake_luck(rc->rail->is->says_drained)) {
-        fake_push_event(rc->rail, HA_RAIL_EVENT_QP_DRAINED, rc->qpn);
+        fake_push_qp_event(rc, HA_RAIL_EVENT_QP_DRAINED);
     }
 }
 

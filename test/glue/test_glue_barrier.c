@@ -8,6 +8,7 @@
 
 #include "glue_tests.h"
 
+#include "ctl/watch.h"
 #include "uct/iface.h"
 
 #include <string.h>
@@ -275,6 +276,38 @@ static void test_standby_dies_alone(void **state)
     assert_int_equal(stats().failovers, 0);
 }
 
+/* Of queue pairs, and of the port. */
+static unsigned heard[2];
+
+static void hear(void *arg, int slot, const struct ha_rail_event *event, int kept)
+{
+    (void)arg, (void)slot, (void)kept;
+    __atomic_add_fetch(&heard[event->qpn == 0], 1, __ATOMIC_RELAXED);
+}
+
+/* What a card says of a queue pair is for the interface that has made it, what it says of the port for all there. */
+static void test_events_of_others(void **state)
+{
+    struct uct_ha_watch  other = {.owner = &other};
+    struct uct_ha_lanes *lanes;
+
+    (void)state;
+    open_pairs(435);
+    memset(heard, 0, sizeof(heard));
+    lanes = &uct_ha_iface(world.side[1].iface)->lanes;
+    assert_int_equal(uct_ha_watch_add(&other, lanes->rail[0], lanes->rail_no[0], hear, NULL, 0), UCS_OK);
+    fake_event_qp_fatal(B0);
+    pump_until(stats().failovers == 2 * PAIRS);
+    exchange_all();
+    fake_port(B0, 0);
+    pump_until(__atomic_load_n(&heard[1], __ATOMIC_RELAXED) > 0);
+    uct_ha_watch_remove(&other);
+    assert_int_equal(heard[0], 0);
+    fake_port(B0, 1);
+    wait_standbys(2 * PAIRS);
+    exchange_all();
+}
+
 /* ---- what a lane that is gone still holds ------------------------------------------- */
 
 /* Its queue pair lives on until the card has stopped it, and may write to its receives:
@@ -437,6 +470,7 @@ static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_one_queue_pair_dies),
     GLUE_TEST(test_one_post_is_refused),
     GLUE_TEST(test_standby_dies_alone),
+    GLUE_TEST(test_events_of_others),
     GLUE_TEST(test_port_takes_all_lanes),
     GLUE_TEST(test_buffers_of_a_lane_that_hangs),
     GLUE_TEST(test_rails_of_different_mtu),

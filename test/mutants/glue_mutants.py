@@ -425,6 +425,14 @@ MUTANTS = [
         ("        post(&ctl->leave[slot], ctl, slot, leave_run);", "        (void)leave_run;")]),
     ("removal-unseen", "a card that is removed without a word is not left", "test_card_removed", [
         ("        if (entry->fd >= 0 && ha_rail_check(entry->rail)) {", "        if (0 && ha_rail_check(entry->rail)) {")]),
+    ("events-for-all", "events of queue pairs go to all interfaces of the rail", "test_events_of_others", [
+        ("        if (watch->rail == rail && (event->owner == NULL || event->owner == watch->owner)) {",
+         "        if (watch->rail == rail) {")]),
+    ("fatal-not-found", "a queue pair that dies where receives are shared is not found", "test_standby_dies_alone", [
+        ("        return uct_ha_number_find_locked(&ctl->lanes->shared[slot], qpn);", "        return NULL;")]),
+    ("missing-answer-wakes", "who waits for an answer is looked at all the time", "test_missing_answer_keeps_nobody_awake", [
+        ("    uct_ha_path_check(peer, now);\n    return due;",
+         "    uct_ha_path_check(peer, now);\n    return due || peer->rail[0].waiting;")]),
     ("way-ages-unborn", "the life of a way begins before it is found", "test_slow_way_after_silence", [
         ("            rail->fresh_at = uct_ha_now() + ctl->fresh_ns;\n", "")]),
     # ---- the ring of operations ----

@@ -113,21 +113,34 @@ static void address_moved(struct uct_ha_ctl *ctl, int slot, int kept)
     ctl->check_at = 0;
 }
 
-/* Events of queue pairs are told to all interfaces on the rail. These return 1 if it is one of ours. */
-static int qp_fatal(struct uct_ha_ctl *ctl, int slot, uint32_t qpn)
+static struct uct_ha_lane *lane_of(struct uct_ha_ctl *ctl, int slot, uint32_t qpn)
 {
     struct uct_ha_conn *conn;
-    struct ha_event     event = {.kind = HA_EV_LANE_DOWN, .slot = slot, .cause = HA_CAUSE_PORT};
-    int                 found = 0;
 
+    if (ctl->lanes->shared[slot].srq != NULL) {
+        return uct_ha_number_find_locked(&ctl->lanes->shared[slot], qpn);
+    }
     ucs_list_for_each (conn, &ctl->pairs->conns, list) {
         if (conn->road->lane[slot] != NULL && ha_rc_qpn(conn->road->lane[slot]->rc) == qpn) {
-            event.gen = conn->road->lane[slot]->gen;
-            uct_ha_failover_event_locked(conn, &event, HA_CTX_ASYNC);
-            found = 1;
+            return conn->road->lane[slot];
         }
     }
-    return found;
+    return NULL;
+}
+
+/* The queue pairs of the control ports, of the self-test, and what is parked have events as well. These return 1 if it
+ * is a lane's. */
+static int qp_fatal(struct uct_ha_ctl *ctl, int slot, uint32_t qpn)
+{
+    struct ha_event     event = {.kind = HA_EV_LANE_DOWN, .slot = slot, .cause = HA_CAUSE_PORT};
+    struct uct_ha_lane *lane  = lane_of(ctl, slot, qpn);
+
+    if (lane == NULL) {
+        return 0;
+    }
+    event.gen = lane->gen;
+    uct_ha_failover_event_locked(lane->road->conn, &event, HA_CTX_ASYNC);
+    return 1;
 }
 
 /* Nothing executes on it any more: by our doing, or it has stopped by itself. */

@@ -42,7 +42,7 @@ static void deliver(const struct ha_rail *rail, const struct ha_rail_event *even
     struct uct_ha_watch *watch;
 
     for (watch = watches; watch != NULL; watch = watch->next) {
-        if (watch->rail == rail) {
+        if (watch->rail == rail && (event->owner == NULL || event->owner == watch->owner)) {
             watch->cb(watch->arg, watch->slot, event, kept);
         }
     }
@@ -130,8 +130,7 @@ static void rail_readable(int id, ucs_event_set_types_t events, void *arg)
     pthread_mutex_lock(&lock);
     while ((entry = find(rail)) != NULL && entry->fd >= 0 && (status = ha_rail_event_get(rail, &event)) != 0) {
         if (status < 0) {
-            event.kind = HA_RAIL_EVENT_DEVICE_FATAL;
-            event.qpn  = 0;
+            event = (struct ha_rail_event){.kind = HA_RAIL_EVENT_DEVICE_FATAL};
         }
         if (event.kind == HA_RAIL_EVENT_PORT_DOWN || event.kind == HA_RAIL_EVENT_PORT_UP ||
             event.kind == HA_RAIL_EVENT_ADDR_CHANGE) {

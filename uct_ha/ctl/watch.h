@@ -4,9 +4,9 @@
 
 /*
  * Asynchronous events of the rails, delivered to every interface that uses
- * them. A rail is one per process and a file descriptor can have only one
- * handler, hence this fan-out. Callbacks run on UCX's async thread, or on the rail's job
- * thread that has looked at its port.
+ * them; those of a queue pair only to the interface that has made it. A rail is one per process and a file descriptor
+ * can have only one handler, hence this fan-out. Callbacks run on UCX's async thread, or on the rail's job thread that
+ * has looked at its port.
  */
 
 #include "abi/uct_ha_abi.h"
@@ -19,6 +19,7 @@ typedef void (*uct_ha_watch_cb)(void *arg, int slot, const struct ha_rail_event 
 struct uct_ha_watch {
     struct uct_ha_watch *next;
     struct ha_rail      *rail;
+    const void          *owner; /* of its queue pairs: their events are for it alone. Set by the caller */
     uct_ha_watch_cb      cb;
     void                *arg;
     int                  slot; /* handed back to the callback */

@@ -115,7 +115,7 @@ static int open_queue_pair(struct uct_ha_lane *lane)
     int                  status;
 
     status = ha_rc_create(lanes->rail[lane->slot], lane->room->cq, lane->shared != NULL ? lane->shared->srq : NULL,
-                          &caps, &lane->rc);
+                          lanes, &caps, &lane->rc);
     if (status == 0 && lane->marks && caps.max_inline < UCT_HA_LEDGER_MARK) {
         ha_rc_destroy(lane->rc);
         lane->rc = NULL;

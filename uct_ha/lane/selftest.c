@@ -55,7 +55,7 @@ static int create_rc(struct selftest *t, struct ha_rc **rc)
 {
     struct ha_rc_caps caps = {.send_depth = WRITES + 8, .recv_depth = RECEIVES, .max_sge = 1, .max_inline = 0};
 
-    return ha_rc_create(t->rail, t->cq, NULL, &caps, rc);
+    return ha_rc_create(t->rail, t->cq, NULL, NULL, &caps, rc);
 }
 
 static unsigned most_reads(const struct ha_rail *rail)

@@ -35,7 +35,7 @@ static ucs_status_t probe_caps(struct uct_ha_iface *iface, int slot)
     struct ha_rc *rc;
     int           status;
 
-    status = ha_rc_create(iface->lanes.rail[slot], iface->lanes.room[slot].cq, NULL, &caps, &rc);
+    status = ha_rc_create(iface->lanes.rail[slot], iface->lanes.room[slot].cq, NULL, NULL, &caps, &rc);
     if (status != 0) {
         ucs_error("ha_rc [HA-311]: %s refuses a queue pair of %u sends and %u receives: %s; lower "
                   "UCX_HA_RC_TX_QUEUE_LEN or UCX_HA_RC_RX_QUEUE_LEN, or raise ulimit -l",

@@ -140,8 +140,8 @@ struct ha_rc_path {
 };
 
 /* Created in INIT, remote write/read/atomic allowed; receives may be posted: to it, or to the queue that it shares
- * with others (`srq`, of the same rail; NULL: it has one of its own). */
-int ha_rc_create(struct ha_rail *rail, struct ha_cq *cq, struct ha_srq *srq, struct ha_rc_caps *caps,
+ * with others (`srq`, of the same rail; NULL: it has one of its own). `owner` is only handed back, in its events. */
+int ha_rc_create(struct ha_rail *rail, struct ha_cq *cq, struct ha_srq *srq, const void *owner, struct ha_rc_caps *caps,
                  struct ha_rc **rc_p);
 int ha_rc_connect(struct ha_rc *rc, const struct ha_rc_path *path);
 

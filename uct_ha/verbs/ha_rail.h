@@ -86,6 +86,7 @@ enum ha_rail_event_kind {
 struct ha_rail_event {
     enum ha_rail_event_kind kind;
     uint32_t                qpn;
+    const void             *owner; /* of that queue pair, see ha_rc_create(); NULL: not known, or of the whole rail */
 };
 
 #define HA_ACCESS_REMOTE_PUT    0x1u

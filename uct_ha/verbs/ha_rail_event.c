@@ -36,12 +36,19 @@ void ha_rail_event_end(struct ha_rail *rail)
     ha_device_leave(&rail->device);
 }
 
+/* The queue pair lives until its event is acknowledged. */
+static void of_queue_pair(struct ha_rail_event *out, enum ha_rail_event_kind kind, const struct ibv_qp *qp)
+{
+    out->kind  = kind;
+    out->qpn   = qp->qp_num;
+    out->owner = ha_rc_owner(qp);
+}
+
 static void translate_event(const struct ha_rail *rail, const struct ibv_async_event *in, struct ha_rail_event *out)
 {
     int mine = in->element.port_num == rail->port;
 
-    out->kind = HA_RAIL_EVENT_NONE;
-    out->qpn  = 0;
+    *out = (struct ha_rail_event){.kind = HA_RAIL_EVENT_NONE};
     switch (in->event_type) {
     case IBV_EVENT_PORT_ERR:
         /* InfiniBand's "initialized" is reported so too: ask the port. */
@@ -62,12 +69,10 @@ static void translate_event(const struct ha_rail *rail, const struct ibv_async_e
         out->kind = HA_RAIL_EVENT_DEVICE_FATAL;
         break;
     case IBV_EVENT_QP_FATAL:
-        out->kind = HA_RAIL_EVENT_QP_FATAL;
-        out->qpn  = in->element.qp->qp_num;
+        of_queue_pair(out, HA_RAIL_EVENT_QP_FATAL, in->element.qp);
         break;
     case IBV_EVENT_QP_LAST_WQE_REACHED:
-        out->kind = HA_RAIL_EVENT_QP_DRAINED;
-        out->qpn  = in->element.qp->qp_num;
+        of_queue_pair(out, HA_RAIL_EVENT_QP_DRAINED, in->element.qp);
         break;
     case IBV_EVENT_SRQ_LIMIT_REACHED:
         out->kind = HA_RAIL_EVENT_SRQ_LOW;

@@ -44,4 +44,7 @@ void ha_rail_fill_init(const struct ha_rail *rail, struct ibv_qp_attr *attr);
 
 enum ibv_mtu ha_mtu_to_verbs(unsigned bytes);
 
+/* What ha_rc_create() was told of this queue pair of the device; NULL for others. */
+const void *ha_rc_owner(const struct ibv_qp *qp);
+
 #endif

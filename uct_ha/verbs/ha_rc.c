@@ -15,6 +15,7 @@ struct ha_rc {
 struct rest {
     struct ibv_send_wr *bad; /* what was refused, which nobody asks */
     struct ha_rail     *rail;
+    const void         *owner;
     int                 rtr; /* it can receive: a connect that failed later goes on from there */
 };
 
@@ -90,7 +91,14 @@ static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr
     }
 }
 
-int ha_rc_create(struct ha_rail *rail, struct ha_cq *cq, struct ha_srq *srq, struct ha_rc_caps *caps,
+const void *ha_rc_owner(const struct ibv_qp *qp)
+{
+    const struct rest *rest = qp->qp_context; /* none: a control port's */
+
+    return rest == NULL ? NULL : rest->owner;
+}
+
+int ha_rc_create(struct ha_rail *rail, struct ha_cq *cq, struct ha_srq *srq, const void *owner, struct ha_rc_caps *caps,
                  struct ha_rc **rc_p)
 {
     struct ibv_qp_init_attr attr = {
@@ -118,6 +126,7 @@ int ha_rc_create(struct ha_rail *rail, struct ha_cq *cq, struct ha_srq *srq, str
         return status;
     }
     rest->rail      = rail;
+    rest->owner     = owner;
     attr.qp_context = rest;
     errno           = 0;
     rc              = (struct ha_rc *)create_qp(rail->device.pd, &attr);
