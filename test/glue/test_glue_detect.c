@@ -6,6 +6,7 @@
 
 #include "core/ha_packet.h"
 #include "pair/conn.h"
+#include "pair/peer.h"
 #include "uct/iface.h"
 
 #include <string.h>
@@ -88,6 +89,58 @@ static void test_idle_connections_sleep(void **state)
     wait_standbys(24);
     pump_until(awake(0) == 0 && awake(1) == 0);
     assert_int_equal(stats().ep_errors, 0);
+}
+
+/* Does side 0 wait for the peer's answer by this rail? */
+static int waits(int slot)
+{
+    struct uct_ha_iface *iface = uct_ha_iface(world.side[0].iface);
+    struct uct_ha_peer  *peer;
+    int                  yes;
+
+    pthread_mutex_lock(&iface->lanes.wake.lock);
+    peer = ucs_list_head(&iface->pairs.peers, struct uct_ha_peer, list);
+    yes  = peer->rail[slot].waiting;
+    pthread_mutex_unlock(&iface->lanes.wake.lock);
+    return yes;
+}
+
+/* So often does the timer of side 0 look in so many milliseconds. */
+static unsigned looks_in(unsigned ms)
+{
+    struct uct_ha_iface *iface = uct_ha_iface(world.side[0].iface);
+    uint64_t             last  = 0;
+    unsigned             sum   = 0;
+
+    for (uint64_t end = now_ns() + ms * 1000000ull; now_ns() < end;) {
+        pump_ms(1);
+        pthread_mutex_lock(&iface->lanes.wake.lock);
+        sum += iface->ctl.checked_at != last;
+        last = iface->ctl.checked_at;
+        pthread_mutex_unlock(&iface->lanes.wake.lock);
+    }
+    return sum;
+}
+
+/* Who only waits for an answer to a heartbeat has nothing to do before the next one. */
+static void test_missing_answer_keeps_nobody_awake(void **state)
+{
+    (void)state;
+    world_open(318, "HEARTBEAT=2s");
+    ep_open(0, 0);
+    ep_open(1, 0);
+    am_exchange(0, 4);
+    wait_standbys(2);
+    flush_all();
+    pump_until(awake(0) == 0 && awake(1) == 0);
+    fake_set(B0, FAKE_LOSE_CTL_OUT, 1000);
+    pump_until(waits(0) && !waits(1));
+    pump_ms(150);
+    assert_true(waits(0));
+    assert_true(looks_in(1200) <= 4); /* one at the start, one a second; not one in each tenth */
+    fake_set(B0, FAKE_LOSE_CTL_OUT, 0);
+    am_exchange(0, 4);
+    assert_int_equal(stats().failovers, 0);
 }
 
 /* The rail answers and nobody tells of an error, but nothing ends: the RTO finds it, once. */
@@ -320,6 +373,7 @@ int glue_detect(void)
     const struct CMUnitTest tests[] = {
         GLUE_TEST(test_stuck_lane),
         GLUE_TEST(test_idle_connections_sleep),
+        GLUE_TEST(test_missing_answer_keeps_nobody_awake),
         GLUE_TEST(test_stuck_lane_is_left_once),
         GLUE_TEST(test_card_that_hangs),
         GLUE_TEST(test_long_operation),

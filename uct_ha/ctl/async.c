@@ -51,46 +51,59 @@ static void recycle_ud(struct uct_ha_ctl *ctl)
 }
 
 /* Is something about this rail due soon, or to be found out? */
-static int rail_is_busy(const struct uct_ha_ctl *ctl, const struct uct_ha_peer *peer, int slot)
+static int rail_is_due(const struct uct_ha_ctl *ctl, const struct uct_ha_peer *peer, int slot)
 {
     const struct uct_ha_peer_rail *rail = &peer->rail[slot];
 
-    return rail->waiting || rail->bad || rail->ah_busy ||
+    return rail->bad || rail->ah_busy ||
            (rail->known && rail->way == NULL && rail->ah_fails < RETRIES && !ctl->pairs->down[slot] &&
             ctl->ud[slot] != NULL);
 }
 
-/* The peer may be gone after that. */
-static void check_peer(struct uct_ha_ctl *ctl, struct uct_ha_peer *peer, uint64_t now)
+/* Has it work that does not wait for the rounds of heartbeats, as an answer that is missing does? */
+static int peer_is_due(const struct uct_ha_ctl *ctl, struct uct_ha_peer *peer)
 {
+    return peer->busy.awake != 0 || ucs_list_is_empty(&peer->conns) || (peer->bye_rx && !peer->lost) ||
+           rail_is_due(ctl, peer, 0) || rail_is_due(ctl, peer, 1);
+}
+
+/* Returns 1 if it wants to be looked at again soon. It may be gone after that. */
+static int check_peer(struct uct_ha_ctl *ctl, struct uct_ha_peer *peer, uint64_t now)
+{
+    int due;
+
     ha_damp_calm(&peer->rail[0].damp, now);
     ha_damp_calm(&peer->rail[1].damp, now);
     if (peer->bye_rx && !peer->lost && now > peer->bye_at + GONE_NS) {
         uct_ha_beat_lose_peer_locked(peer); /* who waits for it still, waits in vain */
     }
-    if (peer->busy.awake == 0 && !ucs_list_is_empty(&peer->conns) && (!peer->bye_rx || peer->lost) &&
-        !rail_is_busy(ctl, peer, 0) && !rail_is_busy(ctl, peer, 1)) {
+    due = peer_is_due(ctl, peer);
+    if (!due && !peer->rail[0].waiting && !peer->rail[1].waiting) {
         uct_ha_busy_end(&peer->busy);
     }
     uct_ha_path_check(peer, now);
+    return due;
 }
 
-static void check_peers(struct uct_ha_ctl *ctl, uint64_t now)
+/* Returns 1 if one of them wants to be looked at again soon. */
+static int check_peers(struct uct_ha_ctl *ctl, uint64_t now)
 {
     struct uct_ha_pairs *pairs = ctl->pairs;
     struct uct_ha_peer  *peer, *next;
+    int                  due = 0;
 
     ucs_list_for_each_safe (peer, next, &pairs->wakes.busy, busy.link) {
-        check_peer(ctl, peer, now);
+        due |= check_peer(ctl, peer, now);
     }
     for (unsigned i = ucs_min(pairs->by_cookie.count, SLICE); i > 0 && !ucs_list_is_empty(&pairs->peers); i--) {
         peer = ucs_list_head(&pairs->peers, struct uct_ha_peer, list);
         ucs_list_del(&peer->list);
         ucs_list_add_tail(&pairs->peers, &peer->list);
         if (!peer->busy.busy) {
-            check_peer(ctl, peer, now);
+            due |= check_peer(ctl, peer, now);
         }
     }
+    return due;
 }
 
 static void check_awake(struct uct_ha_ctl *ctl, struct uct_ha_conn *conn, uint64_t now)
@@ -129,26 +142,25 @@ static void check_conns(struct uct_ha_ctl *ctl, uint64_t now)
     }
 }
 
-static void check_round(struct uct_ha_ctl *ctl, uint64_t now)
+/* Returns when the next one is. With everybody asleep the rounds of heartbeats see who wakes. */
+static uint64_t check_round(struct uct_ha_ctl *ctl, uint64_t now)
 {
+    struct uct_ha_pairs *pairs = ctl->pairs;
+    int                  due;
+
     recycle_ud(ctl);
-    ha_rto_calm(&ctl->pairs->rto, now);
-    check_peers(ctl, now);
+    ha_rto_calm(&pairs->rto, now);
+    due = check_peers(ctl, now);
     check_conns(ctl, now);
     uct_ha_standby_round_locked(ctl, now);
     ctl->checked_at = now;
     if (ctl->lanes->parked != NULL || uct_ha_lane_owes_leave(ctl->lanes)) {
         uct_ha_wake_progress(&ctl->lanes->wake);
     }
-}
-
-/* With everybody asleep the rounds of heartbeats see who wakes. */
-static uint64_t check_interval(struct uct_ha_pairs *pairs)
-{
-    if (!ucs_list_is_empty(&pairs->wakes.awake) || !ucs_list_is_empty(&pairs->wakes.busy)) {
-        return CHECK_NS;
+    if (due || !ucs_list_is_empty(&pairs->wakes.awake)) {
+        return now + CHECK_NS;
     }
-    return ucs_max(CHECK_NS, ucs_min(pairs->heartbeat, CHECK_MAX_NS));
+    return now + ucs_max(CHECK_NS, ucs_min(pairs->heartbeat, CHECK_MAX_NS));
 }
 
 static void check_conn(struct uct_ha_conn *conn, uint64_t now)
@@ -185,8 +197,7 @@ static void tick(struct uct_ha_ctl *ctl)
         ctl->heartbeat_at = now + uct_ha_beat_round_locked(ctl, now);
     }
     if (now >= ctl->check_at) {
-        check_round(ctl, now);
-        ctl->check_at = now + check_interval(ctl->pairs);
+        ctl->check_at = check_round(ctl, now);
     }
 }
 
@@ -265,6 +276,7 @@ ucs_status_t uct_ha_async_open(struct uct_ha_ctl *ctl)
     }
     ctl->timer_fd = fd;
     for (int s = 0; s < ctl->lanes->slots; s++) {
+        ctl->watch[s].owner = ctl->lanes;
         status = uct_ha_watch_add(&ctl->watch[s], ctl->lanes->rail[s], ctl->lanes->rail_no[s], uct_ha_rail_event, ctl,
                                   s);
         if (status != UCS_OK) {
