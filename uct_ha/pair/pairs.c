@@ -30,7 +30,7 @@ void uct_ha_pairs_open(struct uct_ha_pairs *pairs)
         .standby_delay   = SEC, /* when the first rail is silent at the start */
         .cooldown        = 20 * MSEC,
         .drain_timeout   = SEC,
-        .rtx_min         = 2 * MSEC,
+        .rtx_min         = 8 * MSEC,
         .rtx_max         = 64 * MSEC,
         .failback        = config->failback == UCT_HA_FAILBACK_AUTO ? HA_FAILBACK_AUTO : nsec(config->failback),
     };

@@ -191,15 +191,19 @@ static void reap_sends(struct ha_ud *ud)
         }
         ud->sends -= (unsigned)count;
     }
+    if (ud->sends == 0) {
+        ud->next_send = 0; /* its memory has been written to already */
+    }
 }
 
 int ha_ud_send(struct ha_ud *ud, struct ha_ud_ah *ah, uint32_t remote_qpn, const void *data, size_t length)
 {
     struct ibv_send_wr wr, *bad;
     struct ibv_sge     sge;
-    unsigned           slot = ud->next_send;
+    unsigned           slot;
 
     reap_sends(ud);
+    slot = ud->next_send;
     if (ud->dead) {
         return -EPIPE;
     }
