@@ -61,6 +61,7 @@ struct sc_cq {
     unsigned       head, tail;
     int            armed, solicited_only, overrun;
     unsigned       events_read;
+    unsigned       told; /* asynchronous events that were read, see sc_event_settle() */
 };
 
 struct sc_channel {
@@ -85,6 +86,7 @@ struct sc_srq {
     struct ibv_srq base;
     struct sc_rq   rq;
     unsigned       limit;
+    unsigned       told;
 };
 
 struct sc_sqe {
@@ -123,6 +125,7 @@ struct sc_qp {
         struct ibv_qp_ex ex;
     };
     const struct sc_personality *kind;
+    unsigned                     told;
     enum ibv_qp_state            state; /* base.state is what the program was told last, as libibverbs keeps it */
     unsigned                     sport, dport, mtu;
 
@@ -259,6 +262,9 @@ int            sc_cq_notify(struct ibv_cq *cq, int solicited_only);
 void sc_event_raise(struct ibv_context *context, const struct ibv_async_event *event);
 void sc_event_port(unsigned place, enum ibv_event_type type);
 void sc_event_forget(struct ibv_context *context, const void *object);
+
+/* Behind that: wait until all that were read of it are acknowledged, as libibverbs does. Not under a lock. */
+void sc_event_settle(pthread_mutex_t *mutex, pthread_cond_t *cond, const unsigned *told, const uint32_t *acked);
 int  sc_pipe(int *out, int *in);
 void sc_pipe_filter(int out, int in, size_t size, int (*keep)(const void *record, const void *arg), const void *arg);
 

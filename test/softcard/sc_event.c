@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -83,12 +84,97 @@ void sc_event_forget(struct ibv_context *context, const void *object)
                    object);
 }
 
+/* ---- what is read and not acknowledged yet ------------------------------------------ */
+
+/* What keeps the object of an event alive; a NULL mutex: it has none. */
+struct debt {
+    pthread_mutex_t *mutex;
+    pthread_cond_t  *cond;
+    unsigned        *read;
+    uint32_t        *acked;
+};
+
+static struct debt debt_of(const struct ibv_async_event *event)
+{
+    struct ibv_qp  *qp  = event->element.qp;
+    struct ibv_cq  *cq  = event->element.cq;
+    struct ibv_srq *srq = event->element.srq;
+
+    switch (event->event_type) {
+    case IBV_EVENT_QP_FATAL:
+    case IBV_EVENT_QP_REQ_ERR:
+    case IBV_EVENT_QP_ACCESS_ERR:
+    case IBV_EVENT_COMM_EST:
+    case IBV_EVENT_QP_LAST_WQE_REACHED:
+        return (struct debt){&qp->mutex, &qp->cond, &((struct sc_qp *)qp)->told, &qp->events_completed};
+    case IBV_EVENT_CQ_ERR:
+        return (struct debt){&cq->mutex, &cq->cond, &((struct sc_cq *)cq)->told, &cq->async_events_completed};
+    case IBV_EVENT_SRQ_LIMIT_REACHED:
+        return (struct debt){&srq->mutex, &srq->cond, &((struct sc_srq *)srq)->told, &srq->events_completed};
+    default:
+        return (struct debt){0};
+    }
+}
+
+static void owe(const struct ibv_async_event *event)
+{
+    struct debt debt = debt_of(event);
+
+    if (debt.mutex != NULL) {
+        pthread_mutex_lock(debt.mutex);
+        ++*debt.read;
+        pthread_mutex_unlock(debt.mutex);
+    }
+}
+
+void sc_event_settle(pthread_mutex_t *mutex, pthread_cond_t *cond, const unsigned *told, const uint32_t *acked)
+{
+    pthread_mutex_lock(mutex);
+    while (*acked != *told) {
+        pthread_cond_wait(cond, mutex);
+    }
+    pthread_mutex_unlock(mutex);
+}
+
+/* One that is read is owed from then on: an object that is destroyed finds its events unread, or owed. */
+static int take(struct ibv_context *context, struct ibv_async_event *event)
+{
+    struct pollfd fd = {.fd = context->async_fd, .events = POLLIN};
+    int           got;
+
+    sc_lock(&sc.lock);
+    got = poll(&fd, 1, 0) == 1 && read(fd.fd, event, sizeof(*event)) == (ssize_t)sizeof(*event);
+    if (got) {
+        owe(event);
+    }
+    sc_unlock(&sc.lock);
+    return got;
+}
+
 int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
-    return read(context->async_fd, event, sizeof(*event)) == (ssize_t)sizeof(*event) ? 0 : -1;
+    struct pollfd fd = {.fd = context->async_fd, .events = POLLIN};
+
+    while (!take(context, event)) {
+        if (fcntl(fd.fd, F_GETFL) & O_NONBLOCK) {
+            errno = EAGAIN;
+            return -1;
+        }
+        if (poll(&fd, 1, -1) < 0) {
+            return -1;
+        }
+    }
+    return 0;
 }
 
 void ibv_ack_async_event(struct ibv_async_event *event)
 {
-    (void)event;
+    struct debt debt = debt_of(event);
+
+    if (debt.mutex != NULL) {
+        pthread_mutex_lock(debt.mutex);
+        ++*debt.acked;
+        pthread_cond_signal(debt.cond);
+        pthread_mutex_unlock(debt.mutex);
+    }
 }

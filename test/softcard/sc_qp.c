@@ -255,6 +255,7 @@ int ibv_destroy_qp(struct ibv_qp *base)
     }
     sc_event_forget(base->context, base);
     sc_unlock(&sc.lock);
+    sc_event_settle(&base->mutex, &base->cond, &qp->told, &base->events_completed);
     free_qp(qp);
     return 0;
 }

@@ -184,6 +184,7 @@ int ibv_destroy_srq(struct ibv_srq *base)
     }
     sc_event_forget(base->context, base);
     sc_unlock(&sc.lock);
+    sc_event_settle(&base->mutex, &base->cond, &srq->told, &base->events_completed);
     sc_count(SC_OBJECT_SRQ, -1);
     sc_rq_free(&srq->rq);
     free(srq);

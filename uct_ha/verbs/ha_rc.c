@@ -215,11 +215,13 @@ int ha_rc_fence(struct ha_rc *rc)
 
 void ha_rc_destroy(struct ha_rc *rc)
 {
-    struct rest *rest = rest_of(rc);
+    struct rest    *rest = rest_of(rc);
+    struct ha_rail *rail = rest->rail;
 
-    (void)ibv_destroy_qp(&rc->qp);
-    ha_device_leave(&rest->rail->device);
-    free(rest);
+    if (ibv_destroy_qp(&rc->qp) == 0) {
+        free(rest);
+    } /* else it lives on, and its events name that */
+    ha_device_leave(&rail->device);
 }
 
 uint32_t ha_rc_qpn(const struct ha_rc *rc)
