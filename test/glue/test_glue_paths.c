@@ -160,7 +160,7 @@ static void test_silent_neighbour_holds_nobody_up(void **state)
     wait_standbys(2);
 }
 
-/* The way to the peer takes longer to find than a handle lives without an answer: one look-up is enough. */
+/* The way to the peer takes longer to find than a handle lives without an answer. */
 static void test_slow_way(void **state)
 {
     const char *asked = getenv("GLUE_SLOW_WAY"); /* milliseconds; by hand: 5000 */

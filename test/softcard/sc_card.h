@@ -263,7 +263,7 @@ void sc_event_raise(struct ibv_context *context, const struct ibv_async_event *e
 void sc_event_port(unsigned place, enum ibv_event_type type);
 void sc_event_forget(struct ibv_context *context, const void *object);
 
-/* Behind that: wait until all that were read of it are acknowledged, as libibverbs does. Not under a lock. */
+/* Behind that: wait until all events that were read of it are acknowledged, as libibverbs does. Not under a lock. */
 void sc_event_settle(pthread_mutex_t *mutex, pthread_cond_t *cond, const unsigned *told, const uint32_t *acked);
 int  sc_pipe(int *out, int *in);
 void sc_pipe_filter(int out, int in, size_t size, int (*keep)(const void *record, const void *arg), const void *arg);

@@ -234,11 +234,7 @@ int ibv_destroy_cq(struct ibv_cq *base)
     sc_event_forget(base->context, base);
     sc_unlock(&sc.lock);
     sc_event_settle(&base->mutex, &base->cond, &cq->told, &base->async_events_completed);
-    pthread_mutex_lock(&base->mutex);
-    while (base->comp_events_completed != cq->events_read) {
-        pthread_cond_wait(&base->cond, &base->mutex);
-    }
-    pthread_mutex_unlock(&base->mutex);
+    sc_event_settle(&base->mutex, &base->cond, &cq->events_read, &base->comp_events_completed);
     pthread_mutex_destroy(&base->mutex);
     pthread_cond_destroy(&base->cond);
     sc_count(SC_OBJECT_CQ, -1);
