@@ -4,7 +4,7 @@
  * many_driver PEERS [IDLE-SECONDS [KIND]]: an interface with so many peers, over the software card. Run by bench/many,
  * which also sets the environment.
  *
- *    this process, host 0                          up to 8 processes on hosts 1 to 7, which this one starts
+ *    this process, host 0                          up to 32 processes on hosts 1 to 7, which this one starts
  *    one interface  <------ 2 rails ------>        PEERS interfaces in all, each a peer of its own
  *
  * Each peer sends back what it gets. Connections are set up; then nobody does anything for a while; then rail sc0 of
@@ -23,7 +23,7 @@
 
 #include "many_end.h"
 
-#define PER_GROUP  256u
+#define PER_GROUP  128u
 #define AT_ONCE    16u /* messages, from one call of progress to the next */
 #define GROUPS_MAX (MANY_MAX / PER_GROUP)
 

@@ -228,6 +228,32 @@ static void test_standby_without_a_way(void **state)
     redundant_check();
 }
 
+/* Where the peer says that its port is down no queue pair is built: it would be of no use, and ask for its other end
+ * until the port is up again. */
+static void test_nothing_is_built_where_the_peer_is_down(void **state)
+{
+    uint32_t qpn;
+    uint64_t sent;
+
+    (void)state;
+    open_pair(109, "HEARTBEAT=0 COOLDOWN=0", 2);
+    qpn = fake_last_qpn(A0);
+    fake_port(B0, 0);
+    work_and_check();
+    pump_until(stats().failovers == 2);
+    pump_ms(300);
+    sent = stats().ctl_tx_state;
+    pump_ms(300);
+    assert_int_equal(fake_last_qpn(A0), qpn);
+    assert_int_equal(stats().ctl_tx_state, sent);
+    assert_int_equal(stats().standbys, 0);
+    fake_port(B0, 1);
+    wait_standbys(2);
+    fake_port(A1, 0);
+    work_and_check();
+    assert_int_equal(stats().failovers, 4);
+}
+
 static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_address_changes),
     GLUE_TEST(test_look_that_fails),
@@ -240,6 +266,7 @@ static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_slow_way),
     GLUE_TEST(test_slow_way_after_silence),
     GLUE_TEST(test_standby_without_a_way),
+    GLUE_TEST(test_nothing_is_built_where_the_peer_is_down),
 };
 
 int glue_paths(void)

@@ -447,6 +447,12 @@ MUTANTS = [
         ("    free(old);\n    free(tx->ops);\n", "    memset(tx->ops, 0xee, ring * sizeof(*tx->ops));\n")]),
     ("let-go-of-bytes", "who lets go of an endpoint changes what has to go out yet", "test_destroy_during_failover", [
         ("    if (txop->pieces == 0) {\n        return; /* its bytes", "    if (0) {\n        return; /* its bytes")]),
+    ("peer-down-builds", "a lane is built where the peer's port is down", "test_nothing_is_built_where_the_peer_is_down", [
+        ("           peer->rail[slot].peer_up && !peer->pairs->down[slot];", "           !peer->pairs->down[slot];")]),
+    ("peer-up-unheard", "that the peer's port is up again is not heard", "test_nothing_is_built_where_the_peer_is_down", [
+        ("    peer->rail[slot].peer_up = up != 0;", "    peer->rail[slot].peer_up &= up != 0;")]),
+    ("wake-left-readable", "who was woken is woken for ever", "test_owner_is_woken", [
+        ("    if (__atomic_load_n(&wake->written, __ATOMIC_ACQUIRE) != 0 && read", "    if (0 && read")]),
     # ---- cold connections ----
     ("cold-never", "all have a standby, however many there are", "test_cold_ones_move", [
         ("lanes->config->standbys && has_twin(lanes);", "lanes->config->standbys && 0;")]),

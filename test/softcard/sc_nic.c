@@ -19,7 +19,7 @@
 #include "sc_card.h"
 
 #define TICK_NS      1000000
-#define MANY         512  /* queue pairs looked at in a tick, on the average */
+#define MANY         128  /* queue pairs looked at in a tick, on the average */
 #define FAST_POLLS   16   /* in a tick */
 #define PATIENCE     4000 /* polls for nothing, some 100 us: he for whom we wait may need this processor */
 #define YIELD_EACH   64

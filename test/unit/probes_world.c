@@ -88,6 +88,9 @@ void uct_ha_failover_event_locked(struct uct_ha_conn *conn, const struct ha_even
         conn->pair.lane[!event->slot].act++; /* it goes on there */
         entry->moves = 1;
         entry->still = 0;
+    } else if (event->kind == HA_EV_LANE_DOWN && entry->left == 0) {
+        entry->left = w.now;
+        w.pairs.moving += entry->mute[!event->slot]; /* else its peer has answered before the next step */
     }
 }
 

@@ -40,7 +40,7 @@ extern struct probes_world {
         struct uct_ha_lane  lane[HA_SLOTS];
         uint8_t             mute[HA_SLOTS], moves;
         unsigned            loss[HA_SLOTS], still; /* per mille: probes lost; rounds without any progress */
-        uint64_t            suspected[HA_SLOTS], asked, lost;
+        uint64_t            suspected[HA_SLOTS], asked, lost, left;
         unsigned            pings, cause;
     } * entry;
     unsigned pings;

@@ -25,8 +25,10 @@ void uct_ha_wake_user(struct uct_ha_wake *wake)
     uint64_t one = 1;
 
     if (__atomic_load_n(&wake->pending, __ATOMIC_ACQUIRE) && __atomic_exchange_n(&wake->armed, 0, __ATOMIC_ACQ_REL)) {
-        ssize_t written = write(wake->fd, &one, sizeof(one));
+        ssize_t written;
 
+        __atomic_fetch_add(&wake->written, 1, __ATOMIC_RELEASE); /* before: what is in `fd` has been counted */
+        written = write(wake->fd, &one, sizeof(one));
         (void)written; /* a full counter is readable as well */
     }
 }
@@ -35,7 +37,8 @@ void uct_ha_wake_arm(struct uct_ha_wake *wake)
 {
     uint64_t count;
 
-    while (read(wake->fd, &count, sizeof(count)) > 0) {
+    if (__atomic_load_n(&wake->written, __ATOMIC_ACQUIRE) != 0 && read(wake->fd, &count, sizeof(count)) > 0) {
+        __atomic_fetch_sub(&wake->written, (uint32_t)count, __ATOMIC_RELAXED);
     }
     __atomic_store_n(&wake->armed, 1, __ATOMIC_SEQ_CST);
 }

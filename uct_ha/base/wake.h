@@ -17,6 +17,7 @@ struct uct_ha_wake {
     int             pending; /* atomic: progress should come */
     int             armed;   /* atomic: the user sleeps on the event descriptor */
     int             fd;      /* becomes readable; -1 before it is open */
+    uint32_t        written; /* atomic: to `fd`, or just about to be, and not read from it */
     uint32_t        polls;   /* calls of progress, which alone writes it */
 };
 

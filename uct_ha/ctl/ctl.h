@@ -34,7 +34,8 @@ struct uct_ha_fall { /* of a rail */
     uint64_t due;    /* it goes on then */
     uint64_t moved;  /* the latest time that somebody was told */
     uint32_t next;   /* place in the table of connections */
-    uint32_t window; /* so many may move at once */
+    uint32_t window; /* so many may move at once, */
+    uint32_t most;   /* ... and later so many */
     uint8_t  cause;
 };
 

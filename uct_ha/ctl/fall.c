@@ -7,12 +7,14 @@
 #include "pair/failover.h"
 #include "pair/peer.h"
 
-#define FIRST      8u          /* move at once in the beginning, */
-#define WINDOW_MAX 256u        /* ... and in the end */
-#define BATCH      64u         /* told without letting go of the lock */
-#define PLACES     1024u       /* of the table, likewise: it may have gaps */
-#define STEP_NS    1000000ull  /* from one batch to the next */
-#define STUCK_NS   10000000ull /* those who move may wait for a peer that is gone: then others follow all the same */
+#define FIRST   8u         /* move at once in the beginning, */
+#define MOST    64u        /* ... and later: more wait for each other, and say everything twice */
+#define BATCH   64u        /* told without letting go of the lock */
+#define PLACES  1024u      /* of the table, likewise: it may have gaps */
+#define STEP_NS 1000000ull /* from one batch to the next */
+#define STUCK_NS                                                                                        \
+    40000000ull /* those who move may wait for peers that are gone: then there is room for as many more \
+                 */
 
 /* A lane that was built since is another one, unless the rail is still down. */
 static int is_lost(const struct uct_ha_ctl *ctl, const struct uct_ha_conn *conn, int slot)
@@ -82,11 +84,15 @@ static void step(struct uct_ha_ctl *ctl, int slot, uint64_t now)
 {
     struct uct_ha_fall  *fall  = &ctl->fall[slot];
     struct uct_ha_pairs *pairs = ctl->pairs;
-    uint32_t             least = now - fall->moved >= STUCK_NS ? FIRST : 0;
     uint32_t             end   = ucs_min(pairs->table_len, fall->next + PLACES);
     struct uct_ha_conn  *conn;
 
-    for (uint32_t told = 0; fall->next < end && told < BATCH && (told < least || pairs->moving < fall->window);) {
+    if (now - fall->moved >= STUCK_NS) {
+        fall->most   = ucs_min(2 * ucs_max(fall->most, pairs->moving), pairs->table_len);
+        fall->window = fall->most;
+        fall->moved  = now;
+    }
+    for (uint32_t told = 0; fall->next < end && told < BATCH && pairs->moving < fall->window;) {
         conn = pairs->table[fall->next++];
         if (conn != NULL) {
             tell(ctl, conn, slot);
@@ -94,7 +100,7 @@ static void step(struct uct_ha_ctl *ctl, int slot, uint64_t now)
             told++;
         }
     }
-    fall->window = ucs_min(2 * fall->window, WINDOW_MAX);
+    fall->window = ucs_min(2 * fall->window, fall->most);
     fall->due    = now + STEP_NS;
     if (fall->next >= pairs->table_len) {
         fall->at = 0;
@@ -108,8 +114,12 @@ void uct_ha_fall_begin_locked(struct uct_ha_ctl *ctl, int slot, enum ha_cause ca
     if (cause == HA_CAUSE_HEARTBEAT && ctl->fall[slot].at != 0) {
         return; /* nor is one that is surely down made a matter of suspicion */
     }
-    ctl->fall[slot] = (struct uct_ha_fall){.at = now, .moved = now, .window = FIRST, .cause = (uint8_t)cause};
-    ctl->fall[slot].window += ctl->pairs->moving; /* others that move have another reason */
+    /* Others that move have another reason. */
+    ctl->fall[slot] = (struct uct_ha_fall){.at     = now,
+                                           .moved  = now,
+                                           .window = ctl->pairs->moving + FIRST,
+                                           .most   = ctl->pairs->moving + MOST,
+                                           .cause  = (uint8_t)cause};
     step(ctl, slot, now);
 }
 

@@ -6,7 +6,8 @@
  * An own rail has failed: its lanes are lost, a few connections at a time.
  *
  *     rail down --> first 8 --> as many more as there is room for, each ms --> everybody has been told
- *                                  room: twice as much each time, up to 256 that are moving at once
+ *                                  room: twice as much each time, up to 64 that are moving at once;
+ *                                  for twice as many when all of them wait for peers that do not answer
  *
  * So the first of thousands works again as soon as if it were the only one, nobody holds the lock for long, and what
  * is asked of the peers is answered before it is asked again. A connection that is not told yet loses nothing: its lane

@@ -160,7 +160,7 @@ static void add_path(struct text *text, const struct uct_ha_peer *peer, int slot
     (void)snprintf(path->rail, sizeof(path->rail), "%s", ha_rail_name(pairs->lanes->rail[slot]));
     (void)uct_ha_addr_text(&rail->where.addr, path->peer);
     path->cookie     = peer->cookie;
-    path->usable     = uct_ha_peer_rail_usable(peer, slot) && rail->peer_up;
+    path->usable     = uct_ha_peer_rail_usable(peer, slot);
     path->failures   = rail->damp.flaps;
     path->silent     = rail->last_rx != 0 && now > rail->last_rx ? (double)(now - rail->last_rx) / 1e9 : 0;
     path->lost       = (double)ha_lossy_lost(&rail->lossy) / HA_LOSSY_WINDOW;

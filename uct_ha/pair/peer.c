@@ -148,7 +148,7 @@ void uct_ha_peer_set_zone(struct uct_ha_peer *peer, int slot, ha_zone_t zone)
 int uct_ha_peer_rail_usable(const struct uct_ha_peer *peer, int slot)
 {
     return slot < peer->pairs->lanes->slots && peer->rail[slot].known && !peer->rail[slot].bad &&
-           !peer->pairs->down[slot];
+           peer->rail[slot].peer_up && !peer->pairs->down[slot];
 }
 
 static int blames_rail(unsigned cause)

@@ -135,22 +135,26 @@ int ha_cq_fd(const struct ha_cq *cq)
 
 int ha_cq_arm(struct ha_cq *cq)
 {
-    return -ibv_req_notify_cq(cq->cq, 0);
+    int status = ibv_req_notify_cq(cq->cq, 0);
+
+    cq->awaited += status == 0;
+    return -status;
 }
 
 int ha_cq_drain_fd(struct ha_cq *cq)
 {
     struct ibv_cq *event_cq;
     void          *event_ctx;
-    int            events = 0;
+    unsigned       events = 0; /* no more than are awaited: each attempt is a system call */
 
-    while (cq->channel != NULL && ibv_get_cq_event(cq->channel, &event_cq, &event_ctx) == 0) {
+    while (cq->channel != NULL && events < cq->awaited && ibv_get_cq_event(cq->channel, &event_cq, &event_ctx) == 0) {
         events++;
     }
+    cq->awaited = events < cq->awaited; /* none has come: armed more than once, it gives one all the same */
     if (events > 0) {
-        ibv_ack_cq_events(cq->cq, (unsigned)events);
+        ibv_ack_cq_events(cq->cq, events);
     }
-    return events;
+    return (int)events;
 }
 
 const char *ha_wc_raw_name(uint32_t raw)

@@ -10,6 +10,7 @@ struct ha_cq {
     struct ibv_cq           *cq;
     struct ibv_comp_channel *channel; /* NULL when events were not wanted */
     pthread_mutex_t          resizing;
+    unsigned                 awaited; /* events that may have come: at most one each time it was armed */
 };
 
 struct ha_srq {

@@ -118,7 +118,7 @@ int ha_cq_poll(struct ha_cq *cq, struct ha_wc *wc, int max);
  * once more before sleeping: one that came before arming does not signal. */
 int ha_cq_fd(const struct ha_cq *cq);
 int ha_cq_arm(struct ha_cq *cq);
-int ha_cq_drain_fd(struct ha_cq *cq); /* take pending events off the fd; how many */
+int ha_cq_drain_fd(struct ha_cq *cq); /* take pending events off the fd; how many. By who arms it */
 
 struct ha_rc_caps {
     unsigned send_depth, recv_depth, max_sge, max_inline; /* asked → got */
