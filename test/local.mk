@@ -115,7 +115,8 @@ test_unit_test_core_lossy_CPPFLAGS = $(unit_cppflags)
 test_unit_test_core_lossy_LDADD    = $(unit_libs)
 
 test_unit_test_probes_SOURCES  = test/unit/test_probes.c test/unit/probes_world.c \
-	test/unit/probes_world.h uct_ha/ctl/bad.c uct_ha/ctl/beat.c uct_ha/ctl/fall.c uct_ha/pair/awake.c
+	test/unit/probes_world.h uct_ha/ctl/bad.c uct_ha/ctl/beat.c uct_ha/ctl/fall.c uct_ha/ctl/stall.c \
+	uct_ha/pair/awake.c
 test_unit_test_probes_CPPFLAGS = $(unit_cppflags)
 test_unit_test_probes_LDADD    = $(unit_libs) $(UCX_LIBS)
 test_unit_test_core_probe_SOURCES  = test/unit/test_core_probe.c

@@ -263,6 +263,8 @@ glue_sources = \
 	%D%/ctl/rail.h \
 	%D%/ctl/send.c \
 	%D%/ctl/send.h \
+	%D%/ctl/stall.c \
+	%D%/ctl/stall.h \
 	%D%/ctl/standby.c \
 	%D%/ctl/standby.h \
 	%D%/ctl/tcp.c \

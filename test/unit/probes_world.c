@@ -8,9 +8,11 @@
 #include "ctl/look.h"
 #include "ctl/path.h"
 #include "ctl/send.h"
+#include "ctl/tcp.h"
 #include "pair/cold.h"
 #include "pair/fact.h"
 #include "pair/failover.h"
+#include "pair/report.h"
 
 struct uct_ha_stats uct_ha_stats_total;
 struct probes_world w;
@@ -56,6 +58,7 @@ void uct_ha_send_ping_locked(struct uct_ha_peer *peer, int slot)
         ha_lossy_answer(&rail->lossy, 1);
         ha_beat_answer(&rail->beat, w.now);
         uct_ha_beat_answered_locked(peer, slot, w.now);
+        uct_ha_stall_end_locked(peer);
         rail->last_rx = peer->last_rx = w.now + 1;
         rail->heard                   = rail->nonce;
         rail->fresh_at                = w.now + w.ctl.fresh_ns;
@@ -64,6 +67,31 @@ void uct_ha_send_ping_locked(struct uct_ha_peer *peer, int slot)
         rail->missed  = 0;
         rail->bad     = 0;
     }
+}
+
+void uct_ha_send_call_locked(struct uct_ha_peer *peer)
+{
+    entry_of(peer)->calls++;
+    peer->tcp_link = (struct uct_ha_tcp_link *)(void *)entry_of(peer);
+    if (entry_of(peer)->runs) {
+        uct_ha_stall_answered_locked(peer, w.now);
+    }
+}
+
+void uct_ha_tcp_link_destroy(struct uct_ha_tcp_link *link)
+{
+    assert_ptr_equal(((struct entry *)(void *)link)->peer.tcp_link, link);
+}
+
+int uct_ha_tcp_is_acknowledged(const struct uct_ha_tcp_link *link)
+{
+    return ((const struct entry *)(const void *)link)->exists;
+}
+
+const char *uct_ha_addr_text(const struct ha_rail_addr *addr, char buf[UCT_HA_ADDR_TEXT_MAX])
+{
+    (void)addr;
+    return strcpy(buf, "there");
 }
 
 int uct_ha_send_probes(const struct uct_ha_peer *peer)

@@ -15,6 +15,7 @@
 #include "base/stats.h"
 #include "ctl/beat.h"
 #include "ctl/fall.h"
+#include "ctl/stall.h"
 #include "pair/conn.h"
 #include "pair/peer.h"
 
@@ -41,7 +42,8 @@ extern struct probes_world {
         uint8_t             mute[HA_SLOTS], moves;
         unsigned            loss[HA_SLOTS], still; /* per mille: probes lost; rounds without any progress */
         uint64_t            suspected[HA_SLOTS], asked, lost, left;
-        unsigned            pings, cause;
+        unsigned            pings, cause, calls;
+        uint8_t             exists, runs; /* as its kernel says; as it answers calls itself */
     } * entry;
     unsigned pings;
 } w;

@@ -216,7 +216,8 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
 
     {"DEAD_PEER", "10s",
      "Silence on all rails for so long ends the endpoint with an error; so does a failover that\n"
-     "takes longer (six times as long while the peer answers).",
+     "takes longer (six times as long while the peer answers, or its host's kernel does for a\n"
+     "process that is stopped or gets no processor).",
      IFACE_FIELD(dead_peer), UCS_CONFIG_TYPE_TIME},
 
     {"CONNECT_TIMEOUT", "20s", "A connection whose set-up takes longer ends with an error.",

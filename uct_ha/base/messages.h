@@ -45,6 +45,8 @@
        "Look at dmesg. Programs that start later use the card if it is back; this one goes on over the other rail.")   \
     _X(121, IN_DOUBT, "operations end with an error: whether they were executed cannot be known",                      \
        "PROOF=count and ATOMICS=sw have no such doubt (docs/tuning.md); with a card that has failed it is possible.")  \
+    _X(122, STALLED, "a peer is silent, but its host answers for it: it is stopped, or gets no processor",             \
+       "Look at its host: kill -STOP, a debugger, swap, a full processor. Waited for six times UCX_HA_RC_DEAD_PEER.")  \
     _X(190, TRACE, "a step of set-up or failover", "Asked for by UCX_HA_RC_TRACE=y.")                                  \
     _X(201, FAIL_DEADLINE, "endpoint failed: no lane until the failover deadline",                                     \
        "Both rails were gone for UCX_HA_RC_DEAD_PEER: repair one; raise it if longer outages are to be waited for.")   \

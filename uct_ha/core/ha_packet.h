@@ -36,6 +36,7 @@ enum { HA_CARRIER_TCP = HA_SLOTS, HA_CARRIERS };
 #define HA_PACKET_WANT       0x1u
 #define HA_PACKET_ZONE(slot) (0x2u << (slot)) /* both sides' rails of the slot are in one zone */
 #define HA_PACKET_OWN        0x8u             /* sealed by the secret of the sender, not of the receiver */
+#define HA_PACKET_CALL       0x10u            /* PING, PONG by TCP: whether it runs; it says nothing of rails */
 
 /* What the sender's peers have to know of it; in its address too. */
 #define HA_CAP_PROOF_PSN 0x1u /* its devices report packet numbers */

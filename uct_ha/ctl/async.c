@@ -18,6 +18,7 @@
 #include "ctl/port.h"
 #include "ctl/prom.h"
 #include "ctl/rail.h"
+#include "ctl/stall.h"
 #include "ctl/standby.h"
 #include "ctl/tcp.h"
 #include "ctl/timer.h"
@@ -184,6 +185,9 @@ static void tick(struct uct_ha_ctl *ctl)
     struct uct_ha_due *due;
     uint64_t           now = uct_ha_now();
 
+    if (ctl->pairs->heartbeat != 0) {
+        uct_ha_stall_forgive_locked(ctl, now); /* before deadlines: nobody could keep them */
+    }
     while ((due = uct_ha_due_first(&ctl->pairs->dues)) != NULL && due->when <= now) {
         uct_ha_due_set(due, UINT64_MAX);
         uct_ha_due_touch(due); /* the flush asks when it wants the timer again */

@@ -8,6 +8,7 @@
 #include "ctl/look.h"
 #include "ctl/path.h"
 #include "ctl/send.h"
+#include "ctl/stall.h"
 #include "pair/conn.h"
 #include "pair/fact.h"
 #include "pair/failover.h"
@@ -138,7 +139,8 @@ static int ask(struct uct_ha_peer *peer, int slot, uint64_t now)
 /* Silent for DEAD_PEER. Among thousands the last question may be long ago: so one more, which has its time. */
 static int is_dead(struct uct_ha_peer *peer, int asked_now, uint64_t now)
 {
-    if (peer->asked < UCT_HA_QUESTIONS || now - peer->asked_at <= peer->pairs->dead_peer) {
+    if (peer->asked < UCT_HA_QUESTIONS || now - peer->asked_at <= peer->pairs->dead_peer ||
+        uct_ha_stall_may_wait_locked(peer, now)) {
         return 0;
     }
     if (peer->last_call == 0) {
@@ -168,6 +170,7 @@ static int heartbeat(struct uct_ha_peer *peer, uint64_t now, int *suspect)
     if (!uct_ha_send_probes(peer)) {
         uct_ha_send_ping_locked(peer, HA_CARRIER_TCP); /* is it alive at all */
     }
+    uct_ha_stall_look_locked(peer, now);
     /* Only a rail that is silent while the other one keeps answering is suspect:
      * with both silent it is the peer that is slow, stopped or dead, and one
      * that wakes up may answer on one rail a moment before the other. */
@@ -184,32 +187,8 @@ static int heartbeat(struct uct_ha_peer *peer, uint64_t now, int *suspect)
 void uct_ha_beat_lose_peer_locked(struct uct_ha_peer *peer)
 {
     peer->lost = 1;
+    uct_ha_stall_end_locked(peer);
     uct_ha_fact_peer_lost_locked(peer, HA_FAIL_PEER_DEAD);
-}
-
-/* This process was stopped or starved: what it did not hear meanwhile says
- * nothing about its peers. Only that time is forgiven: pauses may be many, and a dead
- * peer is to be noticed all the same. */
-static void forgive_silence(struct uct_ha_ctl *ctl, uint64_t now)
-{
-    uint64_t            pause = now - ctl->round_at;
-    struct uct_ha_peer *peer;
-
-    ucs_list_for_each (peer, &ctl->pairs->peers, list) {
-        peer->last_rx  = ucs_min(peer->last_rx + pause, now);
-        peer->asked_at = ucs_min(peer->asked_at + pause, now);
-        if (pause > ctl->pairs->dead_peer / 2) {
-            peer->retells = UCT_HA_RETELLS;
-        }
-        for (int s = 0; s < HA_SLOTS; s++) {
-            peer->rail[s].waiting    = 0;
-            peer->rail[s].missed     = 0;
-            peer->rail[s].beat.since = 0;
-            if (now - ctl->round_at > ctl->fresh_ns) {
-                peer->rail[s].fresh_at = 0; /* short pauses may be many: those do not count */
-            }
-        }
-    }
 }
 
 /* ---- the round ------------------------------------------------------------------ */
@@ -459,9 +438,7 @@ uint64_t uct_ha_beat_round_locked(struct uct_ha_ctl *ctl, uint64_t now)
     uint32_t     polls = __atomic_load_n(&ctl->lanes->wake.polls, __ATOMIC_RELAXED);
     int          all;
 
-    if (now - ctl->round_at > 4 * ctl->pairs->heartbeat) {
-        forgive_silence(ctl, now);
-    }
+    uct_ha_stall_forgive_locked(ctl, now);
     ctl->round_at = now;
     ctl->round++;
     ha_probe_earn(&ctl->probe, rate_of(ctl), now);
@@ -484,7 +461,8 @@ int uct_ha_beat_ask_locked(struct uct_ha_peer *peer, uint64_t now)
     if (peer->asked == 0 || peer->last_rx > peer->asked_at) {
         peer->asked_at = now;
         peer->asked    = 0;
-    } else if (peer->asked >= UCT_HA_QUESTIONS && now - peer->asked_at > peer->pairs->dead_peer) {
+    } else if (peer->asked >= UCT_HA_QUESTIONS && now - peer->asked_at > peer->pairs->dead_peer &&
+               !uct_ha_stall_may_wait_locked(peer, now)) {
         return 1;
     }
     peer->asked++;
@@ -496,5 +474,6 @@ int uct_ha_beat_ask_locked(struct uct_ha_peer *peer, uint64_t now)
     if (!uct_ha_send_probes(peer)) {
         uct_ha_send_ping_locked(peer, HA_CARRIER_TCP);
     }
+    uct_ha_stall_look_locked(peer, now);
     return 0;
 }

@@ -7,9 +7,6 @@
 
 #include "ctl/ctl.h"
 
-#define UCT_HA_QUESTIONS 3 /* one may be lost */
-#define UCT_HA_RETELLS   3 /* so may one of these */
-
 struct uct_ha_peer;
 
 /* The interface closes: its share of the budget is free. */

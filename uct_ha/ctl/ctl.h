@@ -93,9 +93,11 @@ struct uct_ha_ctl {
     struct uct_ha_host    host[UCT_HA_HOSTS];
     uint32_t              looked; /* of the table of connections: the slow look goes on there */
     uint32_t              nonce;
-    uint64_t              fresh_ns; /* the path of a rail that is silent for so long is resolved anew */
-    uint32_t              polls;    /* so often had the program looked at the latest round, */
-    uint8_t               polled;   /* ... and since the one before */
+    uint32_t              calls;      /* peers that are called by TCP: ctl/stall.h */
+    uint64_t              stall_told; /* that a peer is stalled was said last then */
+    uint64_t              fresh_ns;   /* the path of a rail that is silent for so long is resolved anew */
+    uint32_t              polls;      /* so often had the program looked at the latest round, */
+    uint8_t               polled;     /* ... and since the one before */
     struct uct_ha_bare    bare;
     struct uct_ha_fall    fall[HA_SLOTS];
     struct uct_ha_ctl    *prom_next; /* in the statistics file, too */

@@ -13,6 +13,7 @@
 #include "ctl/flush.h"
 #include "ctl/path.h"
 #include "ctl/send.h"
+#include "ctl/stall.h"
 #include "ctl/terms.h"
 #include "pair/attention.h"
 #include "pair/conn.h"
@@ -38,6 +39,7 @@
 static void heard(struct uct_ha_peer *peer, int carrier)
 {
     peer->last_rx = uct_ha_now();
+    uct_ha_stall_end_locked(peer);
     if (carrier < HA_SLOTS) {
         peer->rail[carrier].last_rx = peer->last_rx;
         peer->rail[carrier].used    = 1;
@@ -327,6 +329,20 @@ static void take_header(struct uct_ha_peer *peer, int carrier, const struct ha_p
     (void)uct_ha_terms_learn_locked(peer, header);
 }
 
+/* Who is called, or answers a call, runs; of his rails it says nothing. */
+static int take_call(struct uct_ha_peer *peer, const struct ha_packet_header *header)
+{
+    if (peer == NULL || !(header->flags & HA_PACKET_CALL)) {
+        return 0;
+    }
+    if (header->type == HA_PACKET_PING) {
+        uct_ha_send_call_answer_locked(peer, header->nonce);
+    } else {
+        uct_ha_stall_answered_locked(peer, uct_ha_now());
+    }
+    return 1;
+}
+
 /* Returns whether it was for this instance. */
 static int take_packet(struct uct_ha_ctl *ctl, int carrier, const void *data, size_t length)
 {
@@ -345,6 +361,9 @@ static int take_packet(struct uct_ha_ctl *ctl, int carrier, const void *data, si
         return 0;
     }
     UCT_HA_STATS_ADD(ctl_rx, 1);
+    if (take_call(peer, &header)) {
+        return 1;
+    }
     if (peer != NULL) {
         take_header(peer, carrier, &header);
     }

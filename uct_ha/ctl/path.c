@@ -13,6 +13,7 @@
 #include "ctl/flush.h"
 #include "ctl/port.h"
 #include "ctl/standby.h"
+#include "ctl/stall.h"
 #include "ctl/tcp.h"
 #include "pair/fact.h"
 #include "pair/peer.h"
@@ -324,6 +325,7 @@ static void leave(struct uct_ha_peer *peer)
     for (int s = 0; s < HA_SLOTS; s++) {
         drop(peer, s);
     }
+    uct_ha_stall_end_locked(peer);
     if (peer->tcp_link != NULL) {
         uct_ha_tcp_link_destroy(peer->tcp_link);
     }

@@ -239,6 +239,27 @@ void uct_ha_send_ping_locked(struct uct_ha_peer *peer, int slot)
     (void)send_on(peer, slot, &header, buf, HA_PACKET_HEADER_LEN);
 }
 
+static void send_call(struct uct_ha_peer *peer, enum ha_packet_type type, uint32_t nonce)
+{
+    struct ha_packet_header header;
+    uint8_t                 buf[HA_PACKET_MTU];
+
+    fill_header(peer, type, &header);
+    header.nonce = nonce;
+    header.flags |= HA_PACKET_CALL;
+    (void)send_on(peer, HA_CARRIER_TCP, &header, buf, HA_PACKET_HEADER_LEN);
+}
+
+void uct_ha_send_call_locked(struct uct_ha_peer *peer)
+{
+    send_call(peer, HA_PACKET_PING, ++peer->pairs->ctl->nonce);
+}
+
+void uct_ha_send_call_answer_locked(struct uct_ha_peer *peer, uint32_t nonce)
+{
+    send_call(peer, HA_PACKET_PONG, nonce);
+}
+
 void uct_ha_send_bye_locked(struct uct_ha_peer *peer, int want)
 {
     struct ha_packet_header header;

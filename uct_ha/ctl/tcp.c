@@ -12,10 +12,12 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -329,6 +331,13 @@ int uct_ha_tcp_send(struct uct_ha_tcp_link *link, const void *data, size_t lengt
     link->rest = LENGTH_LEN + length - (size_t)sent;
     memcpy(link->tail, frame + sent, link->rest);
     return 1;
+}
+
+int uct_ha_tcp_is_acknowledged(const struct uct_ha_tcp_link *link)
+{
+    int waiting = 0;
+
+    return link->connected && link->rest == 0 && ioctl(link->fd, SIOCOUTQ, &waiting) == 0 && waiting == 0;
 }
 
 struct uct_ha_tcp_link *uct_ha_tcp_link_create(struct uct_ha_tcp *tcp, const struct uct_ha_tcp_addr *addr)

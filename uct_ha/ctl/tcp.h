@@ -52,4 +52,7 @@ void                    uct_ha_tcp_link_destroy(struct uct_ha_tcp_link *link);
 /* 1 = handed to the socket or kept until it is connected, 0 = dropped. */
 int uct_ha_tcp_send(struct uct_ha_tcp_link *link, const void *data, size_t length, uint64_t now);
 
+/* Whatever was sent has arrived at the peer's kernel, which keeps it for the process that has the socket. */
+int uct_ha_tcp_is_acknowledged(const struct uct_ha_tcp_link *link);
+
 #endif

@@ -186,7 +186,7 @@ int uct_ha_peer_is_alive(const struct uct_ha_peer *peer, uint64_t now)
 
     for (int s = 0; s < peer->pairs->lanes->slots && pairs->heartbeat != 0 && !peer->lost; s++) {
         if (peer->rail[s].known && peer->rail[s].peer_up && !pairs->down[s] &&
-            now - peer->rail[s].last_rx <= pairs->dead_peer / 2) {
+            (now - peer->rail[s].last_rx <= pairs->dead_peer / 2 || peer->stall.stalled)) {
             return 1;
         }
     }

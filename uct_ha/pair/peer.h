@@ -57,6 +57,14 @@ struct uct_ha_peer_rail {
     uint64_t                 ping_at;
 };
 
+#define UCT_HA_QUESTIONS 3 /* one may be lost */
+#define UCT_HA_RETELLS   3 /* so may one of these */
+
+struct uct_ha_stall { /* is its process still there, though it is silent: ctl/stall.h */
+    uint64_t called_at, answered_at;
+    uint8_t  stalled;
+};
+
 struct uct_ha_peer {
     struct uct_ha_pairs    *pairs;
     ucs_list_link_t         list;      /* pairs->peers */
@@ -85,6 +93,7 @@ struct uct_ha_peer {
     uint32_t                wanted; /* of the last STATE that wanted an answer */
     uint64_t                born;
     uint64_t                last_rx;
+    struct uct_ha_stall     stall;
     uint64_t                bye_at;    /* it said so last then */
     uint8_t                 bye_rx;    /* it leaves and owes us nothing */
     uint8_t                 lost;      /* every connection to it has failed: silent for too long */
