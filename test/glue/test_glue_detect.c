@@ -10,6 +10,7 @@
 #include "uct/iface.h"
 
 #include <string.h>
+#include <unistd.h>
 
 static void one_put(int s)
 {
@@ -368,6 +369,35 @@ static void test_states_go_everywhere_again(void **state)
     wait_standbys(18);
 }
 
+static void lose_control(unsigned per_mille)
+{
+    for (int rail = A0; rail <= B1; rail++) {
+        fake_set(rail, FAKE_LOSE_CTL, per_mille);
+    }
+}
+
+/* This process comes to a stand in the middle of a failover, for longer than that may take: nobody could have kept
+ * the deadline, so it is not looked at before the pause is forgiven. */
+static void test_own_pause_is_forgiven(void **state)
+{
+    pthread_mutex_t *lock;
+
+    (void)state;
+    redundant_open(969, "CONTROL=ud HEARTBEAT=20ms DEAD_PEER=2s");
+    lock = &uct_ha_iface(world.side[0].iface)->lanes.wake.lock;
+    lose_control(1000);
+    fake_port(A0, 0);
+    am_post(0, 0, 4);
+    pump_ms(200);
+    pthread_mutex_lock(lock); /* which the asynchronous thread wants */
+    usleep(2500000);
+    lose_control(0);
+    pthread_mutex_unlock(lock);
+    redundant_check();
+    pump_until(stats().failovers == 2);
+    assert_int_equal(stats().ep_errors, 0);
+}
+
 int glue_detect(void)
 {
     const struct CMUnitTest tests[] = {
@@ -382,6 +412,7 @@ int glue_detect(void)
         GLUE_TEST(test_check_without_heartbeats),
         GLUE_TEST(test_peer_computes_without_a_lane),
         GLUE_TEST(test_states_go_everywhere_again),
+        GLUE_TEST(test_own_pause_is_forgiven),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

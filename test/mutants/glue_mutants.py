@@ -453,6 +453,10 @@ MUTANTS = [
         ("    peer->rail[slot].peer_up = up != 0;", "    peer->rail[slot].peer_up &= up != 0;")]),
     ("wake-left-readable", "who was woken is woken for ever", "test_owner_is_woken", [
         ("    if (__atomic_load_n(&wake->written, __ATOMIC_ACQUIRE) != 0 && read", "    if (0 && read")]),
+    ("own-pause-late", "deadlines are looked at before the own pause is forgiven", "test_own_pause_is_forgiven", [
+        ("        uct_ha_stall_forgive_locked(ctl, now); /* before", "        /* before")]),
+    ("own-pause-rails", "the rails are not forgiven what was not heard", "test_own_pause_is_forgiven", [
+        ("            peer->rail[s].last_rx    = ucs_min(peer->rail[s].last_rx + pause, now);\n", "")]),
     # ---- cold connections ----
     ("cold-never", "all have a standby, however many there are", "test_cold_ones_move", [
         ("lanes->config->standbys && has_twin(lanes);", "lanes->config->standbys && 0;")]),
