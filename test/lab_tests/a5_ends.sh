@@ -106,13 +106,13 @@ killed() { # NAME VICTIM OTHER ARGS...
     abandon
 }
 
-# A peer that stands still for 2 s is not dead, and its rails are not to blame.
-stopped() {
-    local name="peer stopped for 2 s" before
+# A peer that stands still, for 2 s or for longer than DEAD_PEER, is not dead, and its rails are not to blame.
+stopped() { # SECONDS
+    local name="peer stopped for $1 s" before
     begin "stopped" || return 0
     before=$(field h1 failovers)$(field h2 failovers)
     signal_host h2 "$run.h2" STOP
-    sleep 2
+    sleep "$1"
     signal_host h2 "$run.h2" CONT
     if ! flows 30; then
         not_ok "$name" "no traffic afterwards"
@@ -174,7 +174,8 @@ both_rails_cut "both rails down at one side" down all h1 --
 both_rails_cut "both rails silent" drop all -- --peer-err
 killed "peer killed" h2 h1
 killed "peer killed, with error handler" h1 h2 --peer-err
-stopped
+stopped 2
+stopped 12
 dark_for_a_while
 exits
 finish
