@@ -228,19 +228,56 @@ static void refuse_header(const struct bad_field *bad, uint16_t count)
 static void test_malformed_headers(void **state)
 {
     static const struct bad_field bad[] = {
-        {"magic", 0, 4, 0x48415244}, {"version", 4, 1, 0},      {"version", 4, 1, 2},
-        {"version", 4, 1, 4},        {"type", 5, 1, 0},         {"type", 5, 1, 5},
-        {"type", 5, 1, 255},         {"carrier", 6, 1, 3},      {"flags", 8, 2, 16},
-        {"flags", 8, 2, 0x8001},     {"count", 10, 2, 0},       {"count", 10, 2, 2},
-        {"count", 10, 2, 9},         {"count", 10, 2, 0xffff},  {"rail mtu", 50, 2, 1000},
-        {"rail mtu", 50, 2, 128},    {"rail mtu", 50, 2, 8192}, {"ud_qpn", 52, 4, 0x1000000},
-        {"prefix_len", 57, 1, 129},  {"up", 58, 1, 2},          {"rail 1 mtu", 78, 2, 1},
-        {"rail 1 up", 86, 1, 9},     {"number", 114, 6, 0},     {"type with records", 5, 1, HA_PACKET_PING},
+        {"magic", 0, 4, 0x48415244},
+        {"version", 4, 1, 0},
+        {"version", 4, 1, 2},
+        {"version", 4, 1, 4},
+        {"type", 5, 1, 0},
+        {"type", 5, 1, 5},
+        {"type", 5, 1, 255},
+        {"carrier", 6, 1, 3},
+        {"flags", 8, 2, 16},
+        {"flags", 8, 2, 32},
+        {"flags", 8, 2, 0x8001},
+        {"count", 10, 2, 0},
+        {"count", 10, 2, 2},
+        {"count", 10, 2, 9},
+        {"count", 10, 2, 0xffff},
+        {"rail mtu", 50, 2, 1000},
+        {"rail mtu", 50, 2, 128},
+        {"rail mtu", 50, 2, 8192},
+        {"ud_qpn", 52, 4, 0x1000000},
+        {"prefix_len", 57, 1, 129},
+        {"up", 58, 1, 2},
+        {"rail 1 mtu", 78, 2, 1},
+        {"rail 1 up", 86, 1, 9},
+        {"number", 114, 6, 0},
+        {"type with records", 5, 1, HA_PACKET_PING},
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         refuse_header(&bad[i], 1);
+    }
+}
+
+/* A question whether the process runs, and its answer: by TCP. */
+static void test_calls(void **state)
+{
+    struct ha_packet_record record = a_record();
+
+    (void)state;
+    for (unsigned type = HA_PACKET_STATE; type <= HA_PACKET_BYE; type++) {
+        for (unsigned carrier = 0; carrier < HA_CARRIERS; carrier++) {
+            struct ha_packet_header header = a_header(), back;
+            int good = carrier == HA_CARRIER_TCP && (type == HA_PACKET_PING || type == HA_PACKET_PONG);
+
+            header.type    = (uint8_t)type;
+            header.carrier = (uint8_t)carrier;
+            header.flags   = HA_PACKET_CALL;
+            header.count   = 0;
+            assert_int_equal(ha_packet_decode_header(buf, encode(&header, &record), &back), good ? 0 : -EPROTO);
+        }
     }
 }
 
@@ -434,6 +471,7 @@ int main(void)
         cmocka_unit_test(test_only_the_exact_length),
         cmocka_unit_test(test_version_of_other_releases),
         cmocka_unit_test(test_malformed_headers),
+        cmocka_unit_test(test_calls),
         cmocka_unit_test(test_malformed_records),
         cmocka_unit_test(test_random_bytes),
         cmocka_unit_test(test_tag_is_the_same_on_both_sides),

@@ -175,11 +175,17 @@ static void ha_get_opts(const uint8_t **p, struct ha_opts *opts)
 
 #define HA_FLAGS (HA_PACKET_WANT | HA_PACKET_ZONE(0) | HA_PACKET_ZONE(1) | HA_PACKET_OWN | HA_PACKET_CALL)
 
+static int ha_packet_call_is_valid(const struct ha_packet_header *header)
+{
+    return (header->flags & HA_PACKET_CALL) == 0 ||
+           (header->carrier == HA_CARRIER_TCP && (header->type == HA_PACKET_PING || header->type == HA_PACKET_PONG));
+}
+
 static int ha_packet_header_is_valid(const struct ha_packet_header *header, size_t length)
 {
     return header->type >= HA_PACKET_STATE && header->type <= HA_PACKET_BYE && header->carrier < HA_CARRIERS &&
-           header->number != 0 && (header->flags & ~HA_FLAGS) == 0 && header->count <= HA_PACKET_RECORDS_MAX &&
-           (header->count == 0 || header->type == HA_PACKET_STATE) &&
+           header->number != 0 && (header->flags & ~HA_FLAGS) == 0 && ha_packet_call_is_valid(header) &&
+           header->count <= HA_PACKET_RECORDS_MAX && (header->count == 0 || header->type == HA_PACKET_STATE) &&
            length == HA_PACKET_HEADER_LEN + (size_t)header->count * HA_PACKET_RECORD_LEN + HA_SEAL_LEN;
 }
 
