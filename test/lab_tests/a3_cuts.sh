@@ -36,6 +36,7 @@ cut_rail() {
     shift
     before1=$(field h1 failovers) before2=$(field h2 failovers)
     redundant 20 || { why="no standby before the cut"; return 1; }
+    wait_field h1 outstanding $((2 * least_in_flight)) 20 || true # the window fills in the beginning
     fault "$@" || { why="the lab could not do '$*'"; return 1; }
     wait_field h1 failovers $((before1 + 1)) 15 || { why="no failover at h1 within 15 s"; return 1; }
     wait_field h2 failovers $((before2 + 1)) 15 || { why="no failover at h2 within 15 s"; return 1; }
