@@ -12,9 +12,8 @@
  *                                              └ neither: the process, or its host, is gone ───▶ DEAD_PEER
  *
  * The kernel acknowledges only while the process has the socket: with the process its connections end, unless a child
- * that it forked lives on: then who was killed is waited for as if he were stopped. A call says
- * nothing of rails, so neither side takes it for a sign of life. Without a TCP carrier nobody is called, and no
- * more than 64 at a time.
+ * that it forked lives on: then who was killed is waited for as if he were stopped. A call says nothing of rails, so
+ * neither side takes it for a sign of life. Without a TCP carrier nobody is called, and no more than 64 at a time.
  *
  * All under the control lock.
  */
