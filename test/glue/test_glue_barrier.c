@@ -231,6 +231,32 @@ static void test_one_queue_pair_dies(void **state)
     assert_int_equal(fake_counts().connects, connects + 2);
 }
 
+/* Each takes its own connection along, not whichever comes first; without shared receives, too. */
+static void each_dies(const char *kind, uint64_t seed)
+{
+    world.personality[0] = kind;
+    world.personality[1] = kind;
+    open_pairs(seed);
+    fake_event_qp_fatal(A0);
+    exchange_all();
+    pump_until(stats().failovers >= 2 * PAIRS);
+    wait_standbys(2 * PAIRS);
+    pump_ms(100);
+    assert_int_equal(stats().failovers, 2 * PAIRS);
+}
+
+static void test_each_queue_pair_dies(void **state)
+{
+    (void)state;
+    each_dies(NULL, 438);
+}
+
+static void test_each_dies_without_srq(void **state)
+{
+    (void)state;
+    each_dies("irdma", 439);
+}
+
 static void test_one_post_is_refused(void **state)
 {
     (void)state;
@@ -468,6 +494,8 @@ static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_no_marker_on_a_lane_that_runs),
     GLUE_TEST(test_queue_pairs_rest),
     GLUE_TEST(test_one_queue_pair_dies),
+    GLUE_TEST(test_each_queue_pair_dies),
+    GLUE_TEST(test_each_dies_without_srq),
     GLUE_TEST(test_one_post_is_refused),
     GLUE_TEST(test_standby_dies_alone),
     GLUE_TEST(test_events_of_others),

@@ -90,7 +90,7 @@ MUTANTS = [
         ("((lane->proof == HA_PROOF_PSN && lane->fence_fails == 0) ||",
          "(lane->fence_fails == 0 ||")]),
     # ---- triggers ----
-    ("qp-fatal-any-qpn", "an event of one queue pair takes all of its rail", "test_one_queue_pair_dies", [
+    ("qp-fatal-any-qpn", "an event of one queue pair takes another one of its rail along", "test_each_dies_without_srq", [
         (" && ha_rc_qpn(conn->road->lane[slot]->rc) == qpn) {",
          " && qpn != 0) {")]),
     ("port-down-one-lane", "a port that goes down takes one connection only", "test_port_takes_all_lanes", [
