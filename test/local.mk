@@ -230,6 +230,7 @@ test_glue_test_glue_SOURCES = $(glue_sources) \
 	%D%/glue/test_glue.c \
 	%D%/glue/test_glue_atomics.c \
 	%D%/glue/test_glue_barrier.c \
+	%D%/glue/test_glue_triggers.c \
 	%D%/glue/test_glue_credits.c \
 	%D%/glue/test_glue_order.c \
 	%D%/glue/test_glue_silent.c \

@@ -21,6 +21,7 @@ int glue_order(void);
 int glue_credits(void);
 int glue_receive(void);
 int glue_barrier(void);
+int glue_triggers(void);
 int glue_hundreds(void);
 int glue_shared(void);
 int glue_hang(void);
