@@ -56,7 +56,6 @@ void uct_ha_send_ping_locked(struct uct_ha_peer *peer, int slot)
     ha_lossy_ask(&rail->lossy);
     if (!entry->mute[slot] && chance(entry->loss[slot])) {
         ha_lossy_answer(&rail->lossy, 1);
-        ha_beat_answer(&rail->beat, w.now);
         uct_ha_beat_answered_locked(peer, slot, w.now);
         uct_ha_stall_end_locked(peer);
         rail->last_rx = peer->last_rx = w.now + 1;

@@ -11,14 +11,17 @@
 
 #include "uct_ha/core/ha_beat.h"
 
-#define MS 1000000ull
+#define MS    1000000ull
+#define ROUND (100 * MS)
+
+static const struct ha_beat quick; /* the other one, which has answered all */
 
 /* Rounds of 100 ms from `now` on, all answered after `rtt`. */
 static uint64_t rounds(struct ha_beat *beat, unsigned n, uint64_t rtt, uint64_t now)
 {
-    for (; n > 0; n--, now += 100 * MS) {
+    for (; n > 0; n--, now += ROUND) {
         ha_beat_ask(beat, 0, now);
-        ha_beat_answer(beat, now + rtt);
+        ha_beat_answer(beat, &quick, ROUND, now + rtt);
     }
     return now;
 }
@@ -30,31 +33,85 @@ static void test_quick_rails_are_soon_silent(void **state)
 
     (void)state;
     rounds(&b, 10, MS, 1000 * MS);
-    assert_false(ha_beat_is_silent(&a, &b, now)); /* nothing was asked */
+    assert_false(ha_beat_is_silent(&a, &b, ROUND, now)); /* nothing was asked */
     ha_beat_ask(&a, 0, now);
-    assert_true(ha_beat_is_silent(&a, &b, now + 2 * MS));
+    assert_true(ha_beat_is_silent(&a, &b, ROUND, now + 2 * MS));
 }
 
 static void test_late_answers_give_patience_that_fades(void **state)
 {
     struct ha_beat a = {0}, b = {0};
-    uint64_t       now = 1000 * MS, asked;
+    uint64_t       now = 1000 * MS;
 
     (void)state;
     rounds(&a, 10, MS, now);
-    ha_beat_ask(&b, 0, now); /* b has been away for 3 s, as has a, which is back */
-    asked = now + 1;
-    ha_beat_ask(&a, 0, asked);
+    ha_beat_ask(&b, 0, now); /* b has been away for 3 s, and then a as well */
     for (unsigned missed = 1; missed < 30; missed++) {
-        ha_beat_ask(&a, missed, now += 100 * MS);
-        ha_beat_ask(&b, missed, now);
+        ha_beat_ask(&b, missed, now += ROUND);
     }
-    ha_beat_answer(&b, now);
-    assert_false(ha_beat_is_silent(&a, &b, now));
+    ha_beat_ask(&a, 0, now);
+    ha_beat_answer(&b, &a, ROUND, now);
+    assert_int_equal(b.late_at, 0);
     now = rounds(&b, 3, MS, now);
-    assert_false(ha_beat_is_silent(&a, &b, now));
-    now = rounds(&b, 10, MS, now);
-    assert_true(ha_beat_is_silent(&a, &b, now));
+    assert_false(ha_beat_is_silent(&a, &b, ROUND, now));
+    now = rounds(&b, 20, MS, now);
+    assert_true(ha_beat_is_silent(&a, &b, ROUND, now));
+}
+
+/* Both are silent for so many rounds; then b answers. */
+static uint64_t both_away(struct ha_beat *a, struct ha_beat *b, unsigned count, uint64_t now)
+{
+    for (unsigned missed = 0; missed < count; missed++, now += ROUND) {
+        ha_beat_ask(a, missed, now);
+        ha_beat_ask(b, missed, now);
+    }
+    ha_beat_answer(b, a, ROUND, now);
+    return now;
+}
+
+/* What a host did whose processor four other programs had as well: the first rail silent for 130 ms, the other one 1041
+ * ms. */
+static void test_busy_hosts_answer_by_turns(void **state)
+{
+    struct ha_beat a = {0}, b = {0};
+    uint64_t       now = 1000 * MS, start;
+
+    (void)state;
+    start = now;
+    now   = both_away(&a, &b, 2, now);
+    now   = rounds(&b, 28, MS, now);
+    assert_true(now - start >= 2900 * MS);
+    assert_false(ha_beat_is_silent(&a, &b, ROUND, start + 2 * HA_BEAT_LATE * ROUND - 1));
+    assert_true(ha_beat_is_silent(&a, &b, ROUND, start + 2 * HA_BEAT_LATE * ROUND)); /* 2 rounds were both away */
+}
+
+static void test_busy_hosts_are_busy_for_a_while(void **state)
+{
+    struct ha_beat a = {0}, b = {0};
+    uint64_t       now, back;
+
+    (void)state;
+    back = both_away(&a, &b, 30, 1000 * MS);
+    now  = rounds(&b, HA_BEAT_BUSY - 1, MS, back);
+    assert_false(ha_beat_is_silent(&a, &b, ROUND, now));
+    assert_true(ha_beat_is_silent(&a, &b, ROUND, now + ROUND));
+    back = both_away(&a, &b, 2, now - 2 * ROUND); /* again, not for so long: what was before fades, while it lasts */
+    assert_int_equal(b.late, 3000 * MS - 3000 * MS / 8);
+    both_away(&a, &b, 2, back + HA_BEAT_BUSY * ROUND);
+    assert_int_equal(b.late, 200 * MS);
+}
+
+/* Less than a round is what any host takes now and then. */
+static void test_a_moment_is_not_busy(void **state)
+{
+    struct ha_beat a = {0}, b = {0};
+
+    (void)state;
+    ha_beat_ask(&a, 0, ROUND);
+    ha_beat_ask(&b, 0, ROUND);
+    ha_beat_answer(&b, &a, ROUND, 2 * ROUND - 1);
+    assert_int_equal(b.late_at, 0);
+    assert_true(ha_beat_is_silent(&a, &b, ROUND, 3 * ROUND));
 }
 
 static void test_silence_is_counted_from_the_first_question(void **state)
@@ -66,7 +123,7 @@ static void test_silence_is_counted_from_the_first_question(void **state)
     ha_beat_ask(&a, 1, 200 * MS);
     ha_beat_ask(&a, 2, 300 * MS);
     assert_int_equal(a.since, 100 * MS);
-    ha_beat_answer(&a, 310 * MS);
+    ha_beat_answer(&a, &quick, ROUND, 310 * MS);
     assert_int_equal(a.peak, 210 * MS);
     assert_int_equal(a.since, 0);
 }
@@ -76,6 +133,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_quick_rails_are_soon_silent),
         cmocka_unit_test(test_late_answers_give_patience_that_fades),
+        cmocka_unit_test(test_busy_hosts_answer_by_turns),
+        cmocka_unit_test(test_busy_hosts_are_busy_for_a_while),
+        cmocka_unit_test(test_a_moment_is_not_busy),
         cmocka_unit_test(test_silence_is_counted_from_the_first_question),
     };
 

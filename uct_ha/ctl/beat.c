@@ -177,7 +177,7 @@ static int heartbeat(struct uct_ha_peer *peer, uint64_t now, int *suspect)
     for (int s = 0; s < ctl->lanes->slots && ctl->lanes->slots == HA_SLOTS; s++) {
         if (peer->rail[s].missed >= ctl->pairs->config->heartbeat_misses &&
             peer->rail[1 - s].answered >= STEADY_ANSWERS &&
-            ha_beat_is_silent(&peer->rail[s].beat, &peer->rail[1 - s].beat, now)) {
+            ha_beat_is_silent(&peer->rail[s].beat, &peer->rail[1 - s].beat, peer->pairs->heartbeat, now)) {
             *suspect = s;
         }
     }
@@ -228,6 +228,7 @@ static struct uct_ha_host *host_of(const struct uct_ha_peer *peer, int slot)
 
 void uct_ha_beat_answered_locked(struct uct_ha_peer *peer, int slot, uint64_t now)
 {
+    ha_beat_answer(&peer->rail[slot].beat, &peer->rail[!slot].beat, peer->pairs->heartbeat, now);
     peer->pairs->ctl->rail_rx[slot] = now;
     host_of(peer, slot)->rx         = now;
 }

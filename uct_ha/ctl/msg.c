@@ -66,7 +66,6 @@ static void take_late_pong(struct uct_ha_peer *peer, struct uct_ha_peer_rail *ra
         ha_slow_probe(&rail->slow, peer->pairs->config->slow_rail, slow_floor(peer),
                       uct_ha_now() - rail->ping_at + peer->pairs->heartbeat);
     }
-    ha_beat_answer(&rail->beat, uct_ha_now());
     uct_ha_beat_answered_locked(peer, (int)(rail - peer->rail), uct_ha_now());
     ha_lossy_answer(&rail->lossy, 0);
     rail->heard    = nonce;
@@ -85,7 +84,6 @@ static void take_pong(struct uct_ha_peer *peer, int slot, const struct ha_packet
     if (rail->waiting && peer->pairs->config->slow_rail != UCT_HA_SLOW_OFF) {
         ha_slow_probe(&rail->slow, peer->pairs->config->slow_rail, slow_floor(peer), uct_ha_now() - rail->ping_at);
     }
-    ha_beat_answer(&rail->beat, uct_ha_now());
     uct_ha_beat_answered_locked(peer, slot, uct_ha_now());
     ha_lossy_answer(&rail->lossy, 1);
     rail->heard    = header->nonce;
