@@ -7,10 +7,8 @@
 
 #include "glue_tests.h"
 
-#include "ctl/watch.h"
 #include "uct/iface.h"
 
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -69,8 +69,7 @@ static uint64_t both_away(struct ha_beat *a, struct ha_beat *b, unsigned count, 
     return now;
 }
 
-/* What a host did whose processor four other programs had as well: the first rail silent for 130 ms, the other one 1041
- * ms. */
+/* A host without a processor: one rail silent for two rounds, the other one for many. */
 static void test_busy_hosts_answer_by_turns(void **state)
 {
     struct ha_beat a = {0}, b = {0};

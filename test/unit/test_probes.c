@@ -341,6 +341,49 @@ static void test_gone_peers_hold_up_little(void **state)
     }
 }
 
+/* A rail that was silent alone says nothing of its host: the other one that dies soon after has no more time. */
+static void test_one_rail_away_is_no_busy_host(void **state)
+{
+    struct entry *entry;
+
+    (void)state;
+    world_open(1);
+    entry = &w.entry[0];
+    calm();
+    post(entry);
+    entry->mute[1] = 1;
+    run(300 * MS);
+    entry->mute[1] = 0;
+    run(500 * MS);
+    assert_int_equal(entry->suspected[0], 0);
+    entry->mute[0] = 1;
+    run(SEC);
+    assert_int_not_equal(entry->suspected[0], 0);
+    world_close();
+}
+
+/* Both rails were silent; one answers again. That is a host without a processor, and for 32 rounds the other rail has
+ * sixteen times as long. */
+static void test_busy_host_answers_by_turns(void **state)
+{
+    struct entry *entry;
+
+    (void)state;
+    world_open(1);
+    entry = &w.entry[0];
+    calm();
+    post(entry);
+    entry->mute[0] = entry->mute[1] = 1;
+    run(300 * MS);
+    entry->mute[1] = 0;
+    run(3 * SEC);
+    assert_int_equal(entry->suspected[0], 0);
+    run(SEC);
+    assert_int_not_equal(entry->suspected[0], 0);
+    assert_int_equal(entry->suspected[1], 0);
+    world_close();
+}
+
 /* Both rails are silent. Who is stopped is waited for, six times as long; who runs, or is gone, is not. */
 static void test_stopped_is_not_dead(void **state)
 {
@@ -439,6 +482,8 @@ int main(void)
         cmocka_unit_test(test_no_reason_to_leave),
         cmocka_unit_test(test_old_losses_among_many),
         cmocka_unit_test(test_gone_peers_hold_up_little),
+        cmocka_unit_test(test_one_rail_away_is_no_busy_host),
+        cmocka_unit_test(test_busy_host_answers_by_turns),
         cmocka_unit_test(test_stopped_is_not_dead),
         cmocka_unit_test(test_stopped_again),
         cmocka_unit_test(test_many_stopped),
