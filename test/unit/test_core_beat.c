@@ -33,9 +33,9 @@ static void test_quick_rails_are_soon_silent(void **state)
 
     (void)state;
     rounds(&b, 10, MS, 1000 * MS);
-    assert_false(ha_beat_is_silent(&a, &b, ROUND, now)); /* nothing was asked */
+    assert_false(ha_beat_is_silent(&a, &b, now)); /* nothing was asked */
     ha_beat_ask(&a, 0, now);
-    assert_true(ha_beat_is_silent(&a, &b, ROUND, now + 2 * MS));
+    assert_true(ha_beat_is_silent(&a, &b, now + 2 * MS));
 }
 
 static void test_late_answers_give_patience_that_fades(void **state)
@@ -51,11 +51,11 @@ static void test_late_answers_give_patience_that_fades(void **state)
     }
     ha_beat_ask(&a, 0, now);
     ha_beat_answer(&b, &a, ROUND, now);
-    assert_int_equal(b.late_at, 0);
+    assert_int_equal(b.late, 0);
     now = rounds(&b, 3, MS, now);
-    assert_false(ha_beat_is_silent(&a, &b, ROUND, now));
+    assert_false(ha_beat_is_silent(&a, &b, now));
     now = rounds(&b, 20, MS, now);
-    assert_true(ha_beat_is_silent(&a, &b, ROUND, now));
+    assert_true(ha_beat_is_silent(&a, &b, now));
 }
 
 /* Both are silent for so many rounds; then b answers. */
@@ -69,35 +69,42 @@ static uint64_t both_away(struct ha_beat *a, struct ha_beat *b, unsigned count, 
     return now;
 }
 
-/* A host without a processor: one rail silent for two rounds, the other one for many. */
+/* A host without a processor: both rails silent for three seconds, then one rail has its turn, whichever. */
 static void test_busy_hosts_answer_by_turns(void **state)
 {
     struct ha_beat a = {0}, b = {0};
-    uint64_t       now = 1000 * MS, start;
+    uint64_t       now = 1000 * MS;
 
     (void)state;
-    start = now;
-    now   = both_away(&a, &b, 2, now);
-    now   = rounds(&b, 28, MS, now);
-    assert_true(now - start >= 2900 * MS);
-    assert_false(ha_beat_is_silent(&a, &b, ROUND, start + 2 * HA_BEAT_LATE * ROUND - 1));
-    assert_true(ha_beat_is_silent(&a, &b, ROUND, start + 2 * HA_BEAT_LATE * ROUND)); /* 2 rounds were both away */
+    now = both_away(&a, &b, 30, now);
+    assert_int_equal(b.late, 3000 * MS);
+    assert_false(ha_beat_is_silent(&a, &b, now + 45000 * MS - 1)); /* a has been silent since 3 s before */
+    assert_true(ha_beat_is_silent(&a, &b, now + 45000 * MS));
+    ha_beat_answer(&a, &b, ROUND, now);
+    ha_beat_ask(&a, 0, now);
+    ha_beat_ask(&b, 0, now);
+    assert_int_equal(b.late, 3000 * MS - 3000 * MS / HA_BEAT_FADE);
+    assert_false(ha_beat_is_silent(&b, &a, now + HA_BEAT_LATE * b.late - 1)); /* and so may be the one that answered */
+    assert_true(ha_beat_is_silent(&b, &a, now + HA_BEAT_LATE * b.late));
 }
 
+/* It is forgotten by halves in 44 rounds; a shorter one does not shorten it, a longer one counts. */
 static void test_busy_hosts_are_busy_for_a_while(void **state)
 {
     struct ha_beat a = {0}, b = {0};
-    uint64_t       now, back;
+    uint64_t       now, late;
 
     (void)state;
-    back = both_away(&a, &b, 30, 1000 * MS);
-    now  = rounds(&b, HA_BEAT_BUSY - 1, MS, back);
-    assert_false(ha_beat_is_silent(&a, &b, ROUND, now));
-    assert_true(ha_beat_is_silent(&a, &b, ROUND, now + ROUND));
-    back = both_away(&a, &b, 2, now - 2 * ROUND); /* again, not for so long: what was before fades, while it lasts */
-    assert_int_equal(b.late, 3000 * MS - 3000 * MS / 8);
-    both_away(&a, &b, 2, back + HA_BEAT_BUSY * ROUND);
-    assert_int_equal(b.late, 200 * MS);
+    now  = both_away(&a, &b, 10, 1000 * MS);
+    now  = rounds(&b, 44, MS, now);
+    late = b.late;
+    assert_in_range(late, 490 * MS, 510 * MS);
+    ha_beat_answer(&a, &b, ROUND, now);
+    now = both_away(&a, &b, 2, now);
+    assert_in_range(b.late, late * 62 / 64, late * 63 / 64);
+    ha_beat_answer(&a, &b, ROUND, now);
+    both_away(&a, &b, 7, now);
+    assert_int_equal(b.late, 700 * MS);
 }
 
 /* Less than a round is what any host takes now and then. */
@@ -109,8 +116,8 @@ static void test_a_moment_is_not_busy(void **state)
     ha_beat_ask(&a, 0, ROUND);
     ha_beat_ask(&b, 0, ROUND);
     ha_beat_answer(&b, &a, ROUND, 2 * ROUND - 1);
-    assert_int_equal(b.late_at, 0);
-    assert_true(ha_beat_is_silent(&a, &b, ROUND, 3 * ROUND));
+    assert_int_equal(b.late, 0);
+    assert_true(ha_beat_is_silent(&a, &b, 3 * ROUND));
 }
 
 static void test_silence_is_counted_from_the_first_question(void **state)

@@ -177,7 +177,7 @@ static int heartbeat(struct uct_ha_peer *peer, uint64_t now, int *suspect)
     for (int s = 0; s < ctl->lanes->slots && ctl->lanes->slots == HA_SLOTS; s++) {
         if (peer->rail[s].missed >= ctl->pairs->config->heartbeat_misses &&
             peer->rail[1 - s].answered >= STEADY_ANSWERS &&
-            ha_beat_is_silent(&peer->rail[s].beat, &peer->rail[1 - s].beat, peer->pairs->heartbeat, now)) {
+            ha_beat_is_silent(&peer->rail[s].beat, &peer->rail[1 - s].beat, now)) {
             *suspect = s;
         }
     }
