@@ -25,6 +25,7 @@ unit_tests = \
 	test/unit/test_core_lossy \
 	test/unit/test_core_probe \
 	test/unit/test_probes \
+	test/unit/test_stall \
 	test/unit/test_core_slow \
 	test/unit/test_depths \
 	test/unit/test_info \
@@ -119,6 +120,12 @@ test_unit_test_probes_SOURCES  = test/unit/test_probes.c test/unit/probes_world.
 	uct_ha/pair/awake.c
 test_unit_test_probes_CPPFLAGS = $(unit_cppflags)
 test_unit_test_probes_LDADD    = $(unit_libs) $(UCX_LIBS)
+
+test_unit_test_stall_SOURCES  = test/unit/test_stall.c test/unit/probes_world.c \
+	test/unit/probes_world.h uct_ha/ctl/bad.c uct_ha/ctl/beat.c uct_ha/ctl/fall.c uct_ha/ctl/stall.c \
+	uct_ha/pair/awake.c
+test_unit_test_stall_CPPFLAGS = $(unit_cppflags)
+test_unit_test_stall_LDADD    = $(unit_libs) $(UCX_LIBS)
 test_unit_test_core_probe_SOURCES  = test/unit/test_core_probe.c
 test_unit_test_core_probe_CPPFLAGS = $(unit_cppflags)
 test_unit_test_core_probe_LDADD    = $(unit_libs)

@@ -82,7 +82,8 @@ struct uct_ha_stats {
     uint64_t ctl_tx_bye;    /* ... that this process leaves */
     uint64_t ctl_held;      /* times that a state was not sent again yet, because so many were */
     uint64_t visits;        /* times that packets and timers looked at a connection under the control lock */
-    uint64_t cold; /* of pairs: those beyond UCX_HA_RC_STANDBYS, whose second lane is built when it is needed */
+    uint64_t cold;    /* of pairs: those beyond UCX_HA_RC_STANDBYS, whose second lane is built when it is needed */
+    uint64_t stalled; /* peers that are silent and waited for: stopped, or without a processor */
 };
 
 /* Copy at most `size` bytes of the totals to `stats`; bytes of a newer, larger

@@ -76,6 +76,7 @@
     _X(ctl_held, TOTAL, 1, "control_held_total", "times that a state was not sent again yet, because so many were")   \
     _X(visits, TOTAL, 1, "visits_total", "times that packets and timers looked at a connection under the lock")       \
     _X(cold, LEVEL, 1, "cold_pairs",                                                                                  \
-       "of pairs: those beyond UCX_HA_RC_STANDBYS, whose second lane is built when needed")
+       "of pairs: those beyond UCX_HA_RC_STANDBYS, whose second lane is built when needed")                           \
+    _X(stalled, LEVEL, 1, "stalled_peers", "peers that are silent and waited for: stopped, or without a processor")
 
 #endif

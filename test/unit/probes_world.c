@@ -70,6 +70,9 @@ void uct_ha_send_ping_locked(struct uct_ha_peer *peer, int slot)
 
 void uct_ha_send_call_locked(struct uct_ha_peer *peer)
 {
+    if (entry_of(peer)->no_tcp) {
+        return;
+    }
     entry_of(peer)->calls++;
     peer->tcp_link = (struct uct_ha_tcp_link *)(void *)entry_of(peer);
     if (entry_of(peer)->runs) {

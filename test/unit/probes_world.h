@@ -2,8 +2,8 @@
 #ifndef PROBES_WORLD_H_
 #define PROBES_WORLD_H_
 
-/* Peers of one interface, as a round of heartbeats sees them: for test_probes. The clock is the test's, the peers
- * answer at once or not at all. */
+/* Peers of one interface, as a round of heartbeats sees them: for test_probes and test_stall. The clock is the test's,
+ * the peers answer at once or not at all. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,6 +44,7 @@ extern struct probes_world {
         uint64_t            suspected[HA_SLOTS], asked, lost, left;
         unsigned            pings, cause, calls;
         uint8_t             exists, runs; /* as its kernel says; as it answers calls itself */
+        uint8_t             no_tcp;       /* it cannot be called */
     } * entry;
     unsigned pings;
 } w;

@@ -384,86 +384,6 @@ static void test_busy_host_answers_by_turns(void **state)
     world_close();
 }
 
-/* Both rails are silent. Who is stopped is waited for, six times as long; who runs, or is gone, is not. */
-static void test_stopped_is_not_dead(void **state)
-{
-    static const struct {
-        uint8_t  exists, runs;
-        unsigned patience; /* times DEAD_PEER */
-    } peer[] = {{1, 0, 6}, {1, 1, 1}, {0, 0, 1}};
-    struct entry *entry;
-    uint64_t      began, limit;
-
-    (void)state;
-    for (unsigned i = 0; i < 3; i++) {
-        world_open(8);
-        calm();
-        entry          = &w.entry[3];
-        entry->exists  = peer[i].exists;
-        entry->runs    = peer[i].runs;
-        entry->mute[0] = entry->mute[1] = 1;
-        limit                           = w.pairs.dead_peer;
-        began                           = w.now;
-        run((peer[i].patience - 1) * limit + limit * 9 / 10);
-        assert_int_equal(entry->lost, 0);
-        run(limit / 2);
-        assert_in_range(entry->lost - began, peer[i].patience * limit, peer[i].patience * limit + limit / 3);
-        assert_in_range(entry->calls, 1, 8 * peer[i].patience);
-        world_close();
-    }
-}
-
-/* It goes on: of its pause nothing is left, and when it stops once more its patience begins anew. */
-static void test_stopped_again(void **state)
-{
-    struct entry *entry;
-
-    (void)state;
-    world_open(8);
-    calm();
-    entry         = &w.entry[3];
-    entry->exists = 1;
-    for (unsigned i = 0; i < 4; i++) {
-        entry->mute[0] = entry->mute[1] = 1;
-        run(3 * w.pairs.dead_peer);
-        assert_int_equal(entry->peer.stall.stalled, 1);
-        entry->mute[0] = entry->mute[1] = 0;
-        run(SEC);
-        assert_int_equal(entry->peer.stall.stalled, 0);
-        assert_int_equal(entry->lost, 0);
-        assert_null(entry->peer.tcp_link);
-    }
-    world_close();
-}
-
-/* Each call takes a descriptor: no more than so many at once. Who is not called is given up as ever. */
-static void test_many_stopped(void **state)
-{
-    unsigned called = 0, lost = 0;
-
-    (void)state;
-    world_open(512);
-    calm();
-    for (unsigned i = 0; i < 512; i++) {
-        w.entry[i].exists = w.entry[i].mute[0] = w.entry[i].mute[1] = 1;
-    }
-    run(5 * w.pairs.dead_peer);
-    for (unsigned i = 0; i < 512; i++) {
-        called += w.entry[i].peer.tcp_link != NULL;
-        lost += w.entry[i].lost != 0;
-        assert_true(w.entry[i].peer.tcp_link == NULL || w.entry[i].lost == 0);
-    }
-    assert_int_equal(called, 64);
-    assert_true(lost > 0);
-    run(15 * w.pairs.dead_peer);
-    for (unsigned i = 0; i < 512; i++) {
-        assert_true(w.entry[i].lost != 0);
-        assert_null(w.entry[i].peer.tcp_link);
-    }
-    assert_int_equal(w.ctl.calls, 0);
-    world_close();
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -484,9 +404,6 @@ int main(void)
         cmocka_unit_test(test_gone_peers_hold_up_little),
         cmocka_unit_test(test_one_rail_away_is_no_busy_host),
         cmocka_unit_test(test_busy_host_answers_by_turns),
-        cmocka_unit_test(test_stopped_is_not_dead),
-        cmocka_unit_test(test_stopped_again),
-        cmocka_unit_test(test_many_stopped),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

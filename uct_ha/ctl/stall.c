@@ -2,6 +2,8 @@
 #include "ctl/stall.h"
 
 #include "base/messages.h"
+#include "base/stats.h"
+#include "core/ha_state.h"
 #include "ctl/send.h"
 #include "ctl/tcp.h"
 #include "pair/peer.h"
@@ -9,7 +11,6 @@
 
 #define CALLS_MAX     64u /* each takes a descriptor, which the program may need */
 #define TELL_AGAIN_NS 10000000000ull
-#define PATIENCE      6 /* times DEAD_PEER: as for a failover while the peer answers */
 
 /* Many peers may be on a host that has come to a stand: the first line says it. */
 static void tell(struct uct_ha_peer *peer, uint64_t now)
@@ -24,7 +25,25 @@ static void tell(struct uct_ha_peer *peer, uint64_t now)
         "ha_rc [HA-%u]: peer %016lx at %s has been silent for %.1f s, but its host answers for it: it is stopped, or "
         "gets no processor. It is waited for until it was silent for %.0f s",
         UCT_HA_MSG_STALLED, (unsigned long)peer->cookie, uct_ha_addr_text(&peer->rail[0].where.addr, text),
-        (double)(now - peer->asked_at) / 1e9, PATIENCE * (double)peer->pairs->dead_peer / 1e9);
+        (double)(now - peer->asked_at) / 1e9, HA_PATIENCE * (double)peer->pairs->dead_peer / 1e9);
+}
+
+static void set_stalled(struct uct_ha_stall *stall, int stalled)
+{
+    UCT_HA_STATS_ADD(stalled, stalled - stall->stalled);
+    stall->stalled = (uint8_t)stalled;
+}
+
+static void call(struct uct_ha_peer *peer, uint64_t now)
+{
+    struct uct_ha_stall *stall = &peer->stall;
+
+    uct_ha_send_call_locked(peer);
+    if (stall->called_at == 0 && peer->tcp_link == NULL) {
+        return; /* there is no way to */
+    }
+    peer->pairs->ctl->calls += stall->called_at == 0;
+    stall->called_at = now;
 }
 
 void uct_ha_stall_look_locked(struct uct_ha_peer *peer, uint64_t now)
@@ -37,25 +56,23 @@ void uct_ha_stall_look_locked(struct uct_ha_peer *peer, uint64_t now)
         (stall->called_at != 0 ? now - stall->called_at < limit / 8 : peer->pairs->ctl->calls >= CALLS_MAX)) {
         return;
     }
-    peer->pairs->ctl->calls += stall->called_at == 0;
-    stall->stalled = stall->called_at != 0 && stall->answered_at < stall->called_at && peer->tcp_link != NULL &&
-                     uct_ha_tcp_is_acknowledged(peer->tcp_link);
+    set_stalled(stall, stall->called_at != 0 && stall->answered_at < stall->called_at && peer->tcp_link != NULL &&
+                           uct_ha_tcp_is_acknowledged(peer->tcp_link));
     if (stall->stalled && !was) {
         tell(peer, now);
     }
-    stall->called_at = now;
-    uct_ha_send_call_locked(peer);
+    call(peer, now);
 }
 
 int uct_ha_stall_may_wait_locked(const struct uct_ha_peer *peer, uint64_t now)
 {
-    return peer->stall.stalled && now - peer->asked_at <= PATIENCE * peer->pairs->dead_peer;
+    return peer->stall.stalled && now - peer->asked_at <= HA_PATIENCE * peer->pairs->dead_peer;
 }
 
 void uct_ha_stall_answered_locked(struct uct_ha_peer *peer, uint64_t now)
 {
     peer->stall.answered_at = now;
-    peer->stall.stalled     = 0;
+    set_stalled(&peer->stall, 0);
 }
 
 void uct_ha_stall_end_locked(struct uct_ha_peer *peer)
@@ -64,7 +81,7 @@ void uct_ha_stall_end_locked(struct uct_ha_peer *peer)
         return;
     }
     peer->stall.called_at = 0;
-    peer->stall.stalled   = 0;
+    set_stalled(&peer->stall, 0);
     peer->pairs->ctl->calls--;
     if (peer->tcp_link != NULL && uct_ha_send_probes(peer)) { /* else its control packets go by it */
         uct_ha_tcp_link_destroy(peer->tcp_link);
@@ -87,7 +104,9 @@ void uct_ha_stall_forgive_locked(struct uct_ha_ctl *ctl, uint64_t now)
             peer->retells = UCT_HA_RETELLS;
         }
         for (int s = 0; s < HA_SLOTS; s++) {
-            peer->rail[s].last_rx    = ucs_min(peer->rail[s].last_rx + pause, now);
+            if (peer->rail[s].last_rx != 0) {
+                peer->rail[s].last_rx = ucs_min(peer->rail[s].last_rx + pause, now);
+            }
             peer->rail[s].waiting    = 0;
             peer->rail[s].missed     = 0;
             peer->rail[s].beat.since = 0;
