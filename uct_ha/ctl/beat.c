@@ -19,7 +19,6 @@
 #define LEAST_PROBES   8u  /* a heartbeat, in a process: two peers of two interfaces are asked each time */
 #define ASKED_ALL      16u /* urgent ones, of whichever host */
 #define WITNESSES      2u  /* ... of each, beyond that */
-#define VERDICTS       64u /* of a round, that hold for others */
 #define STEADY_ANSWERS 2
 
 static unsigned shares; /* interfaces with peers; they share the budget of the process */
@@ -193,19 +192,11 @@ void uct_ha_beat_lose_peer_locked(struct uct_ha_peer *peer)
 
 /* ---- the round ------------------------------------------------------------------ */
 
-/* What this round has found silent. */
-struct verdict {
-    int                 slot;
-    uint64_t            since;
-    struct uct_ha_host *host;
-};
-
 struct round {
     struct uct_ha_ctl *ctl;
     uint64_t           now;
     unsigned           urgent, asked, held;
-    unsigned           verdicts;
-    struct verdict     verdict[VERDICTS];
+    uint64_t           silent[HA_SLOTS]; /* somebody was found to be silent by this rail since then, the latest such */
 };
 
 static struct uct_ha_host *host_of(const struct uct_ha_peer *peer, int slot)
@@ -255,18 +246,15 @@ void uct_ha_beat_close(struct uct_ha_ctl *ctl)
     }
 }
 
+/* It holds for others, see judge_held(). */
 static void remember(struct round *round, const struct uct_ha_peer *peer, int slot)
 {
-    struct uct_ha_host *host = host_of(peer, slot);
+    struct uct_ha_host *host  = host_of(peer, slot);
+    uint64_t            since = peer->rail[slot].beat.since;
 
-    for (unsigned i = 0; i < round->verdicts; i++) {
-        if (round->verdict[i].host == host && round->verdict[i].slot == slot) {
-            return;
-        }
-    }
-    if (round->verdicts < VERDICTS) {
-        round->verdict[round->verdicts++] = (struct verdict){slot, peer->rail[slot].beat.since, host};
-    }
+    host->since         = host->found == round->ctl->round ? ucs_max(host->since, since) : since;
+    host->found         = round->ctl->round;
+    round->silent[slot] = ucs_max(round->silent[slot], since);
 }
 
 static void visit(struct round *round, struct uct_ha_peer *peer)
@@ -377,22 +365,20 @@ static void ask_busy(struct round *round)
  * holds for them if nobody was heard there since, and what was found of anybody, if nobody was heard by our rail. */
 static void judge_held(struct round *round)
 {
-    struct uct_ha_ctl  *ctl = round->ctl;
-    struct uct_ha_peer *peer, *next;
+    struct uct_ha_ctl        *ctl = round->ctl;
+    struct uct_ha_peer       *peer, *next;
+    const struct uct_ha_host *host;
 
-    for (unsigned i = 0; i < round->verdicts; i++) {
-        if (ctl->rail_rx[round->verdict[i].slot] < round->verdict[i].since) {
-            uct_ha_fall_begin_locked(ctl, round->verdict[i].slot, HA_CAUSE_HEARTBEAT);
+    for (int s = 0; s < HA_SLOTS; s++) {
+        if (ctl->rail_rx[s] < round->silent[s]) {
+            uct_ha_fall_begin_locked(ctl, s, HA_CAUSE_HEARTBEAT);
         }
     }
     ucs_list_for_each_safe (peer, next, &ctl->pairs->wakes.busy, busy.link) {
-        for (unsigned i = 0; peer->held && i < round->verdicts; i++) {
-            const struct verdict *verdict = &round->verdict[i];
-            struct uct_ha_host   *host    = host_of(peer, verdict->slot);
-
-            if (!peer->rail[verdict->slot].bad && !peer->rail[verdict->slot].lives && host == verdict->host &&
-                host->rx < verdict->since) {
-                uct_ha_fall_peer_locked(peer, verdict->slot);
+        for (int s = 0; peer->held && s < HA_SLOTS; s++) {
+            host = host_of(peer, s);
+            if (host->found == ctl->round && host->rx < host->since && !peer->rail[s].bad && !peer->rail[s].lives) {
+                uct_ha_fall_peer_locked(peer, s);
             }
         }
     }
@@ -447,7 +433,7 @@ uint64_t uct_ha_beat_round_locked(struct uct_ha_ctl *ctl, uint64_t now)
     ctl->polls  = polls;
     uct_ha_awake_collect(&ctl->pairs->wakes);
     ask_busy(&round);
-    if (round.held > 0 && round.verdicts > 0) {
+    if (round.held > 0 && (round.silent[0] | round.silent[1]) != 0) {
         judge_held(&round);
     }
     all = ask_in_turn(&round);

@@ -60,6 +60,8 @@ struct uct_ha_host {
     uint64_t rx;    /* somebody there has answered then */
     uint32_t round; /* the number of this round of heartbeats, */
     uint32_t asked; /* in which so many were asked for their work's sake */
+    uint64_t since; /* somebody there has been silent since then, as was found */
+    uint32_t found; /* ... in the round of this number */
 };
 
 struct uct_ha_recycle { /* a job brings the UD port of a rail up again, or lets it go */
