@@ -16,6 +16,7 @@ unit_tests = \
 	test/unit/test_core_pace \
 	test/unit/test_core_packet \
 	test/unit/test_core_pair \
+	test/unit/test_core_start \
 	test/unit/test_core_proof \
 	test/unit/test_core_recovery \
 	test/unit/test_core_rto \
@@ -96,6 +97,11 @@ test_unit_test_core_pair_SOURCES  = test/unit/test_core_pair.c \
 	test/unit/pair_world.c test/unit/pair_world.h
 test_unit_test_core_pair_CPPFLAGS = $(unit_cppflags)
 test_unit_test_core_pair_LDADD    = libha_core.la $(unit_libs)
+
+test_unit_test_core_start_SOURCES  = test/unit/test_core_start.c \
+	test/unit/pair_world.c test/unit/pair_world.h
+test_unit_test_core_start_CPPFLAGS = $(unit_cppflags)
+test_unit_test_core_start_LDADD    = libha_core.la $(unit_libs)
 
 # as test_core_log
 test_unit_test_core_proof_SOURCES  = test/unit/test_core_proof.c

@@ -29,29 +29,6 @@ static void test_lost_packets_are_sent_again(void **state)
     expect_active(0, 1);
 }
 
-static void test_standby_waits_for_the_primary(void **state)
-{
-    (void)state;
-    run(0);
-    assert_int_equal(side[0].created, 1);
-    assert_int_equal(side[0].pair.lane[1].gen, 0);
-    now += config.standby_delay; /* but not for ever */
-    run(0);
-    assert_int_equal(side[0].pair.lane[1].gen, 1);
-}
-
-static void test_other_rail_first_when_one_is_down(void **state)
-{
-    (void)state;
-    rail(0, 0, 0);
-    pass(20);
-    expect_active(1, 1);
-    assert_int_equal(side[0].pair.lane[0].gen, 0);
-    rail(0, 0, 1);
-    pass(20);
-    assert_int_equal(ha_pair_standby(&side[0].pair), 0);
-}
-
 static void test_failover_by_either_side(void **state)
 {
     uint32_t epoch = 1;
@@ -449,8 +426,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_lost_packets_are_sent_again, pair_setup),
-        cmocka_unit_test_setup(test_standby_waits_for_the_primary, pair_setup),
-        cmocka_unit_test_setup(test_other_rail_first_when_one_is_down, pair_setup),
         cmocka_unit_test_setup(test_queue_pair_that_cannot_be_created, pair_setup),
         cmocka_unit_test_setup(test_patience_with_a_peer_that_answers, pair_setup_connected),
         cmocka_unit_test_setup(test_peer_answers_until_it_moves, pair_setup_connected),

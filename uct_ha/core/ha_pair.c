@@ -227,7 +227,7 @@ static void ha_on_event(struct ha_pair *pair, const struct ha_event *event, uint
     case HA_EV_START:
         if (!pair->started) {
             pair->started    = 1;
-            pair->standby_at = now + pair->cfg.standby_delay;
+            pair->standby_at = UINT64_MAX;
             if (pair->cfg.connect_timeout != 0) {
                 pair->deadline = now + pair->cfg.connect_timeout;
             }
@@ -269,10 +269,34 @@ static void ha_on_event(struct ha_pair *pair, const struct ha_event *event, uint
     }
 }
 
+/* How far slot 0 is on both sides, with its first lane: what comes after that one has failed is no progress. */
+static uint32_t ha_first_stage(const struct ha_pair *pair)
+{
+    const struct ha_lane *lane = &pair->lane[0];
+    const struct ha_view *view = &pair->view[0];
+
+    if (lane->gen > 1 || view->gen > 1) {
+        return 0;
+    }
+    return 1u << 31 | lane->gen << 17 | view->gen << 16 | (uint32_t)lane->q << 8 | (uint32_t)lane->st << 4 | view->st;
+}
+
+/* At the start slot 1 waits for slot 0 as long as that comes on, and for a peer that has not said anything yet: who
+ * sets up thousands takes his time for each. */
+static void ha_await_first(struct ha_pair *pair, const struct ha_event *event, uint32_t stage, uint64_t now)
+{
+    int heard = pair->standby_at != UINT64_MAX;
+
+    if (pair->started && pair->epoch == 0 && (heard ? stage != ha_first_stage(pair) : event->kind == HA_EV_RECORD)) {
+        pair->standby_at = now + pair->cfg.standby_delay;
+    }
+}
+
 int ha_pair_step(struct ha_pair *pair, const struct ha_event *event, uint64_t now, struct ha_action *actions)
 {
     struct ha_out    out = {actions, 0};
     struct ha_before before;
+    uint32_t         stage  = ha_first_stage(pair);
     int              answer = 0;
 
     pair->now = now;
@@ -281,6 +305,7 @@ int ha_pair_step(struct ha_pair *pair, const struct ha_event *event, uint64_t no
     if (event->kind == HA_EV_RECORD) {
         answer = ha_pair_echo_behind(pair, event->record) || event->value != 0;
     }
+    ha_await_first(pair, event, stage, now);
     ha_pair_after(pair, &before, answer, now, &out);
     return out.count;
 }

@@ -123,7 +123,7 @@ struct ha_pair_config {
     uint64_t connect_timeout; /* ns until the first lane must carry work */
     /* ns without a lane until the endpoint fails; HA_PATIENCE times as long while the peer answers */
     uint64_t deadline;
-    uint64_t standby_delay; /* ns after which slot 1 does not wait for slot 0 */
+    uint64_t standby_delay; /* ns without progress of slot 0 after which slot 1 does not wait for it */
     uint64_t cooldown;      /* ns between closing a lane and rebuilding it */
     /* ns that a side which hears nothing stays: to answer when both have let go, to tell that it has failed */
     uint64_t linger;
@@ -154,12 +154,12 @@ struct ha_pair {
     uint8_t               fail_told; /* HA_ACT_FAIL was emitted */
     uint8_t               dirty;     /* the peer has not echoed our present state */
     uint8_t               started;
-    uint8_t               gone_told; /* HA_ACT_GONE was emitted */
-    uint32_t              rtx_n;     /* tries since the last change: rail = rtx_n % slots */
-    uint64_t              rtx_at;    /* next retransmission */
-    uint64_t              deadline;  /* fail then, 0 = not armed */
-    uint64_t              lost_at;   /* the deadline began then; 0 = it is that of connecting */
-    uint64_t              standby_at;
+    uint8_t               gone_told;   /* HA_ACT_GONE was emitted */
+    uint32_t              rtx_n;       /* tries since the last change: rail = rtx_n % slots */
+    uint64_t              rtx_at;      /* next retransmission */
+    uint64_t              deadline;    /* fail then, 0 = not armed */
+    uint64_t              lost_at;     /* the deadline began then; 0 = it is that of connecting */
+    uint64_t              standby_at;  /* slot 1 may go first; UINT64_MAX = the peer was not heard yet */
     uint64_t              drain_at;    /* failing: do not wait for drains beyond this */
     uint64_t              linger_at;   /* both closing: do not wait for the peer beyond this, 0 = not armed */
     uint64_t              failback_at; /* the preferred lane is ready, go back to it then; 0 = it is not */

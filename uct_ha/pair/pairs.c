@@ -27,7 +27,7 @@ void uct_ha_pairs_open(struct uct_ha_pairs *pairs)
         .connect_timeout = nsec(config->connect_timeout),
         .deadline        = nsec(config->dead_peer),
         .linger          = nsec(config->dead_peer),
-        .standby_delay   = SEC, /* when the first rail is silent at the start */
+        .standby_delay   = 3 * SEC, /* when the first rail is silent at the start */
         .cooldown        = 20 * MSEC,
         .drain_timeout   = SEC,
         .rtx_min         = 8 * MSEC,
