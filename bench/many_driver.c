@@ -193,12 +193,11 @@ static void fail_over(unsigned count, const char *kind)
         many_die(command);
     }
     ask_all(count, since, &first, &last);
-    printf("\"first_ms\":%.1f,\"last_ms\":%.1f,\"setup_failovers\":%" PRIu64 ",\"failovers\":%" PRIu64
-           ",\"move_cpu_s\":%.3f,"
+    printf("\"first_ms\":%.1f,\"last_ms\":%.1f,\"failovers\":%" PRIu64 ",\"move_cpu_s\":%.3f,"
            "\"move_sent\":%" PRIu64 ",\"move_visits\":%" PRIu64 ",\"resent\":%" PRIu64 ",\"errors\":%" PRIu64,
-           1000 * first, 1000 * last, before.failovers, stats().failovers - before.failovers,
-           processor_seconds() - used, stats().ctl_tx - before.ctl_tx, stats().visits - before.visits,
-           stats().replayed - before.replayed, stats().ep_errors);
+           1000 * first, 1000 * last, stats().failovers - before.failovers, processor_seconds() - used,
+           stats().ctl_tx - before.ctl_tx, stats().visits - before.visits, stats().replayed - before.replayed,
+           stats().ep_errors);
 }
 
 int main(int argc, char **argv)
