@@ -36,7 +36,7 @@ static uint32_t data_flows(struct uct_ha_peer *peer, int slot)
         if (lane == NULL || lane->fenced) {
             continue;
         }
-        sign = __atomic_load_n(&lane->received, __ATOMIC_RELAXED);
+        sign = uct_ha_lane_received(lane);
         if (ha_pair_tx_slot(&conn->pair) == slot) {
             sign += __atomic_load_n(&conn->tx->log.head, __ATOMIC_RELAXED);
         }

@@ -212,7 +212,7 @@ static void take_reply(struct uct_ha_flow *flow, const struct uct_ha_amo_reply *
     }
     finish(flow, reply->value, reply->status == 0 ? UCS_OK : UCS_ERR_IO_ERROR);
     uct_ha_tx_complete_flushes(flow);
-    if (flow->ep == NULL && uct_ha_flow_atomics(flow) == 0) {
+    if (!flow->is_held && uct_ha_flow_atomics(flow) == 0) {
         uct_ha_attention(flow->road.conn); /* nothing holds it open any more */
     }
 }

@@ -11,12 +11,12 @@
 
 void uct_ha_end_report(struct uct_ha_flow *flow)
 {
-    if (flow->reported || flow->ep == NULL || flow->canceled) {
+    if (flow->reported || !flow->is_held || flow->canceled) {
         return;
     }
     flow->reported = 1;
     UCT_HA_STATS_ADD(ep_errors, 1);
-    uct_iface_handle_ep_err(&flow->flows->base->super, flow->ep, flow->status);
+    uct_iface_handle_ep_err(&flow->flows->base->super, &flow->super.super, flow->status);
 }
 
 /* What a card may still come to is not used again. */
@@ -49,7 +49,7 @@ void uct_ha_end_fail(struct uct_ha_flow *flow, ucs_status_t status)
     if (owed || !uct_ha_fact_has_left(flow->road.conn)) {
         uct_ha_end_report(flow);
     }
-    if (flow->ep == NULL) {
+    if (!flow->is_held) {
         uct_ha_attention(flow->road.conn); /* nobody will close it */
     }
 }

@@ -19,6 +19,7 @@ static void init(struct uct_ha_flow *flow, struct uct_ha_flows *flows, const str
     flow->flows         = flows;
     flow->tx_slot       = HA_NO_SLOT;
     flow->rx_slot       = HA_NO_SLOT;
+    flow->road.sends    = flow->go.sends;
     flow->tx_credits    = (uint16_t)peer->credits;
     flow->put_counts    = (peer->caps & HA_CAP_COUNTED) != 0;
     flow->card_atomics  = (peer->caps & HA_CAP_ATOMIC_HW) != 0;

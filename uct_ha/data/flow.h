@@ -48,16 +48,16 @@ struct uct_ha_flush {
 /* The short way out, see data/go.h. Progress reads it for each operation. */
 struct uct_ha_go {
     uint32_t            limit[2]; /* index before which the log may take operations, messages */
-    struct uct_ha_lane *lane;
-    struct ha_log_lane *of_log;     /* the log's part about it */
-    struct ha_rc       *rc;         /* the lane's: a post waits for no other line than the driver's */
-    uint32_t            light;      /* bytes that an operation may have */
-    uint32_t            zcopy_max;  /* ... and one of the user's memory that is not long */
-    uint32_t            fence_seen; /* flows->fence_seq that the last operation has honoured */
-    uint16_t            mtu;        /* bytes of a packet */
+    struct uct_ha_room *room;
+    struct ha_rc       *rc;              /* the lane's: a post waits for no other line than the driver's */
+    uint16_t            sends[HA_SLOTS]; /* what road.sends points to */
+    uint32_t            send_tag;        /* the lane's */
+    uint32_t            fence_seen;      /* flows->fence_seq that the last operation has honoured */
+    uint16_t            mtu;             /* bytes of a packet */
     uint8_t             told_mask;  /* operations at indices in which none of these bits is set tell of their success */
     uint8_t             max_inline; /* bytes that go from the entry */
     uint8_t             shift;      /* of the path MTU */
+    uint8_t             zcopy_shift; /* ... of bytes of the user's memory that are neither too many nor long */
     uint8_t             rail_no;
     uint8_t             slot;
     /* what a message tells: so many of the peer's were consumed (those that are posted again, and how far the window
@@ -67,16 +67,19 @@ struct uct_ha_go {
 
 /* What an operation needs of it, and what a message needs that comes, begin a cache line each. */
 struct uct_ha_flow {
+    uct_base_ep_t        super; /* the user's endpoint, while there is one */
     struct uct_ha_go     go;
     struct uct_ha_flows *flows;
     struct uct_ha_txlog  tx;
     int                  tx_slot; /* lane for new work, or HA_NO_SLOT */
     int                  rx_slot; /* lane that delivers, or HA_NO_SLOT */
-    uct_ep_h             ep;      /* the user's, or NULL */
-    struct uct_ha_lane  *rx_lane; /* that lane, or NULL while more is to be thought of */
+    const void          *rx_open; /* where that one's messages come from, or NULL while more is to be thought of */
     /* messages: consumed by the peer (total, as tx.sent), allowed ahead */
-    uint16_t           tx_granted, tx_credits;
+    uint32_t           tx_granted; /* modulo 2^16 */
+    uint16_t           tx_credits;
     struct uct_ha_road road;
+    uint32_t           light;        /* bytes that an operation may have which goes the short way */
+    uint8_t            is_held;      /* by a user: `super` is his */
     unsigned           used;         /* bit per slot: it is one of them, as lane/look.h was told */
     uint32_t           credit_index; /* of the latest message that only grants credits */
     uint8_t            put_op;       /* enum ha_send_op: the peer counts PUTs, or not */
@@ -101,8 +104,9 @@ struct uct_ha_flow {
     struct uct_ha_amo *amo;                  /* NULL before the first */
 };
 
-_Static_assert(offsetof(struct uct_ha_flow, tx) == UCT_HA_LINE && offsetof(struct uct_ha_flow, ep) % UCT_HA_LINE == 0 &&
-                   offsetof(struct uct_ha_flow, road.rx_owed) < offsetof(struct uct_ha_flow, ep) + UCT_HA_LINE,
+_Static_assert(offsetof(struct uct_ha_flow, tx) == UCT_HA_LINE &&
+                   offsetof(struct uct_ha_flow, rx_open) % UCT_HA_LINE == 0 &&
+                   offsetof(struct uct_ha_flow, road.rx_owed) < offsetof(struct uct_ha_flow, rx_open) + UCT_HA_LINE,
                "each of these is in one line");
 
 static inline struct uct_ha_flow *uct_ha_flow_of(struct uct_ha_road *road)
@@ -134,7 +138,7 @@ static inline void uct_ha_flow_stop(struct uct_ha_flow *flow)
 
 static inline struct uct_ha_desc_pool *uct_ha_flow_pool(const struct uct_ha_flow *flow)
 {
-    return &flow->road.lanes->pool;
+    return &flow->flows->lanes->pool; /* a line that is looked at anyway */
 }
 
 static inline uint32_t uct_ha_flow_atomics(const struct uct_ha_flow *flow)
@@ -182,7 +186,7 @@ static inline void uct_ha_flow_turn(struct uct_ha_flow *flow)
     if (lane != NULL && (flow->flows->discard || lane->final || lane->closing || lane->held_head != lane->held_tail)) {
         lane = NULL;
     }
-    flow->rx_lane = lane;
+    flow->rx_open = lane == NULL ? NULL : uct_ha_lane_source(lane);
 }
 
 #endif

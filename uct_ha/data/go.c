@@ -43,6 +43,11 @@ static uint8_t told_mask(uint32_t every)
     return every > 1 ? (uint8_t)((1u << (31 - __builtin_clz(ucs_min(every, 256u)))) - 1) : 0;
 }
 
+static uint8_t zcopy_shift(const struct uct_ha_flow *flow)
+{
+    return (uint8_t)(31 - __builtin_clz(ucs_min(ucs_min(flow->light, UCT_HA_LONG_OP), flow->road.lanes->max_zcopy)));
+}
+
 int uct_ha_go_open(struct uct_ha_flow *flow, int message)
 {
     struct uct_ha_lane  *lane = lane_of(flow);
@@ -54,18 +59,18 @@ int uct_ha_go_open(struct uct_ha_flow *flow, int message)
         ha_psn_distance(log->lane[lane->slot].una, log->lane[lane->slot].nxt) >= HA_PSN_WINDOW / 4) {
         return 0;
     }
-    flow->go.lane    = lane;
-    flow->go.slot    = lane->slot;
-    flow->go.of_log  = &flow->tx.log.lane[lane->slot];
-    flow->go.rc      = lane->rc;
-    flow->go.rail_no = (uint8_t)flow->road.lanes->rail_no[lane->slot];
-    flow->go.mtu     = (uint16_t)lane->log_mtu;
-    flow->go.shift   = (uint8_t)__builtin_ctz(lane->log_mtu);
-    flow->go.light   = light(flow, lane);
+    flow->go.slot     = lane->slot;
+    flow->go.room     = lane->room;
+    flow->go.rc       = lane->rc;
+    flow->go.send_tag = lane->send_tag;
+    flow->go.rail_no  = (uint8_t)flow->road.lanes->rail_no[lane->slot];
+    flow->go.mtu      = (uint16_t)lane->log_mtu;
+    flow->go.shift    = (uint8_t)__builtin_ctz(lane->log_mtu);
+    flow->light       = light(flow, lane);
 
-    flow->go.zcopy_max  = ucs_min(ucs_min(flow->go.light, UCT_HA_LONG_OP), flow->road.lanes->max_zcopy);
-    flow->go.told_mask  = told_mask(uct_ha_flow_tell_every(flow, lane));
-    flow->go.max_inline = (uint8_t)flow->road.lanes->max_inline;
+    flow->go.zcopy_shift = zcopy_shift(flow);
+    flow->go.told_mask   = told_mask(uct_ha_flow_tell_every(flow, lane));
+    flow->go.max_inline  = (uint8_t)flow->road.lanes->max_inline;
     if (!flow->silent_listed) {
         uct_ha_flow_list_silent(flow);
     }

@@ -36,7 +36,7 @@ static inline int uct_ha_go_is_open(const struct uct_ha_flow *flow, int message)
     const struct ha_log *log = &flow->tx.log;
 
     return ucs_likely((int32_t)(log->tail - flow->go.limit[message]) < 0 && log->post == log->tail &&
-                      flow->go.fence_seen == flow->flows->fence_seq && uct_ha_room_for_send(flow->go.lane->room));
+                      flow->go.fence_seen == flow->flows->fence_seq && uct_ha_room_for_send(flow->go.room));
 }
 
 /* May an operation enter the log? 1: by the short way; 0: by the long one; else *status says why not. */
@@ -75,21 +75,22 @@ static inline uint32_t uct_ha_go_packets(const struct uct_ha_flow *flow, uint32_
 static UCS_F_ALWAYS_INLINE void uct_ha_go_post(struct uct_ha_flow *flow, const struct uct_ha_out *out, uint32_t npsn,
                                                unsigned send_flags, int silent, struct ha_send *send)
 {
-    const struct uct_ha_lane *lane = flow->go.lane;
-    struct ha_log            *log  = &flow->tx.log;
-    unsigned                  slot = flow->go.slot;
-    int                       status;
+    struct ha_log      *log  = &flow->tx.log;
+    unsigned            slot = flow->go.slot;
+    struct ha_log_lane *lane = &log->lane[slot];
+    int                 status;
 
-    uct_ha_tx_describe(flow, out, lane, slot, send_flags | (silent ? 0 : HA_SEND_TELL), send);
-    ha_log_draft(&log->ops[out->place], flow->go.of_log, slot, out->kind, out->flags, out->length, npsn);
+    uct_ha_tx_describe(flow, out, flow->go.send_tag, slot, send_flags | (silent ? 0 : HA_SEND_TELL), send);
+    ha_log_draft(&log->ops[out->place], lane, slot, out->kind, out->flags, out->length, npsn);
     status = ha_rc_post_send(flow->go.rc, send);
     if (ucs_unlikely(status != 0)) {
         uct_ha_tx_not_taken(flow, out->kind, out->flags, status);
         return;
     }
-    ha_log_enter(log, flow->go.of_log, out->kind, out->flags, npsn, silent);
+    ha_log_enter(log, lane, out->kind, out->flags, npsn, silent);
     flow->flows->outstanding++;
-    uct_ha_lane_sent(flow->go.lane);
+    flow->go.room->sends++; /* as uct_ha_lane_sent(), without the lane */
+    flow->go.sends[slot]++;
     if (ucs_unlikely(!__atomic_load_n(&flow->tx.awake, __ATOMIC_RELAXED))) {
         uct_ha_attention_posted(flow->road.conn);
     }
@@ -158,7 +159,7 @@ static UCS_F_ALWAYS_INLINE void uct_ha_go_light(struct uct_ha_flow *flow, const 
 static UCS_F_ALWAYS_INLINE void uct_ha_go_pieces(struct uct_ha_flow *flow, int go, const struct uct_ha_out *out,
                                                  unsigned pieces)
 {
-    if (ucs_unlikely(!go || out->length > flow->go.light)) {
+    if (ucs_unlikely(!go || out->length > flow->light)) {
         uct_ha_tx_send(flow, out->kind, out->flags);
         return;
     }

@@ -110,7 +110,7 @@ int uct_ha_late(struct uct_ha_flow *flow, int slot)
     const struct ha_op *op   = ha_log_op(&flow->tx.log, flow->tx.log.post);
     int                 status;
 
-    if (is_users_memory(txop) && (flow->ep == NULL || !has_handles(txop))) {
+    if (is_users_memory(txop) && (!flow->is_held || !has_handles(txop))) {
         return -EFAULT; /* with the endpoint he took it back */
     }
     if (op->posts > 0 && bounce(flow, txop, slot) == 0) {

@@ -25,7 +25,7 @@ void uct_ha_resume(struct uct_ha_flow *flow)
     uct_ha_tx_post_waiting(flow);
     if (ha_log_no_backlog(&flow->tx.log) && !flow->credit_due && !uct_ha_amo_owes(flow) && flow->backlogged) {
         leave_backlog(flow);
-        if (flow->ep == NULL || !ucs_list_is_empty(&flow->flushes)) {
+        if (!flow->is_held || !ucs_list_is_empty(&flow->flushes)) {
             uct_ha_tx_tail(flow);
         }
     }

@@ -65,7 +65,7 @@ static inline void retired(struct uct_ha_flow *flow, int some)
     if (ucs_unlikely(!ucs_list_is_empty(&flow->flushes))) {
         uct_ha_tx_complete_flushes(flow);
     }
-    if (ucs_unlikely(some && flow->ep == NULL && ha_log_used(&flow->tx.log) == 0)) {
+    if (ucs_unlikely(some && !flow->is_held && ha_log_used(&flow->tx.log) == 0)) {
         uct_ha_attention(flow->road.conn); /* nothing holds it open any more */
     }
 }

@@ -9,7 +9,9 @@
 
 void uct_ha_rx_repost(struct uct_ha_flow *flow)
 {
-    uct_ha_ring_repost(&flow->road);
+    if (ucs_unlikely(flow->flows->lanes->rings)) {
+        uct_ha_ring_repost(&flow->road);
+    }
     flow->go.rx_consumed = (uint16_t)(flow->go.rx_consumed + flow->road.rx_owed);
     flow->road.rx_owed   = 0;
     if (ucs_unlikely((uint16_t)(flow->go.rx_consumed - flow->go.rx_told) >= flow->road.rx_window / 2)) {
@@ -40,7 +42,7 @@ static void deliver(struct uct_ha_lane *lane, struct uct_ha_place *place, uint32
     struct uct_ha_flows *flows = flow->flows;
     uint8_t             *data  = place->desc->data;
 
-    uct_ha_rx_credits(flow, (uint16_t)(imm >> UCT_HA_IMM_CREDIT_SHIFT));
+    uct_ha_rx_credits(flow, imm >> UCT_HA_IMM_CREDIT_SHIFT);
     if (!(imm & UCT_HA_IMM_CREDIT_ONLY)) {
         if (imm & (UCT_HA_IMM_AMO_REQUEST | UCT_HA_IMM_AMO_REPLY)) {
             uct_ha_amo_take(flow, imm, data, length);
@@ -55,7 +57,7 @@ static void deliver(struct uct_ha_lane *lane, struct uct_ha_place *place, uint32
  * that no turn has to be waited for. */
 static void take_put(struct uct_ha_lane *lane, struct uct_ha_place *place, uint32_t imm)
 {
-    uct_ha_rx_credits(uct_ha_flow_of(lane->road), (uint16_t)(imm >> UCT_HA_IMM_CREDIT_SHIFT));
+    uct_ha_rx_credits(uct_ha_flow_of(lane->road), imm >> UCT_HA_IMM_CREDIT_SHIFT);
     release(lane, place, imm);
 }
 
@@ -125,7 +127,7 @@ void uct_ha_rx_other(struct uct_ha_lane *lane, const struct ha_wc *wc, struct uc
         recv_failed(lane, wc);
         return;
     }
-    __atomic_store_n(&lane->received, lane->received + 1, __ATOMIC_RELAXED);
+    uct_ha_road_receive(lane->road, lane->slot);
     if (wc->imm & UCT_HA_IMM_PUT) {
         take_put(lane, place, wc->imm);
     } else if (uct_ha_flow_of(lane->road)->rx_slot == lane->slot && lane->held_head == lane->held_tail) {

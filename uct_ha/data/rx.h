@@ -20,7 +20,7 @@ void uct_ha_rx_repost(struct uct_ha_flow *flow);
 
 /* The peer has consumed more of our messages. Old totals may arrive late, in a
  * message that was sent again: forward only. */
-static inline void uct_ha_rx_credits(struct uct_ha_flow *flow, uint16_t total)
+static inline void uct_ha_rx_credits(struct uct_ha_flow *flow, uint32_t total)
 {
     if (ucs_unlikely(total != flow->tx_granted) && (int16_t)(total - flow->tx_granted) > 0) {
         flow->tx_granted = total;
@@ -36,21 +36,21 @@ static inline void uct_ha_rx_release(struct uct_ha_flow *flow, struct uct_ha_pla
     }
 }
 
-/* Receive completion of a lane of `flows`, good or bad: what it has received is in `place`, which goes to the lane's
- * `chain`. */
-static UCS_F_ALWAYS_INLINE void uct_ha_rx_completion(const struct uct_ha_flows *flows, struct uct_ha_lane *lane,
-                                                     const struct ha_wc *wc, struct uct_ha_place *place,
-                                                     struct ha_recv **chain)
+/* Receive completion of the lane in that slot of a road of `flows`, good or bad: what came from `source` is in `place`,
+ * which goes to its `chain`. */
+static UCS_F_ALWAYS_INLINE void uct_ha_rx_completion(const struct uct_ha_flows *flows, struct uct_ha_road *road,
+                                                     unsigned slot, const void *source, const struct ha_wc *wc,
+                                                     struct uct_ha_place *place, struct ha_recv **chain)
 {
-    struct uct_ha_flow *flow = uct_ha_flow_of(lane->road);
+    struct uct_ha_flow *flow = uct_ha_flow_of(road);
     uint32_t            imm  = wc->imm;
 
-    if (ucs_unlikely((wc->status | (imm & UCT_HA_IMM_SPECIAL)) != HA_WC_OK || flow->rx_lane != lane)) {
-        uct_ha_rx_other(lane, wc, place);
+    if (ucs_unlikely((wc->status | (imm & UCT_HA_IMM_SPECIAL)) != HA_WC_OK || flow->rx_open != source)) {
+        uct_ha_rx_other(road->lane[slot], wc, place);
         return;
     }
-    __atomic_store_n(&lane->received, lane->received + 1, __ATOMIC_RELAXED);
-    uct_ha_rx_credits(flow, (uint16_t)(imm >> UCT_HA_IMM_CREDIT_SHIFT));
+    uct_ha_road_receive(road, slot);
+    uct_ha_rx_credits(flow, imm >> UCT_HA_IMM_CREDIT_SHIFT);
     (void)uct_ha_iface_invoke_am(flows->base, imm & UCT_HA_IMM_AM_MASK, (void *)(uintptr_t)place->sge.addr,
                                  wc->byte_len, 0);
     uct_ha_rx_release(flow, place, chain);

@@ -73,7 +73,7 @@ static int post_on_lane(struct uct_ha_flow *flow, struct uct_ha_lane *lane, cons
     struct ha_sge       sge[UCT_HA_IOV_MAX];
     struct ha_send      send;
 
-    uct_ha_tx_describe(flow, &out, lane, lane->slot, silent ? 0 : HA_SEND_TELL, &send);
+    uct_ha_tx_describe(flow, &out, lane->send_tag, lane->slot, silent ? 0 : HA_SEND_TELL, &send);
     send.sge = sge;
     if (txop->pieces == 0) {
         sge[0].addr   = (uintptr_t)txop->bytes;
@@ -117,7 +117,7 @@ void uct_ha_tx_rejected(struct uct_ha_flow *flow)
 /* The memory cannot be made known to the rail that has to carry on. */
 static void reject_unregistered(struct uct_ha_flow *flow, int slot, int error)
 {
-    if (flow->ep == NULL && uct_ha_txlog_op(&flow->tx, flow->tx.log.post)->op == HA_READ) {
+    if (!flow->is_held && uct_ha_txlog_op(&flow->tx, flow->tx.log.post)->op == HA_READ) {
         ha_log_reject(&flow->tx.log, flow->tx.log.post); /* who wanted to read has gone */
         uct_ha_attention(flow->road.conn);
         return;
@@ -229,7 +229,7 @@ void uct_ha_tx_send(struct uct_ha_flow *flow, enum ha_op_kind kind, unsigned fla
 
 void uct_ha_tx_not_taken(struct uct_ha_flow *flow, enum ha_op_kind kind, unsigned flags, int status)
 {
-    struct uct_ha_lane *lane = flow->go.lane;
+    struct uct_ha_lane *lane = flow->road.lane[flow->go.slot];
 
     append(flow, kind, flags);
     uct_ha_tx_backlog(flow);

@@ -145,10 +145,10 @@ void uct_ha_tx_not_taken(struct uct_ha_flow *flow, enum ha_op_kind kind, unsigne
 
 /* What of a request is the same on the short way and on the long one: all but where the bytes are. */
 static UCS_F_ALWAYS_INLINE void uct_ha_tx_describe(struct uct_ha_flow *flow, const struct uct_ha_out *out,
-                                                   const struct uct_ha_lane *lane, unsigned slot, unsigned flags,
+                                                   uint32_t send_tag, unsigned slot, unsigned flags,
                                                    struct ha_send *send)
 {
-    send->wr_id = lane->send_tag | out->index;
+    send->wr_id = (uint64_t)send_tag << 32 | out->index;
     send->next  = NULL;
     send->op    = out->op;
     send->flags = flags;

@@ -235,7 +235,7 @@ int uct_ha_lane_begin(struct uct_ha_road *road, int slot, uint32_t gen)
         free(lane);
         return -ENOMEM;
     }
-    lane->send_tag    = uct_ha_wr_id(UCT_HA_WR_SEND, lane->id, 0);
+    lane->send_tag    = (uint32_t)(uct_ha_wr_id(UCT_HA_WR_SEND, lane->id, 0) >> 32);
     lane->receive_tag = (uint32_t)(uct_ha_wr_id(UCT_HA_WR_RECV, lane->id, 0) >> 32);
     road->next[slot]  = lane;
     if (lane->shared == NULL) {
@@ -359,11 +359,10 @@ void uct_ha_lane_park(struct uct_ha_road *road, int slot, uint64_t until)
     if (lane->final) { /* nobody has said that the card has stopped writing to them */
         uct_ha_ring_leave(road, slot, lane);
     }
-    road->lane[slot] = NULL;
     uct_ha_look_stopping_locked(lane->lanes, -1);
     take_from_table(lane);
-    lane->places        = uct_ha_room_park(lane->room, lane->receives, lane->sends, logs_of(road));
-    lane->sends         = 0;
+    lane->places = uct_ha_room_park(lane->room, lane->receives, road->sends[slot], logs_of(road));
+    uct_ha_road_leave(road, slot);
     lane->road          = NULL;
     lane->park_until    = until;
     lane->parked        = lane->lanes->parked;

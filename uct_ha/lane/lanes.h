@@ -16,6 +16,7 @@
 #include "lane/room.h"
 
 struct uct_ha_lane;
+struct uct_ha_road;
 
 struct uct_ha_shared;
 
@@ -35,7 +36,8 @@ struct uct_ha_shared {
     struct uct_ha_lanes  *lanes;
     struct ha_srq        *srq; /* NULL: there is none */
     struct uct_ha_place  *places;
-    struct uct_ha_lane ***page;    /* lanes, by the number of their queue pair */
+    unsigned              slot;
+    struct uct_ha_road ***page;    /* roads, by the numbers of their queue pairs */
     struct ha_recv       *chain;   /* consumed, to be posted together */
     uint32_t              chained; /* so many, or a few less: some are being looked at */
     uint32_t              chain_max;
@@ -73,6 +75,7 @@ struct uct_ha_lanes {
     struct uct_ha_lane    **table; /* by the low bits of the id; NULL before the first lane */
     uint32_t                table_len, table_mask, next_id;
     size_t                  rx_grown;   /* bytes of all windows beyond their first size */
+    uint8_t                 rings;      /* some lane has receives of its own, or had */
     uint8_t                 limit_told; /* a limit of the device was reached */
 
     struct uct_ha_wake  wake;

@@ -7,7 +7,7 @@
 #define PAGES (1u << (24 - UCT_HA_PAGE_BITS))
 
 /* Of all numbers that no lane has had yet, so that whoever looks has a page. Never written. */
-static struct uct_ha_lane *empty[1u << UCT_HA_PAGE_BITS];
+static struct uct_ha_road *empty[1u << UCT_HA_PAGE_BITS];
 
 int uct_ha_number_open(struct uct_ha_shared *shared)
 {
@@ -41,10 +41,10 @@ void uct_ha_number_close(struct uct_ha_shared *shared)
     shared->graves = NULL;
 }
 
-static struct uct_ha_lane **entry_of(struct uct_ha_shared *shared, uint32_t qpn)
+static struct uct_ha_road **entry_of(struct uct_ha_shared *shared, uint32_t qpn)
 {
-    struct uct_ha_lane ***page = &shared->page[qpn >> UCT_HA_PAGE_BITS & UCT_HA_PAGE_MASK];
-    struct uct_ha_lane  **made;
+    struct uct_ha_road ***page = &shared->page[qpn >> UCT_HA_PAGE_BITS & UCT_HA_PAGE_MASK];
+    struct uct_ha_road  **made;
 
     if (*page == empty) {
         made = calloc(UCT_HA_PAGE_MASK + 1, sizeof(*made));
@@ -58,12 +58,24 @@ static struct uct_ha_lane **entry_of(struct uct_ha_shared *shared, uint32_t qpn)
 
 struct uct_ha_lane *uct_ha_number_find_locked(const struct uct_ha_shared *shared, uint32_t qpn)
 {
-    return shared->page == NULL ? NULL : uct_ha_number_lane(shared, qpn & ((1u << 24) - 1));
+    struct uct_ha_road *road;
+    struct uct_ha_lane *lane;
+
+    qpn &= (1u << 24) - 1;
+    road = shared->page == NULL ? NULL : uct_ha_number_road(shared, qpn);
+    if (road == NULL) {
+        return NULL;
+    }
+    lane = road->lane[shared->slot];
+    if (lane == NULL || lane->qpn != qpn) {
+        lane = road->next[shared->slot];
+    }
+    return lane != NULL && lane->qpn == qpn ? lane : NULL;
 }
 
 int uct_ha_number_enter_locked(struct uct_ha_lane *lane)
 {
-    struct uct_ha_lane **entry;
+    struct uct_ha_road **entry;
 
     lane->qpn = ha_rc_qpn(lane->rc);
     entry     = entry_of(lane->shared, lane->qpn);
@@ -71,7 +83,7 @@ int uct_ha_number_enter_locked(struct uct_ha_lane *lane)
     if (entry == NULL || *entry != NULL) {
         return entry == NULL ? -ENOMEM : -EAGAIN;
     }
-    *entry = lane;
+    *entry = lane->road;
     return 0;
 }
 

@@ -9,6 +9,8 @@
  *
  *   lane ──▶ uct_ha_number_park_locked() ──▶ destroyed: grave ──▶ queue seen empty: uct_ha_number_forget()
  *
+ * It leads to the lane's road: of the lane itself a message needs nothing.
+ *
  * Progress, but for what is said to be under the lock.
  */
 
@@ -32,19 +34,19 @@ struct uct_ha_lane *uct_ha_number_take_graves(struct uct_ha_lanes *lanes, int sl
 void                uct_ha_number_forget(struct uct_ha_lanes *lanes, int slot, struct uct_ha_lane *graves);
 void                uct_ha_number_put_back(struct uct_ha_lane *graves);
 
-/* A number that must not lead to a lane yet. */
-#define UCT_HA_NUMBER_RESTS ((struct uct_ha_lane *)1)
+/* A number that must not lead anywhere yet. */
+#define UCT_HA_NUMBER_RESTS ((struct uct_ha_road *)1)
 
-/* The lane of a queue pair of this number (24 bits), or NULL. */
-static inline struct uct_ha_lane *uct_ha_number_lane(const struct uct_ha_shared *shared, uint32_t qpn)
+/* The road of a queue pair of this number (24 bits), or NULL. */
+static inline struct uct_ha_road *uct_ha_number_road(const struct uct_ha_shared *shared, uint32_t qpn)
 {
-    struct uct_ha_lane *const *page = shared->page[qpn >> UCT_HA_PAGE_BITS];
-    struct uct_ha_lane        *lane = page[qpn & UCT_HA_PAGE_MASK];
+    struct uct_ha_road *const *page = shared->page[qpn >> UCT_HA_PAGE_BITS];
+    struct uct_ha_road        *road = page[qpn & UCT_HA_PAGE_MASK];
 
-    return ucs_likely((uintptr_t)lane > (uintptr_t)UCT_HA_NUMBER_RESTS) ? lane : NULL;
+    return ucs_likely((uintptr_t)road > (uintptr_t)UCT_HA_NUMBER_RESTS) ? road : NULL;
 }
 
-/* The same for any number, in any thread with the lock. */
+/* The lane of a queue pair of any number, or NULL. In any thread with the lock. */
 struct uct_ha_lane *uct_ha_number_find_locked(const struct uct_ha_shared *shared, uint32_t qpn);
 
 #endif

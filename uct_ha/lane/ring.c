@@ -102,7 +102,8 @@ int uct_ha_ring_fill(struct uct_ha_road *road, int slot, struct uct_ha_desc **li
         join(road, slot);
         return uct_ha_shared_fill_locked(road->lanes, slot, list);
     }
-    status = more == 0 ? 0 : make_places(ring, ring->count + more);
+    road->lanes->rings = 1;
+    status             = more == 0 ? 0 : make_places(ring, ring->count + more);
     while (status == 0 && more-- > 0) {
         desc = *list;
         if (desc != NULL) {

@@ -43,11 +43,13 @@ struct uct_ha_ledger {
 };
 
 struct uct_ha_road {
+    uint32_t             received[HA_SLOTS]; /* receives of that lane that succeeded: progress counts, atomic */
     struct uct_ha_lanes *lanes;
     struct uct_ha_conn  *conn;
     struct uct_ha_lane  *lane[HA_SLOTS];       /* written under the lock, read by progress */
     uint16_t             rx_window, rx_grants; /* the peer may be so far ahead; half windows since it grew */
     uint16_t             rx_chain, rx_owed;    /* consumed messages are told by so many; consumed and not yet told */
+    uint16_t            *sends;                /* of the lane in each slot: posted, completion not polled yet */
     struct uct_ha_lane  *next[HA_SLOTS];       /* a job builds it; under the lock */
     struct uct_ha_ring   ring[HA_SLOTS];
     struct uct_ha_ledger ledger[HA_SLOTS];
@@ -58,18 +60,15 @@ struct uct_ha_road {
 };
 
 struct uct_ha_lane {
-    /* what an operation that goes well needs of it, in one cache line */
+    /* what a completion needs of it, in one cache line; an operation or a message that goes well needs none */
     struct uct_ha_road *road; /* NULL once parked */
     struct ha_rc       *rc;
     struct uct_ha_room *room;
-    uint64_t            send_tag;    /* of the completion tags of its sends */
-    uint32_t            receive_tag; /* upper half of the completion tags of its receives */
-    uint32_t            id;          /* in lanes->table; never names two lanes at once */
+    uint32_t            send_tag, receive_tag; /* upper halves of the completion tags of its sends, its receives */
+    uint32_t            id;                    /* in lanes->table; never names two lanes at once */
     uint32_t            gen;
     uint32_t            log_mtu;    /* path MTU as the log counts; 0: the peer proves by ledger, marks count */
     uint32_t            tell_every; /* one in so many operations tells of its success; 0: each */
-    uint32_t            received;   /* receives that succeeded: progress counts, and */
-    uint32_t            sends;      /* those posted, completion not polled yet */
     uint8_t             slot;
 
     struct uct_ha_job     job; /* it is built, fenced, asked, destroyed */
@@ -89,7 +88,7 @@ struct uct_ha_lane {
     uint32_t             places;               /* in the completion queue, once parked */
     struct uct_ha_ring   left;                 /* once parked and without a connection: its receives */
     uint8_t              proof;                /* kind that this side gives, enum ha_proof */
-    uint32_t             paged;                /* `received`, when lost ones were looked for */
+    uint32_t             paged;                /* received, when lost ones were looked for */
     uint32_t             held_head, held_tail; /* received, not delivered yet */
     struct uct_ha_held  *held;                 /* ring of rx_depth */
     uint8_t              closing;              /* close_k is known: tell when so many are delivered */
@@ -139,7 +138,7 @@ struct uct_ha_lane {
     struct uct_ha_lane  *parked;               /* next in lanes->parked, or in the shared queue's graves */
 };
 
-_Static_assert(offsetof(struct uct_ha_lane, slot) < UCT_HA_LINE, "an operation that goes well needs one line of it");
+_Static_assert(offsetof(struct uct_ha_lane, slot) < UCT_HA_LINE, "a completion needs one line of it");
 
 static inline int uct_ha_lane_is_fenced(const struct uct_ha_lane *lane)
 {
@@ -187,10 +186,43 @@ static inline struct uct_ha_lane *uct_ha_lane_of(const struct uct_ha_lanes *lane
     return ucs_likely(lane != NULL && lane->id == id) ? lane : NULL;
 }
 
+/* Of a lane of a road: where its messages come from is the receives that it shares, else itself. */
+static inline const void *uct_ha_lane_source(const struct uct_ha_lane *lane)
+{
+    return lane->shared != NULL ? (const void *)lane->shared : lane;
+}
+
+/* Receives that succeeded on it. Not of one that is parked. */
+static inline uint32_t uct_ha_lane_received(const struct uct_ha_lane *lane)
+{
+    return __atomic_load_n(&lane->road->received[lane->slot], __ATOMIC_RELAXED);
+}
+
+static inline void uct_ha_road_receive(struct uct_ha_road *road, unsigned slot)
+{
+    uint32_t *received = &road->received[slot];
+
+    __atomic_store_n(received, *received + 1, __ATOMIC_RELAXED);
+}
+
 /* Messages and PUTs that were delivered. */
 static inline uint32_t uct_ha_lane_delivered(const struct uct_ha_lane *lane)
 {
-    return lane->received - (lane->held_tail - lane->held_head);
+    return uct_ha_lane_received(lane) - (lane->held_tail - lane->held_head);
+}
+
+/* Sends under way. Not of one that is parked. */
+static inline uint32_t uct_ha_lane_sends(const struct uct_ha_lane *lane)
+{
+    return lane->road->sends[lane->slot];
+}
+
+/* The lane in that slot is gone, and what was counted of it. */
+static inline void uct_ha_road_leave(struct uct_ha_road *road, int slot)
+{
+    road->lane[slot]  = NULL;
+    road->sends[slot] = 0;
+    __atomic_store_n(&road->received[slot], 0, __ATOMIC_RELAXED);
 }
 
 /* Sends are counted one by one, silent ones too: each comes back when its lane is flushed. Posted, and polled
@@ -198,13 +230,13 @@ static inline uint32_t uct_ha_lane_delivered(const struct uct_ha_lane *lane)
 static inline void uct_ha_lane_sent(struct uct_ha_lane *lane)
 {
     lane->room->sends++;
-    lane->sends++;
+    lane->road->sends[lane->slot]++;
 }
 
 static inline void uct_ha_lane_polled(struct uct_ha_lane *lane, unsigned sends)
 {
     lane->room->sends -= sends;
-    lane->sends -= sends;
+    lane->road->sends[lane->slot] = (uint16_t)(lane->road->sends[lane->slot] - sends);
 }
 
 #endif

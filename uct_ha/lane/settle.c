@@ -40,7 +40,7 @@ void uct_ha_settle_read(struct uct_ha_lane *lane, struct ha_event *event)
         return; /* no packet can have been accepted */
     }
     event->proof    = lane->proof;
-    event->received = __atomic_load_n(&lane->received, __ATOMIC_RELAXED);
+    event->received = uct_ha_lane_received(lane);
     event->psn      = lane->answer_psn;
     if (lane->final || (lane->proof == HA_PROOF_PSN && (lane->lanes->gone[lane->slot] || lane->answer != 0)) ||
         (lane->proof == HA_PROOF_LEDGER && uct_ha_ledger_read(lane, &event->psn) != 0)) {

@@ -40,6 +40,7 @@ void uct_ha_shared_open(struct uct_ha_lanes *lanes, int slot)
     int                   status;
 
     shared->lanes = lanes;
+    shared->slot  = (unsigned)slot;
     if (len == 0 || lanes->proof[slot] != HA_PROOF_PSN) {
         return;
     }
@@ -266,7 +267,7 @@ static void more_run(struct uct_ha_job *job)
     (void)uct_ha_desc_stock(&lanes->pool, lacks, &list);
     pthread_mutex_lock(&lanes->wake.lock);
     if (list != NULL) {
-        first = make(lanes, (int)(shared - lanes->shared), target(shared, shared->wanted), &list, 0);
+        first = make(lanes, (int)shared->slot, target(shared, shared->wanted), &list, 0);
     }
     post_copies(shared, first); /* before a search for lost ones sees them */
     pthread_mutex_unlock(&lanes->wake.lock);
@@ -278,7 +279,7 @@ static void more_run(struct uct_ha_job *job)
     again           = shared->again;
     shared->again   = 0;
     if (again) {
-        uct_ha_shared_low_locked(lanes, (int)(shared - lanes->shared));
+        uct_ha_shared_low_locked(lanes, (int)shared->slot);
     }
     pthread_mutex_unlock(&lanes->wake.lock);
 }
@@ -289,7 +290,7 @@ static void watch(struct uct_ha_shared *shared)
     shared->busy      = 1;
     shared->job.owner = shared;
     shared->job.run   = more_run;
-    uct_ha_job_post(UCT_HA_JOB_BUILD, shared->lanes->rail_no[shared - shared->lanes->shared], &shared->job);
+    uct_ha_job_post(UCT_HA_JOB_BUILD, shared->lanes->rail_no[shared->slot], &shared->job);
 }
 
 void uct_ha_shared_low_locked(struct uct_ha_lanes *lanes, int slot)
@@ -374,8 +375,8 @@ static int page_lanes_locked(struct uct_ha_shared *shared)
         struct uct_ha_lane *lane = lanes->table[i];
 
         if (lane != NULL && lane->shared == shared && lane->entered) {
-            idle |= lane->connected && lane->received == lane->paged;
-            lane->paged = lane->received;
+            idle |= lane->connected && uct_ha_lane_received(lane) == lane->paged;
+            lane->paged = uct_ha_lane_received(lane);
         }
     }
     return idle;
@@ -412,7 +413,7 @@ static void look_for_lost(struct uct_ha_shared *shared)
 
     pthread_mutex_lock(&lanes->wake.lock);
     idle = page_lanes_locked(shared);
-    if (lanes->room[shared - lanes->shared].parked != 0) {
+    if (lanes->room[shared->slot].parked != 0) {
         shared->marking = QUIET; /* a lane may still write; when it has been destroyed, all begins anew */
     } else if (shared->marking == MARKED) {
         shared->marking = PAGED;
@@ -421,7 +422,7 @@ static void look_for_lost(struct uct_ha_shared *shared)
         lost            = replace_lost_locked(shared, idle);
         UCT_HA_STATS_ADD(rx_lost, lost);
         if (lost > 0) {
-            (void)uct_ha_shared_fill_locked(lanes, (int)(shared - lanes->shared), &none);
+            (void)uct_ha_shared_fill_locked(lanes, (int)shared->slot, &none);
         }
     }
     pthread_mutex_unlock(&lanes->wake.lock);

@@ -19,10 +19,10 @@ static void drain_lane(struct uct_ha_conn *conn, struct uct_ha_lane *lane)
     if (!lane->fenced || lane->drained || lane->marker) {
         return;
     }
-    if (lane->sends > 0 && (uct_ha_lane_may_run(lane) || lane->lanes->gone[lane->slot])) {
+    if (uct_ha_lane_sends(lane) > 0 && (uct_ha_lane_may_run(lane) || lane->lanes->gone[lane->slot])) {
         return; /* a queue pair that runs would send the marker to the peer, one that is gone nowhere */
     }
-    if (lane->sends == 0) { /* nothing is out, and nothing will be */
+    if (uct_ha_lane_sends(lane) == 0) { /* nothing is out, and nothing will be */
         lane->drained = 1;
         uct_ha_failover_event_locked(conn, &event, HA_CTX_PROGRESS);
         return;

@@ -102,9 +102,9 @@ static void end_drain(struct uct_ha_lane *lane)
 {
     struct ha_event event = {.kind = HA_EV_DRAINED, .slot = lane->slot, .gen = lane->gen};
 
-    if (lane->sends > 0) {
+    if (uct_ha_lane_sends(lane) > 0) {
         ucs_debug("ha_rc: %s: %u send completions of queue pair 0x%x did not come back",
-                  ha_rail_name(lane->lanes->rail[lane->slot]), lane->sends, ha_rc_qpn(lane->rc));
+                  ha_rail_name(lane->lanes->rail[lane->slot]), uct_ha_lane_sends(lane), ha_rc_qpn(lane->rc));
     }
     uct_ha_txlog_stain(lane->road->conn->tx, lane->slot, lane->gen);
     lane->drained = 1;
@@ -117,10 +117,10 @@ static void declare(struct uct_ha_lane *lane)
                              .slot     = lane->slot,
                              .gen      = lane->gen,
                              .proof    = HA_PROOF_NONE,
-                             .received = lane->received};
+                             .received = uct_ha_lane_received(lane)};
 
     ucs_debug("ha_rc: %s proves nothing of queue pair 0x%x: %u receives were taken from it, and no more will be",
-              ha_rail_name(lane->lanes->rail[lane->slot]), ha_rc_qpn(lane->rc), lane->received);
+              ha_rail_name(lane->lanes->rail[lane->slot]), ha_rc_qpn(lane->rc), uct_ha_lane_received(lane));
     lane->final = 1;
     __atomic_store_n(&lane->settled, 1, __ATOMIC_RELAXED);
     uct_ha_settle_tell(lane, &event);

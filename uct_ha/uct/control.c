@@ -55,7 +55,7 @@ static void destroy(struct uct_ha_iface *iface, struct uct_ha_flow *flow)
     for (int i = 0; i < GONE_POLLS && uct_ha_poll(iface) > 0; i++) {
     }
     pthread_mutex_lock(&iface->lanes.wake.lock);
-    if (flow->ep == NULL) {
+    if (!flow->is_held) {
         uct_ha_flow_destroy(flow);
     }
     pthread_mutex_unlock(&iface->lanes.wake.lock);

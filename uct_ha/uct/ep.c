@@ -112,7 +112,7 @@ static struct uct_ha_conn *adopt(struct uct_ha_peer *peer)
 /* Whoever tries again at once, as libhte does nine times, is not to wait DEAD_PEER each time. */
 #define SECOND_CHANCE_NS 2000000000ull
 
-static ucs_status_t connect_ep(struct uct_ha_ep *ep, struct uct_ha_iface *iface, const uct_ep_params_t *params)
+static ucs_status_t connect_ep(struct uct_ha_iface *iface, const uct_ep_params_t *params, uct_ep_h *ep_p)
 {
     struct uct_ha_peer *peer;
     struct uct_ha_conn *conn;
@@ -143,8 +143,10 @@ static ucs_status_t connect_ep(struct uct_ha_ep *ep, struct uct_ha_iface *iface,
         uct_ha_fact_start_locked(conn);
     }
     conn->bound = conn->was_bound = 1;
-    ep->flow                      = uct_ha_flow_of(conn->road);
-    ep->flow->ep                  = &ep->super.super;
+    flow                          = uct_ha_flow_of(conn->road);
+    flow->is_held                 = 1;
+    flow->super.super.iface       = params->iface;
+    *ep_p                         = &flow->super.super;
     uct_ha_flush_locked(&iface->ctl);
     return UCS_OK;
 }
@@ -152,7 +154,6 @@ static ucs_status_t connect_ep(struct uct_ha_ep *ep, struct uct_ha_iface *iface,
 ucs_status_t uct_ha_ep_create(const uct_ep_params_t *params, uct_ep_h *ep_p)
 {
     struct uct_ha_iface *iface;
-    struct uct_ha_ep    *ep;
     ucs_status_t         status;
 
     if (!ucs_test_all_flags(params->field_mask,
@@ -160,26 +161,15 @@ ucs_status_t uct_ha_ep_create(const uct_ep_params_t *params, uct_ep_h *ep_p)
         return UCS_ERR_INVALID_PARAM;
     }
     iface = uct_ha_iface(params->iface);
-    ep    = calloc(1, sizeof(*ep));
-    if (ep == NULL) {
-        return UCS_ERR_NO_MEMORY;
-    }
-    ep->super.super.iface = params->iface;
     pthread_mutex_lock(&iface->lanes.wake.lock);
-    status = connect_ep(ep, iface, params);
+    status = connect_ep(iface, params, ep_p);
     pthread_mutex_unlock(&iface->lanes.wake.lock);
-    if (status != UCS_OK) {
-        free(ep);
-        return status;
-    }
-    *ep_p = &ep->super.super;
-    return UCS_OK;
+    return status;
 }
 
 void uct_ha_ep_destroy(uct_ep_h tl_ep)
 {
-    struct uct_ha_ep   *ep   = ucs_container_of((uct_base_ep_t *)(void *)tl_ep, struct uct_ha_ep, super);
-    struct uct_ha_flow *flow = ep->flow;
+    struct uct_ha_flow *flow = uct_ha_ep_flow(tl_ep);
     pthread_mutex_t    *lock = &flow->road.lanes->wake.lock;
 
     uct_ha_ep_pending_purge(tl_ep, NULL, NULL);
@@ -187,11 +177,10 @@ void uct_ha_ep_destroy(uct_ep_h tl_ep)
     uct_ha_late_keep(flow);
     uct_ha_end_let_go(flow);
     pthread_mutex_lock(lock);
-    flow->ep               = NULL;
+    flow->is_held          = 0;
     flow->road.conn->bound = 0;
     uct_ha_attention_locked(flow->road.conn);
     pthread_mutex_unlock(lock);
-    free(ep);
 }
 
 /* A peer's cookie is that of one interface of one process; UCX may know its device from rdmacm alone. */

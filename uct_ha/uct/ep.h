@@ -3,20 +3,15 @@
 #define UCT_HA_EP_H_
 
 /*
- * The endpoint that UCX holds: a handle on a connection. Destroying it leaves
- * the connection to finish what is under way and to serve its peer.
+ * The endpoint that UCX holds: the first part of a connection, so that an operation finds it in a line that it needs
+ * anyway. Destroying it leaves the connection to finish what is under way and to serve its peer.
  */
 
 #include "data/flow.h"
 
-struct uct_ha_ep {
-    uct_base_ep_t       super;
-    struct uct_ha_flow *flow;
-};
-
 static inline struct uct_ha_flow *uct_ha_ep_flow(uct_ep_h tl_ep)
 {
-    return ucs_container_of((uct_base_ep_t *)(void *)tl_ep, struct uct_ha_ep, super)->flow;
+    return ucs_container_of((uct_base_ep_t *)(void *)tl_ep, struct uct_ha_flow, super);
 }
 
 /* Slots of uct_iface_ops_t; see UCX's uct/api/tl.h for their contracts. */

@@ -120,7 +120,7 @@ static UCS_F_ALWAYS_INLINE void zcopy_one(struct uct_ha_flow *flow, enum ha_op_k
 static inline int is_one(const struct uct_ha_flow *flow, const uct_iov_t *iov, size_t iovcnt)
 {
     return ucs_likely(iovcnt == 1 && iov->count == 1 && iov->memh != UCT_MEM_HANDLE_NULL &&
-                      iov->length - 1 < flow->go.zcopy_max && uct_ha_go_is_open(flow, 0));
+                      (iov->length - 1) >> flow->go.zcopy_shift == 0 && uct_ha_go_is_open(flow, 0));
 }
 
 static UCS_F_NOINLINE ucs_status_t ask_zcopy(struct uct_ha_flow *flow, enum ha_op_kind kind, const uct_iov_t *iov,

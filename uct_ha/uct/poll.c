@@ -46,10 +46,10 @@ static UCS_F_ALWAYS_INLINE void take_shared(struct uct_ha_iface *iface, const st
 {
     struct uct_ha_place  *place  = uct_ha_wr_place(wc->wr_id);
     struct uct_ha_shared *shared = place->shared;
-    struct uct_ha_lane   *lane   = uct_ha_number_lane(shared, wc->qpn);
+    struct uct_ha_road   *road   = uct_ha_number_road(shared, wc->qpn);
 
-    if (ucs_likely(lane != NULL)) {
-        uct_ha_rx_completion(&iface->flows, lane, wc, place, &shared->chain);
+    if (ucs_likely(road != NULL)) {
+        uct_ha_rx_completion(&iface->flows, road, shared->slot, shared, wc, place, &shared->chain);
         uct_ha_shared_consumed(shared);
     } else {
         uct_ha_shared_drop(place); /* of a lane that is gone */
@@ -64,7 +64,8 @@ static inline const struct ha_wc *take_own(struct uct_ha_iface *iface, const str
     if (lane == NULL) {
         return take_other(iface, wc, end);
     }
-    uct_ha_rx_completion(&iface->flows, lane, wc, uct_ha_ring_place(lane, (uint32_t)wc->wr_id), &lane->own_chain);
+    uct_ha_rx_completion(&iface->flows, lane->road, lane->slot, lane, wc, uct_ha_ring_place(lane, (uint32_t)wc->wr_id),
+                         &lane->own_chain);
     return wc;
 }
 
