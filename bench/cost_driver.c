@@ -140,7 +140,7 @@ static void send_patiently(struct cost_side *from, uct_ep_h ep)
 /* Every endpoint has been used both ways, and every queue and window has its final size. */
 static void warm_up(void)
 {
-    unsigned messages = num_eps == 1 ? 4096 : 24 * num_eps;
+    unsigned messages = num_eps == 1 ? 4096 : 256 * num_eps;
 
     for (unsigned i = 0; i < num_eps; i++) {
         send_patiently(&side[0], side[0].eps[i]);

@@ -6,6 +6,7 @@
 
 #include "lane/number.h"
 #include "lane/shared.h"
+#include "pair/peer.h"
 #include "uct/iface.h"
 
 #include <errno.h>
@@ -310,8 +311,86 @@ static void test_no_shared_queue(void **state)
     world.personality[0] = world.personality[1] = NULL;
 }
 
+/* Side 0 looks, side 1 computes. */
+static void compute(unsigned ms)
+{
+    uint64_t until = now_ns() + ms * 1000000ull;
+
+    while (now_ns() < until) {
+        uct_worker_progress(world.side[0].worker);
+        usleep(200);
+    }
+}
+
+static int peer_is_scarce(int s)
+{
+    struct uct_ha_iface *iface = uct_ha_iface(world.side[s].iface);
+    struct uct_ha_peer  *peer;
+    int                  scarce = 0;
+
+    pthread_mutex_lock(&iface->lanes.wake.lock);
+    ucs_list_for_each (peer, &iface->pairs.peers, list) {
+        scarce |= peer->scarce;
+    }
+    pthread_mutex_unlock(&iface->lanes.wake.lock);
+    return scarce;
+}
+
+/* More is sent than there are receives to a process that computes, for far longer than the RTO: its peer has heard
+ * that this may be, and takes it for no loss. */
+static void test_shared_wait_is_no_loss(void **state)
+{
+    (void)state;
+    world_open(712, "RX_QUEUE_INIT=64 RX_QUEUE_LEN=64 SRQ_LEN=16");
+    for (int i = 0; i < 4; i++) {
+        ep_open(0, i);
+        ep_open(1, i);
+        am_exchange(i, 3);
+    }
+    wait_standbys(8);
+    wait_until(peer_is_scarce(0));
+    for (int i = 0; i < 4; i++) {
+        am_post(0, i, 60);
+    }
+    compute(2000);
+    assert_int_equal(stats().failovers, 0);
+    pump_until(am_all_here());
+    assert_true(fake_counts().rnr > 0); /* as is seen when there are receives again */
+    fake_forgive_rnr();
+    assert_int_equal(stats().failovers, 0);
+    assert_int_equal(stats().ep_errors, 0);
+}
+
+/* Windows grow where that takes no buffers, but not beyond what the queue can hold. */
+static void test_shared_windows_grow(void **state)
+{
+    const uint32_t first = CROWD * (4 + 4), most = 4 * 32;
+
+    (void)state;
+    open_crowd(713, "RX_QUEUE_INIT=4 RX_QUEUE_LEN=64 SRQ_LEN=32 RX_MEM=1k");
+    assert_int_equal(lanes_of(1)->shared[0].wanted, first);
+    assert_int_equal(lanes_of(1)->shared[0].most, most);
+    for (int round = 0; round < 20; round++) {
+        for (int i = 0; i < CROWD; i++) {
+            am_post(0, i, 40);
+        }
+        pump_until(am_all_here());
+    }
+    for (int slot = 0; slot < 2; slot++) {
+        assert_in_range(lanes_of(1)->shared[slot].wanted, most - 4 + 1, most);
+        assert_int_equal(lanes_of(1)->shared[slot].wanted, lanes_of(1)->shared[1 - slot].wanted);
+    }
+    assert_true(receives_of(1) <= most);
+    assert_false(peer_is_scarce(0) && receives_of(1) == most);
+    fake_forgive_rnr(); /* of messages that came while there were few yet */
+    assert_int_equal(stats().failovers, 0);
+    assert_int_equal(stats().ep_errors, 0);
+}
+
 static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_shared_receives),
+    GLUE_TEST(test_shared_wait_is_no_loss),
+    GLUE_TEST(test_shared_windows_grow),
     GLUE_TEST(test_shared_grows_when_low),
     GLUE_TEST(test_shared_empty),
     GLUE_TEST(test_shared_low_again),

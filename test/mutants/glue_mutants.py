@@ -204,6 +204,16 @@ MUTANTS = [
         ("    uct_ha_late_keep(flow);\n",
          "")]),
     # ---- receiving ----
+    ("scarce-is-loss", "who waits for a receive of a process that computes is taken for lost",
+     "test_shared_wait_is_no_loss", [
+        ("    return conn->peer->scarce ? SCARCE_RTOS * rto : rto;", "    return rto;")]),
+    ("scarce-untold", "who has too few receives does not say so", "test_shared_wait_is_no_loss", [
+        ("    return shared->srq != NULL && shared->wanted > shared->count;", "    return 0;")]),
+    ("window-beyond-queue", "windows grow beyond what the queue can hold", "test_shared_windows_grow", [
+        ("    return shared->wanted + more <= shared->most;", "    return 1;")]),
+    ("window-takes-memory", "a window that takes no buffers is held back for memory", "test_shared_windows_grow", [
+        ("        buffers += is_own(road, s) ? more : uct_ha_shared_lacks(&lanes->shared[s], more);",
+         "        buffers += more;")]),
     ("rx-put-keeps-receive", "the receive of a PUT that is counted never goes back", "test_count_flow_of_puts", [
         ("imm >> UCT_HA_IMM_CREDIT_SHIFT);\n    release(lane, place, imm);\n}",
          "imm >> UCT_HA_IMM_CREDIT_SHIFT);\n    (void)place;\n}")]),

@@ -39,10 +39,11 @@ enum { HA_CARRIER_TCP = HA_SLOTS, HA_CARRIERS };
 #define HA_PACKET_CALL       0x10u            /* PING, PONG by TCP: whether it runs; it says nothing of rails */
 
 /* What the sender's peers have to know of it; in its address too. */
-#define HA_CAP_PROOF_PSN 0x1u /* its devices report packet numbers */
-#define HA_CAP_COUNTED   0x2u /* it may prove by count: PUTs to it carry immediate data and take a credit */
-#define HA_CAP_LEDGER    0x8u /* it proves by ledger: peers need room for marks */
-#define HA_CAP_ATOMIC_HW 0x4u /* atomics on its memory are executed by its card, not by message */
+#define HA_CAP_PROOF_PSN 0x1u  /* its devices report packet numbers */
+#define HA_CAP_COUNTED   0x2u  /* it may prove by count: PUTs to it carry immediate data and take a credit */
+#define HA_CAP_LEDGER    0x8u  /* it proves by ledger: peers need room for marks */
+#define HA_CAP_ATOMIC_HW 0x4u  /* atomics on its memory are executed by its card, not by message */
+#define HA_CAP_SCARCE    0x10u /* in packets, at present: a message may have to wait there for a receive */
 
 #define HA_PLACE_ALONE 0xffu /* the sender has only this rail */
 

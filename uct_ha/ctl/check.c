@@ -56,11 +56,17 @@ void uct_ha_check_settle_locked(struct uct_ha_lane *lane, uint64_t now)
 /* A long operation is no progress until its end. Slower than this no rail is. */
 #define SLOWEST_BYTES_PER_MS 32768u
 
+/* Who has fewer receives than all may send may be computing: then their cards wait until it looks, and whatever is
+ * under way waits behind the first message that found none. A rail that is not well is noticed by other ways; one
+ * queue pair that is stuck, so late. */
+#define SCARCE_RTOS 16u
+
 static uint64_t rto_of(const struct uct_ha_conn *conn)
 {
     uint32_t bytes = __atomic_load_n(&conn->tx->longest, __ATOMIC_RELAXED);
+    uint64_t rto   = conn->pairs->rto.value + bytes / SLOWEST_BYTES_PER_MS * MSEC;
 
-    return conn->pairs->rto.value + bytes / SLOWEST_BYTES_PER_MS * MSEC;
+    return conn->peer->scarce ? SCARCE_RTOS * rto : rto;
 }
 
 /* The owner looks seldom, or not any more: nothing that would tell of the operations under way has been sent

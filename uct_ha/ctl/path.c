@@ -277,6 +277,7 @@ void uct_ha_path_learn_locked(struct uct_ha_peer *peer, const struct ha_packet_h
     struct uct_ha_rail_where     where;
     unsigned                     before = usable_rails(peer);
 
+    peer->scarce = (header->caps & HA_CAP_SCARCE) != 0;
     uct_ha_path_set_tcp(peer, header->tcp_ip, header->tcp_port);
     for (int s = 0; s < HA_SLOTS; s++) {
         rail = &header->rails[s];

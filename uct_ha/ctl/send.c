@@ -11,12 +11,23 @@
 #include "base/stats.h"
 #include "ctl/port.h"
 #include "ctl/tcp.h"
+#include "lane/shared.h"
 #include "pair/conn.h"
 #include "pair/peer.h"
 
 #include <string.h>
 
 #define IN_A_ROW 10 /* heartbeats: a probe later than that says nothing about those before */
+
+static int lacks_receives(const struct uct_ha_lanes *lanes)
+{
+    int lacks = 0;
+
+    for (int s = 0; s < lanes->slots; s++) {
+        lacks |= uct_ha_shared_is_scarce(&lanes->shared[s]);
+    }
+    return lacks;
+}
 
 static void fill_header(struct uct_ha_peer *peer, enum ha_packet_type type, struct ha_packet_header *header)
 {
@@ -29,7 +40,7 @@ static void fill_header(struct uct_ha_peer *peer, enum ha_packet_type type, stru
     header->src_cookie = ctl->pairs->cookie;
     header->dst_cookie = peer->cookie;
     header->credits    = (uint16_t)ctl->lanes->credits;
-    header->caps       = (uint8_t)ctl->pairs->caps;
+    header->caps       = (uint8_t)(ctl->pairs->caps | (lacks_receives(ctl->lanes) ? HA_CAP_SCARCE : 0));
     header->opts       = ctl->pairs->opts;
     if (ctl->tcp != NULL) {
         struct uct_ha_tcp_addr tcp = uct_ha_tcp_addr(ctl->tcp);

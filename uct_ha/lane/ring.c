@@ -201,15 +201,32 @@ static int extend_lane(struct uct_ha_road *road, int slot, uint32_t count)
     return 0;
 }
 
+/* Bytes of the buffers that `more` messages take: of those that all share, only what is not there yet. SIZE_MAX: the
+ * queue would not take as many as may be sent. */
+static size_t cost_of(const struct uct_ha_road *road, unsigned more)
+{
+    struct uct_ha_lanes *lanes   = road->lanes;
+    size_t               buffers = 0;
+    int                  fits    = 1;
+
+    pthread_mutex_lock(&lanes->wake.lock);
+    for (int s = 0; s < road->slots; s++) {
+        buffers += is_own(road, s) ? more : uct_ha_shared_lacks(&lanes->shared[s], more);
+        fits &= is_own(road, s) || uct_ha_shared_has_room(&lanes->shared[s], more);
+    }
+    pthread_mutex_unlock(&lanes->wake.lock);
+    return fits ? buffers * lanes->pool.seg_size : SIZE_MAX;
+}
+
 /* Both lanes, so that a failover finds as many receives as the peer may send. */
 static unsigned larger_window(struct uct_ha_road *road)
 {
     struct uct_ha_lanes *lanes  = road->lanes;
     unsigned             window = ucs_min(2u * road->rx_window, lanes->rx_window_max);
     unsigned             more   = window - road->rx_window;
-    size_t               cost   = (size_t)bytes(lanes, more) * (size_t)road->slots;
+    size_t               cost   = more == 0 ? SIZE_MAX : cost_of(road, more);
 
-    if (more == 0 || lanes->rx_grown + cost > lanes->config->rx_mem) {
+    if (cost > lanes->config->rx_mem || lanes->rx_grown + cost > lanes->config->rx_mem) {
         return 0;
     }
     for (int s = 0; s < road->slots; s++) {

@@ -41,6 +41,18 @@ void uct_ha_shared_want(struct uct_ha_shared *shared, int32_t more);
 /* Buffers that it would lack if so many more were wanted. */
 uint32_t uct_ha_shared_lacks(const struct uct_ha_shared *shared, uint32_t more);
 
+/* Does the queue take all that may be sent, if that is so many more? Under the lock. */
+static inline int uct_ha_shared_has_room(const struct uct_ha_shared *shared, uint32_t more)
+{
+    return shared->wanted + more <= shared->most;
+}
+
+/* More may be sent than there are receives: a message may find none, and wait. Under the lock. */
+static inline int uct_ha_shared_is_scarce(const struct uct_ha_shared *shared)
+{
+    return shared->srq != NULL && shared->wanted > shared->count;
+}
+
 /* Buffers that it lacks, from this list and from those at hand, and post them. 0, or -EAGAIN: there are too few. Under
  * the lock. */
 int uct_ha_shared_fill_locked(struct uct_ha_lanes *lanes, int slot, struct uct_ha_desc **list);

@@ -96,6 +96,7 @@ struct uct_ha_peer {
     struct uct_ha_stall     stall;
     uint64_t                bye_at;    /* it said so last then */
     uint8_t                 bye_rx;    /* it leaves and owes us nothing */
+    uint8_t                 scarce;    /* a message may have to wait there for a receive, it says */
     uint8_t                 lost;      /* every connection to it has failed: silent for too long */
     uint8_t                 retells;   /* so often it is told how things are, when it is heard: ctl/msg.c */
     unsigned                asked;     /* questions since it was heard, */
