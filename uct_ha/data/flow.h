@@ -77,6 +77,7 @@ struct uct_ha_flow {
     /* messages: consumed by the peer (total, as tx.sent), allowed ahead */
     uint32_t           tx_granted; /* modulo 2^16 */
     uint16_t           tx_credits;
+    uint8_t            opens_on; /* nothing but its limits keeps the short way closed, see data/go.c */
     struct uct_ha_road road;
     uint32_t           light;        /* bytes that an operation may have which goes the short way */
     uint8_t            is_held;      /* by a user: `super` is his */
@@ -118,6 +119,7 @@ static inline struct uct_ha_flow *uct_ha_flow_of(struct uct_ha_road *road)
 static inline void uct_ha_flow_close_go(struct uct_ha_flow *flow)
 {
     flow->go.limit[0] = flow->go.limit[1] = flow->tx.log.tail;
+    flow->opens_on                        = 0;
 }
 
 /* Of operations that nobody waits for, one in so many tells: a full ring hears twice. */

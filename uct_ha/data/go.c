@@ -48,15 +48,35 @@ static uint8_t zcopy_shift(const struct uct_ha_flow *flow)
     return (uint8_t)(31 - __builtin_clz(ucs_min(ucs_min(flow->light, UCT_HA_LONG_OP), flow->road.lanes->max_zcopy)));
 }
 
-int uct_ha_go_open(struct uct_ha_flow *flow, int message)
+static int is_far_ahead(const struct uct_ha_flow *flow, unsigned slot)
+{
+    const struct ha_log_lane *lane = &flow->tx.log.lane[slot];
+
+    return ha_psn_distance(lane->una, lane->nxt) >= HA_PSN_WINDOW / 4;
+}
+
+/* It was not closed, but a limit was reached: there may be room by now, or credits. All else is as it was, and not
+ * looked at. */
+static int open_on(struct uct_ha_flow *flow)
+{
+    uint32_t left = ha_log_room(&flow->tx.log);
+
+    if (!flow->opens_on || left == 0 || flow->go.fence_seen != flow->flows->fence_seq ||
+        is_far_ahead(flow, flow->go.slot)) {
+        return 0;
+    }
+    flow->go.limit[1] = flow->tx.log.tail + ucs_min(left, credits(flow));
+    return uct_ha_go_is_open(flow, 1);
+}
+
+static int open_anew(struct uct_ha_flow *flow, int message)
 {
     struct uct_ha_lane  *lane = lane_of(flow);
     const struct ha_log *log  = &flow->tx.log;
     uint32_t             left = room(flow);
 
     uct_ha_flow_close_go(flow);
-    if (lane == NULL || light(flow, lane) < lane->log_mtu ||
-        ha_psn_distance(log->lane[lane->slot].una, log->lane[lane->slot].nxt) >= HA_PSN_WINDOW / 4) {
+    if (lane == NULL || light(flow, lane) < lane->log_mtu || is_far_ahead(flow, lane->slot)) {
         return 0;
     }
     flow->go.slot     = lane->slot;
@@ -71,6 +91,7 @@ int uct_ha_go_open(struct uct_ha_flow *flow, int message)
     flow->go.zcopy_shift = zcopy_shift(flow);
     flow->go.told_mask   = told_mask(uct_ha_flow_tell_every(flow, lane));
     flow->go.max_inline  = (uint8_t)flow->road.lanes->max_inline;
+    flow->opens_on       = ucs_list_is_empty(&flow->pending); /* else each waits for its turn */
     if (!flow->silent_listed) {
         uct_ha_flow_list_silent(flow);
     }
@@ -78,6 +99,11 @@ int uct_ha_go_open(struct uct_ha_flow *flow, int message)
     flow->go.limit[0] = log->tail + (uct_ha_flow_fenced_atomics(flow) ? 0 : left);
     flow->go.limit[1] = log->tail + ucs_min(left, credits(flow));
     return uct_ha_go_is_open(flow, message);
+}
+
+int uct_ha_go_open(struct uct_ha_flow *flow, int message)
+{
+    return (message && open_on(flow)) || open_anew(flow, message);
 }
 
 void uct_ha_go_far(struct uct_ha_flow *flow, int go, enum ha_op_kind kind, unsigned flags)
