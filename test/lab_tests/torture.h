@@ -43,7 +43,7 @@ struct torture_plan {
     uint32_t window;        /* operations of one side outstanding, all kinds */
     uint32_t ops;           /* bit per torture_kind */
     uint32_t oneway;        /* only the client sends */
-    uint32_t sizes;         /* 0 mixed, 1 small, 2 large */
+    uint32_t sizes;         /* 0 mixed, 1 small, 2 large, 3 bulk */
     uint32_t max_failovers; /* 0, or stop after so many */
     uint32_t peer_err;      /* error handling mode: both sides must agree */
     uint32_t eps;           /* endpoints, each with traffic of its own */

@@ -7,7 +7,7 @@
 #include "torture.h"
 
 static const char *const kind_names[KIND_COUNT] = {"tag", "am", "put", "get", "atomic"};
-static const char *const size_names[]           = {"mixed", "small", "large"};
+static const char *const size_names[]           = {"mixed", "small", "large", "bulk"};
 static const char *const plant_names[]          = {[PLANT_LOST] = "lost",           [PLANT_DUPLICATE] = "duplicate",
                                                    [PLANT_REORDERED] = "reordered", [PLANT_CORRUPT] = "corrupt",
                                                    [PLANT_STALE] = "stale",         [PLANT_ATOMIC] = "atomic",
@@ -20,7 +20,7 @@ static void usage(FILE *to)
                 "       ha_torture --port P --host HOST [options]  (client; dictates * to the server)\n"
                 "  --ops KIND,...       * tag, am, put, get, atomic (default: all)\n"
                 "  --eps N              * endpoints, each with all this traffic (default 1)\n"
-                "  --sizes KIND         * mixed (default), small (to 1 KiB) or large\n"
+                "  --sizes KIND         * mixed (default), small (to 1 KiB), large or bulk (above 64 KiB)\n"
                 "  --seconds N          * start operations for so long (default 10)\n"
                 "  --failovers N        * ... or until the transport failed over N times\n"
                 "  --window N           * operations outstanding per side (default 4096)\n"
@@ -93,7 +93,7 @@ static uint32_t parse_sizes(const char *text)
             return i;
         }
     }
-    fprintf(stderr, "ha_torture: --sizes knows mixed, small and large, not '%s'\n", text);
+    fprintf(stderr, "ha_torture: --sizes knows mixed, small, large and bulk, not '%s'\n", text);
     exit(EXIT_USAGE);
 }
 

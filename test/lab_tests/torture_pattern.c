@@ -73,14 +73,14 @@ const char *pattern_of(struct torture *t, int own, unsigned kind, uint64_t seq)
 uint32_t size_of(struct torture *t, int own, unsigned kind, uint64_t seq)
 {
     static const struct {
-        uint32_t permille[3]; /* mixed, small, large */
+        uint32_t permille[4]; /* mixed, small, large, bulk */
         uint32_t from, to;
     } steps[] = {
-        {{600, 850, 100}, 0, 64},
-        {{250, 150, 200}, 65, 1024},
-        {{120, 0, 300}, 1025, 8192},
-        {{25, 0, 300}, 8193, 64 << 10},
-        {{5, 0, 100}, (64 << 10) + 1, MAX_SIZE},
+        {{600, 850, 100, 0}, 0, 64},
+        {{250, 150, 200, 0}, 65, 1024},
+        {{120, 0, 300, 0}, 1025, 8192},
+        {{25, 0, 300, 0}, 8193, 64 << 10},
+        {{5, 0, 100, 1000}, (64 << 10) + 1, MAX_SIZE},
     };
     uint64_t r    = mix(hash_of(t, own, kind, seq));
     uint32_t dice = (uint32_t)(r % 1000);

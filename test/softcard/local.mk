@@ -44,7 +44,7 @@ noinst_PROGRAMS += %D%/answers
 %C%_answers_CPPFLAGS = -D_GNU_SOURCE $(AM_CPPFLAGS) $(VERBS_CFLAGS)
 %C%_answers_LDADD    = $(VERBS_LIBS)
 
-EXTRA_DIST += %D%/native_lab %D%/run_trust %D%/run_certify %D%/run_jobs %D%/run_bad %D%/run_mpi4py %D%/ports.sh %D%/fake_hosts
+EXTRA_DIST += %D%/native_lab %D%/run_trust %D%/run_certify %D%/run_jobs %D%/run_bad %D%/run_rails %D%/two_hosts.py %D%/run_mpi4py %D%/ports.sh %D%/fake_hosts
 
 # the card in the program itself: sanitizers see all of it
 if HAVE_CMOCKA

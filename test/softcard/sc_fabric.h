@@ -37,6 +37,9 @@ enum sc_port_trouble {
 struct sc_port_state {
     uint32_t trouble;
     uint32_t lossy;                   /* packets lost of a million */
+    uint32_t rate;                    /* bytes that it sends in a millisecond at most; 0: any number */
+    uint64_t free_at;                 /* ... and what it has taken is sent by then, in ns */
+    uint64_t bytes;                   /* of those that it sent at a rate */
     uint64_t sent, received, dropped; /* packets; approximate */
 };
 

@@ -175,6 +175,31 @@ void sc_net_send_late(uint64_t now)
     }
 }
 
+#define BURST_NS    1000000ull
+#define FRAME_BYTES 64u
+
+/* A port of some rate takes what it can send within BURST_NS. Processes of its host share it. */
+static int has_time(struct sc_port_state *port, uint32_t bytes)
+{
+    uint32_t rate = __atomic_load_n(&port->rate, __ATOMIC_RELAXED);
+    uint64_t now, before, from;
+
+    if (rate == 0) {
+        return 1;
+    }
+    now    = sc_now();
+    before = __atomic_load_n(&port->free_at, __ATOMIC_RELAXED);
+    do {
+        if (before > now + BURST_NS) {
+            return 0;
+        }
+        from = before > now ? before : now;
+    } while (!__atomic_compare_exchange_n(&port->free_at, &before, from + (bytes + FRAME_BYTES) * 1000000ull / rate, 0,
+                                          __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    __atomic_fetch_add(&port->bytes, bytes, __ATOMIC_RELAXED);
+    return 1;
+}
+
 int sc_net_send(struct sc_qp *from, struct sc_packet *packet, const void *payload)
 {
     uint64_t delay_ns = 0;
@@ -183,6 +208,11 @@ int sc_net_send(struct sc_qp *from, struct sc_packet *packet, const void *payloa
         return 1;
     }
     if (__atomic_load_n(&sc.fabric->faulty, __ATOMIC_RELAXED)) {
+        if (from != NULL && !has_time(&sc.fabric->port[packet->sport], packet->bytes)) {
+            block(from);
+            sc_nic_busy(from); /* its thread tries again, if nobody else does */
+            return 0;
+        }
         switch (sc_fault_of(from, packet, &delay_ns)) {
         case SC_FATE_LOST:
             return 1;

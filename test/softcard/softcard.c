@@ -15,6 +15,7 @@ static const char usage[] =
     "       softcard status                          who takes part, ports, rules\n"
     "       softcard fault down|mute|deaf|noack|fatal PORT\n"
     "       softcard fault loss PORT PER_MILLION\n"
+    "       softcard fault rate PORT BYTES            a millisecond, that it sends at most; 0: any number\n"
     "       softcard fault clear [PORT]              without PORT: rules and verbs too\n"
     "       softcard rule drop|duplicate|delay|qp-error|port-down|mute|kill\n"
     "                     [port=PORT] [qpn=N] [op=NAME] [nth=N] [times=N] [ms=N]\n"
@@ -85,7 +86,7 @@ static void show_ports(void)
     for (unsigned i = 0; i < SC_PORTS; i++) {
         const struct sc_port_state *port = &fabric->port[i];
 
-        if (port->trouble == 0 && port->lossy == 0 && port->dropped == 0) {
+        if (port->trouble == 0 && port->lossy == 0 && port->rate == 0 && port->dropped == 0) {
             continue;
         }
         printf("port h%u/sc%u:%u", i / (SC_DEVICES_MAX * SC_PORTS_MAX), i / SC_PORTS_MAX % SC_DEVICES_MAX,
@@ -94,7 +95,8 @@ static void show_ports(void)
             printf("%s%s", port->trouble & troubles[t].bit ? " " : "",
                    port->trouble & troubles[t].bit ? troubles[t].name : "");
         }
-        printf(" loss %u dropped %llu\n", port->lossy, (unsigned long long)port->dropped);
+        printf(" loss %u rate %u bytes %llu dropped %llu\n", port->lossy, port->rate, (unsigned long long)port->bytes,
+               (unsigned long long)port->dropped);
     }
 }
 
@@ -138,6 +140,9 @@ static int clear(const char *port_name)
             __atomic_store_n(&fabric->port[i].lossy, 0, __ATOMIC_SEQ_CST);
         }
     }
+    for (unsigned i = 0; port_name == NULL && i < SC_PORTS; i++) {
+        __atomic_store_n(&fabric->port[i].rate, 0, __ATOMIC_SEQ_CST);
+    }
     if (port_name == NULL) {
         fabric->faulty = fabric->bad_verbs = 0;
         memset(fabric->rule, 0, sizeof(fabric->rule));
@@ -160,6 +165,10 @@ static int fault(int argc, char **argv)
     __atomic_store_n(&fabric->faulty, 1, __ATOMIC_SEQ_CST);
     if (strcmp(argv[0], "loss") == 0 && argc > 2) {
         __atomic_store_n(&fabric->port[place].lossy, (uint32_t)strtoul(argv[2], NULL, 10), __ATOMIC_SEQ_CST);
+        return 0;
+    }
+    if (strcmp(argv[0], "rate") == 0 && argc > 2) {
+        __atomic_store_n(&fabric->port[place].rate, (uint32_t)strtoul(argv[2], NULL, 10), __ATOMIC_SEQ_CST);
         return 0;
     }
     for (size_t t = 0; t < sizeof(troubles) / sizeof(*troubles); t++) {
