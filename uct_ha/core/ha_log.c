@@ -4,21 +4,27 @@
 
 #include "ha_log.h"
 
-void ha_log_init(struct ha_log *log, struct ha_op *ops, uint32_t capacity)
+void ha_log_init_apart(struct ha_log *log, struct ha_op *ops, uint32_t stride, uint32_t capacity)
 {
     memset(log, 0, sizeof(*log));
-    memset(ops, 0, capacity * sizeof(*ops));
-    log->mask = capacity - 1;
-    log->ops  = ops;
+    log->mask   = capacity - 1;
+    log->ops    = ops;
+    log->stride = stride;
+    for (uint32_t i = 0; i < capacity; i++) {
+        memset(ha_log_op(log, i), 0, sizeof(*ops));
+    }
 }
 
 void ha_log_move(struct ha_log *log, struct ha_op *ops, uint32_t capacity)
 {
+    struct ha_log moved = *log;
+
+    moved.mask = capacity - 1;
+    moved.ops  = ops;
     for (uint32_t i = log->head; i != log->tail; i++) {
-        ops[i & (capacity - 1)] = *ha_log_op(log, i);
+        *ha_log_op(&moved, i) = *ha_log_op(log, i);
     }
-    log->mask = capacity - 1;
-    log->ops  = ops;
+    *log = moved;
 }
 
 void ha_log_lane_start(struct ha_log *log, int slot, uint32_t gen, uint32_t psn)

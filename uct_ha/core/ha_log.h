@@ -5,8 +5,7 @@
 /*
  * The operation log of one endpoint: one ordered ring of everything the user
  * asked for and that has not ended yet. It knows no buffers and no devices:
- * the glue keeps what is needed to post an operation again in a parallel array
- * indexed by `index & log->mask`.
+ * the glue keeps what is needed to post an operation again behind each entry.
  *
  *             append            post             success on its lane
  *   (free) ──────────▶ WAIT ──────────▶ POSTED ─────────────────────▶ DONE ──▶ retired (free)
@@ -28,6 +27,7 @@
  * Pure: no allocation, clock or callback.
  */
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "ha_proof.h"
@@ -59,7 +59,6 @@ enum ha_op_result {
 #define HA_OP_FLAG_QUIET   0x4u /* nobody waits for its end: it may be posted silently */
 
 struct ha_op {
-    uint64_t length;
     union {
         struct {
             uint32_t gen; /* lane generation of the latest posting */
@@ -68,13 +67,14 @@ struct ha_op {
         uint64_t place; /* both */
     };
     uint32_t npsn;
+    uint32_t length;
     uint8_t  kind;
     uint8_t  flags;
     uint8_t  state;
     uint8_t  result;
     uint8_t  posts; /* times posted, saturating: > 1 means replayed */
     uint8_t  slot;
-    uint8_t  pad[6];
+    uint8_t  pad[2];
 };
 
 /* Per slot, for its current lane generation. Numbers are packet numbers; on a
@@ -104,7 +104,8 @@ struct ha_log {
     uint32_t           read; /* behind the entry that was posted latest of those that fetch */
     uint32_t           run;  /* the clean run begins here, see ha_log_is_clean() */
     uint32_t           run_slot;
-    struct ha_op      *ops; /* the caller's array of mask + 1 entries */
+    struct ha_op      *ops;    /* the caller's array of mask + 1 entries, */
+    uint32_t           stride; /* ... which lie so many bytes apart */
     struct ha_log_lane lane[2];
 };
 
@@ -122,11 +123,17 @@ struct ha_resolution {
 #define HA_EPROOF_ORDER  (-3) /* ledger and count contradict each other: a message is missing */
 
 /* `capacity`: a power of two; `ops`: that many entries, owned by the caller
- * until the log is no longer used. */
-void ha_log_init(struct ha_log *log, struct ha_op *ops, uint32_t capacity);
+ * until the log is no longer used. `stride`: bytes from one entry to the next, what is between them is the caller's. */
+void ha_log_init_apart(struct ha_log *log, struct ha_op *ops, uint32_t stride, uint32_t capacity);
+
+static inline void ha_log_init(struct ha_log *log, struct ha_op *ops, uint32_t capacity)
+{
+    ha_log_init_apart(log, ops, sizeof(*ops), capacity);
+}
 
 /* The ring becomes longer, or shorter: everything goes to the same indices of `ops`, the caller's new array of
- * `capacity` entries, a power of two that holds what is in the log. He moves his parallel array himself. */
+ * `capacity` entries, a power of two that holds what is in the log, as far apart as before. He moves what is between
+ * them himself. */
 void ha_log_move(struct ha_log *log, struct ha_op *ops, uint32_t capacity);
 
 static inline uint32_t ha_log_used(const struct ha_log *log)
@@ -141,7 +148,7 @@ static inline uint32_t ha_log_room(const struct ha_log *log)
 
 static inline struct ha_op *ha_log_op(const struct ha_log *log, uint32_t index)
 {
-    return &log->ops[index & log->mask];
+    return (struct ha_op *)(void *)((char *)log->ops + (size_t)(index & log->mask) * log->stride);
 }
 
 /* 1 when nothing waits to be posted: a new operation may go straight out. */
@@ -194,7 +201,7 @@ static inline void ha_log_skip_to_wait(struct ha_log *log)
 }
 
 /* Append as WAIT; returns its index. The caller checked ha_log_room(). */
-static inline uint32_t ha_log_append(struct ha_log *log, enum ha_op_kind kind, unsigned flags, uint64_t length)
+static inline uint32_t ha_log_append(struct ha_log *log, enum ha_op_kind kind, unsigned flags, uint32_t length)
 {
     uint32_t      index = log->tail;
     struct ha_op *op    = ha_log_op(log, index);
@@ -306,7 +313,7 @@ static inline void ha_log_post(struct ha_log *log, int slot, uint32_t npsn, int 
  * which nobody looks at; after, it is in the log. One that the device refuses is appended as any other. ha_log_run_on()
  * was called for this slot, and for no other one since. */
 static inline void ha_log_draft(struct ha_op *op, const struct ha_log_lane *lane, unsigned slot, enum ha_op_kind kind,
-                                unsigned flags, uint64_t length, uint32_t npsn)
+                                unsigned flags, uint32_t length, uint32_t npsn)
 {
     op->length = length;
     op->place  = lane->place;
@@ -340,7 +347,7 @@ static inline void ha_log_enter(struct ha_log *log, struct ha_log_lane *lane, en
 }
 
 static inline void ha_log_append_posted(struct ha_log *log, struct ha_log_lane *lane, int slot, enum ha_op_kind kind,
-                                        unsigned flags, uint64_t length, uint32_t npsn, int silent)
+                                        unsigned flags, uint32_t length, uint32_t npsn, int silent)
 {
     ha_log_run_on(log, (unsigned)slot);
     ha_log_draft(ha_log_op(log, log->tail), lane, (unsigned)slot, kind, flags, length, npsn);

@@ -81,7 +81,7 @@ static UCS_F_ALWAYS_INLINE void uct_ha_go_post(struct uct_ha_flow *flow, const s
     int                 status;
 
     uct_ha_tx_describe(flow, out, flow->go.send_tag, slot, send_flags | (silent ? 0 : HA_SEND_TELL), send);
-    ha_log_draft(&log->ops[out->place], lane, slot, out->kind, out->flags, out->length, npsn);
+    ha_log_draft(&out->txop->core, lane, slot, out->kind, out->flags, out->length, npsn);
     status = ha_rc_post_send(flow->go.rc, send);
     if (ucs_unlikely(status != 0)) {
         uct_ha_tx_not_taken(flow, out->kind, out->flags, status);

@@ -30,7 +30,7 @@ static void use_copy(struct uct_ha_txop *txop, struct uct_ha_desc *desc)
         }
         to += txop->piece[i].length;
     }
-    uct_ha_txop_use(txop, desc, txop->length);
+    uct_ha_txop_use(txop, desc, txop->core.length);
 }
 
 /* -ENOSPC: it has to be registered. The user's bytes do not change before the
@@ -40,7 +40,7 @@ static int bounce(struct uct_ha_flow *flow, struct uct_ha_txop *txop, int slot)
     struct uct_ha_lanes *lanes = flow->road.lanes;
     struct uct_ha_desc  *desc  = txop->desc;
 
-    if (txop->length > lanes->pool.seg_size || (txop->op == HA_READ && desc != NULL)) {
+    if (txop->core.length > lanes->pool.seg_size || (txop->op == HA_READ && desc != NULL)) {
         return -ENOSPC;
     }
     if (desc == NULL && (desc = uct_ha_desc_alloc(&lanes->pool)) == NULL) {
@@ -129,7 +129,7 @@ static void make_known(struct uct_ha_flow *flow, struct uct_ha_txop *txop)
 {
     struct uct_ha_desc *desc = txop->desc;
 
-    if (txop->length <= flow->road.lanes->pool.seg_size) {
+    if (txop->core.length <= flow->road.lanes->pool.seg_size) {
         desc = desc != NULL ? desc : uct_ha_desc_alloc(uct_ha_flow_pool(flow));
         if (desc != NULL) {
             use_copy(txop, desc);

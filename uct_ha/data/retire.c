@@ -32,7 +32,7 @@ static inline void conclude(struct uct_ha_flow *flow, const struct uct_ha_txop *
     int                 stained = txop->flags & UCT_HA_TXOP_STAINED;
 
     if (txop->unpack != NULL && status == UCS_OK) {
-        txop->unpack(txop->unpack_arg, desc->data, txop->length);
+        txop->unpack(txop->unpack_arg, desc->data, txop->core.length);
     }
     if (desc != NULL && !stained) {
         uct_ha_desc_free(uct_ha_flow_pool(flow), desc); /* else it stays with its chunk, unused */

@@ -23,7 +23,7 @@ static int fill_sge_bounced(const struct uct_ha_flow *flow, const struct uct_ha_
 {
     struct uct_ha_piece piece = {.mem = txop->desc->mem};
 
-    uct_ha_piece_set(&piece, txop->desc->data, txop->length, txop->desc->mem);
+    uct_ha_piece_set(&piece, txop->desc->data, txop->core.length, txop->desc->mem);
     return uct_ha_piece_sge(&piece, (unsigned)slot, flow->road.lanes->rail_no[slot], sge) == 0 ? 1 : -ENXIO;
 }
 
@@ -77,8 +77,8 @@ static int post_on_lane(struct uct_ha_flow *flow, struct uct_ha_lane *lane, cons
     send.sge = sge;
     if (txop->pieces == 0) {
         sge[0].addr   = (uintptr_t)txop->bytes;
-        sge[0].length = txop->length;
-        send.num_sge  = txop->length > 0;
+        sge[0].length = txop->core.length;
+        send.num_sge  = txop->core.length > 0;
         send.flags |= HA_SEND_INLINE;
     } else {
         send.num_sge = fill_sge(flow, txop, lane->slot, sge);
@@ -214,7 +214,7 @@ static void append(struct uct_ha_flow *flow, enum ha_op_kind kind, unsigned flag
         flags |= HA_OP_FLAG_RECEIVE;
         flow->tx.sent++;
     }
-    (void)ha_log_append(&flow->tx.log, kind, flags, txop->length);
+    (void)ha_log_append(&flow->tx.log, kind, flags, txop->core.length);
     flows->outstanding++;
 }
 

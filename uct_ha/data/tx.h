@@ -54,8 +54,7 @@ struct uct_ha_out {
                             * or in a bounce buffer */
     unsigned            imm;
     uint32_t            length;
-    uint32_t            index; /* in the log, */
-    uint32_t            place; /* ... and in its ring */
+    uint32_t            index; /* in the log */
     uint64_t            remote_addr;
     uct_rkey_t          rkey;
     struct uct_ha_txop *txop;
@@ -68,14 +67,13 @@ static inline struct uct_ha_txop *uct_ha_tx_begin(struct uct_ha_flow *flow, enum
     uint32_t            index = flow->tx.log.tail;
     struct uct_ha_txop *txop  = uct_ha_txlog_op(&flow->tx, index);
 
-    txop->op     = (uint8_t)op;
-    txop->pieces = (uint8_t)pieces;
-    txop->flags  = 0;
-    txop->unused = 0;
-    txop->imm    = (uint16_t)imm;
-    txop->length = (uint32_t)length;
-    txop->comp   = NULL;
+    txop->op          = (uint8_t)op;
+    txop->pieces      = (uint8_t)pieces;
+    txop->flags       = 0;
+    txop->imm         = (uint16_t)imm;
+    txop->core.length = (uint32_t)length;
     if (pieces > 0) {
+        txop->comp    = NULL;
         txop->desc    = NULL;
         txop->unpack  = NULL;
         flow->tx.held = index + 1;
@@ -87,7 +85,6 @@ static inline struct uct_ha_txop *uct_ha_tx_begin(struct uct_ha_flow *flow, enum
 static UCS_F_ALWAYS_INLINE void uct_ha_tx_begin_out(struct uct_ha_flow *flow, struct uct_ha_out *out, unsigned pieces)
 {
     out->index = flow->tx.log.tail;
-    out->place = out->index & flow->tx.log.mask;
     out->txop  = uct_ha_tx_begin(flow, out->op, pieces, out->imm, out->length);
     if (out->op != HA_SEND_IMM) {
         out->txop->remote_addr = out->remote_addr;
@@ -105,9 +102,8 @@ static inline struct uct_ha_out uct_ha_tx_out(const struct uct_ha_flow *flow, ui
                                .kind        = kind,
                                .flags       = flags,
                                .imm         = txop->imm,
-                               .length      = txop->length,
+                               .length      = txop->core.length,
                                .index       = index,
-                               .place       = index & flow->tx.log.mask,
                                .remote_addr = txop->remote_addr,
                                .rkey        = txop->rkey,
                                .txop        = txop};

@@ -7,16 +7,9 @@
 #define RING_MIN 16u   /* entries; a power of two */
 #define RINGS    8192u /* ... of all logs, while these are few: they fit into the cache of a core */
 
-static int make_rings(uint32_t length, struct ha_op **ops_p, struct uct_ha_txop **txops_p)
+static struct uct_ha_txop *make_ring(uint32_t length)
 {
-    *ops_p   = uct_ha_line_alloc(length * sizeof(**ops_p));
-    *txops_p = uct_ha_line_alloc(length * sizeof(**txops_p));
-    if (*ops_p != NULL && *txops_p != NULL) {
-        return 0;
-    }
-    free(*ops_p);
-    free(*txops_p);
-    return -ENOMEM;
+    return uct_ha_line_alloc(length * sizeof(struct uct_ha_txop));
 }
 
 /* To begin with: the whole of it for few, little for each of many. */
@@ -30,48 +23,45 @@ static uint32_t first_ring(uint32_t length, uint32_t others)
 
 int uct_ha_txlog_open(struct uct_ha_txlog *tx, uint32_t length, uint32_t others)
 {
-    uint32_t      first = first_ring(length, others);
-    struct ha_op *ops;
+    uint32_t            first = first_ring(length, others);
+    struct uct_ha_txop *ring  = make_ring(first);
 
     tx->length = length;
-    if (make_rings(first, &ops, &tx->ops) != 0) {
+    if (ring == NULL) {
         return -ENOMEM;
     }
-    ha_log_init(&tx->log, ops, first);
+    ha_log_init_apart(&tx->log, &ring->core, sizeof(*ring), first);
     return 0;
 }
 
 int uct_ha_txlog_grow(struct uct_ha_txlog *tx)
 {
-    uint32_t            ring = tx->log.mask + 1;
-    struct ha_op       *ops, *old = tx->log.ops;
-    struct uct_ha_txop *txops;
+    uint32_t            length = tx->log.mask + 1;
+    struct uct_ha_txop *ring, *old = uct_ha_txlog_op(tx, 0);
 
-    if (ring == tx->length) {
+    if (length == tx->length) {
         return -ENOSPC;
     }
-    if (make_rings(2 * ring, &ops, &txops) != 0) {
+    ring = make_ring(2 * length);
+    if (ring == NULL) {
         return -ENOMEM;
     }
     for (uint32_t i = tx->log.head; i != tx->log.tail; i++) {
-        struct uct_ha_txop *txop = &txops[i & (2 * ring - 1)];
+        struct uct_ha_txop *txop = &ring[i & (2 * length - 1)];
 
         *txop = *uct_ha_txlog_op(tx, i);
         if (txop->flags & UCT_HA_TXOP_BOUNCED) {
             txop->unpack_arg = txop;
         }
     }
-    ha_log_move(&tx->log, ops, 2 * ring);
+    ha_log_move(&tx->log, &ring->core, 2 * length);
     free(old);
-    free(tx->ops);
-    tx->ops = txops;
     return 0;
 }
 
 void uct_ha_txlog_close(struct uct_ha_txlog *tx)
 {
     free(tx->log.ops);
-    free(tx->ops);
 }
 
 void uct_ha_txlog_reject(struct uct_ha_txlog *tx, uint32_t index)
@@ -79,7 +69,7 @@ void uct_ha_txlog_reject(struct uct_ha_txlog *tx, uint32_t index)
     const struct uct_ha_txop *txop = uct_ha_txlog_op(tx, index);
 
     ha_log_reject(&tx->log, index);
-    if (txop->comp == NULL) {
+    if (uct_ha_txop_comp(txop) == NULL) {
         tx->fatal = HA_FAIL_REFUSED;
     } else if (ha_send_op_has_imm(txop->op)) {
         tx->sent--; /* the peer will never count it */
@@ -100,7 +90,7 @@ static void end_in_doubt(struct uct_ha_txlog *tx, const struct uct_ha_txop *txop
         ucs_error("ha_rc [HA-512]: endpoint %u ends: a %s of %u bytes to 0x%lx was executed or not, nobody can tell, "
                   "and it has no "
                   "completion to say so",
-                  id, names[txop->op], txop->length, (unsigned long)txop->remote_addr);
+                  id, names[txop->op], txop->core.length, (unsigned long)txop->remote_addr);
     }
     tx->fatal = HA_FAIL_DOUBT;
 }
@@ -120,7 +110,7 @@ int uct_ha_txlog_doubt(struct uct_ha_txlog *tx, int bound, uint32_t id)
         if (ha_op_consumes_receive(op)) {
             tx->sent--; /* the peer has not counted it, and never will */
         }
-        if (bound && txop->comp == NULL) {
+        if (bound && uct_ha_txop_comp(txop) == NULL) {
             end_in_doubt(tx, txop, id);
             mute = 1;
         }

@@ -3,7 +3,7 @@
 #define UCT_HA_TXLOG_H_
 
 /*
- * The operations of a connection that are under way: the core's log, and beside each entry what
+ * The operations of a connection that are under way: the core's log, and behind each entry what
  * is needed to post it, and to post it again on another rail.
  *
  * Progress alone writes it: the data part all the time, the failover's driver when it resolves a
@@ -61,20 +61,19 @@ static inline int uct_ha_piece_sge(const struct uct_ha_piece *piece, unsigned sl
 #define UCT_HA_TXOP_STAINED 0x2u /* a card that nobody could stop may come to `desc` yet */
 #define UCT_HA_TXOP_DOUBT   0x4u /* it is in doubt, and that was seen to */
 
-/* Parallel to the log's ring. */
+/* An entry of the log, and what is needed to post it. A message of eight bytes behind a header is in one cache line. */
 struct uct_ha_txop {
-    uint8_t           op;     /* enum ha_send_op */
-    uint8_t           pieces; /* 0: the bytes are in `bytes`, and its end concerns nobody */
-    uint8_t           flags;  /* UCT_HA_TXOP_* */
-    uint8_t           unused;
-    uint32_t          length;
-    uint16_t          imm; /* low half of the immediate data: UCT_HA_IMM_* */
-    uct_completion_t *comp;
-    uint64_t          remote_addr;
-    uct_rkey_t        rkey; /* keys of both rails */
+    struct ha_op core;
+    uint8_t      op;     /* enum ha_send_op */
+    uint8_t      pieces; /* 0: the bytes are in `bytes`, and its end concerns nobody */
+    uint16_t     imm;    /* low half of the immediate data: UCT_HA_IMM_* */
+    uint8_t      flags;  /* UCT_HA_TXOP_* */
+    uint64_t     remote_addr;
+    uct_rkey_t   rkey; /* keys of both rails */
     union {
-        uint8_t bytes[UCT_HA_INLINE_MAX]; /* without pieces: from here on in the cache line of what is above */
+        uint8_t bytes[UCT_HA_INLINE_MAX]; /* without pieces */
         struct {
+            uct_completion_t     *comp;
             struct uct_ha_desc   *desc;       /* bounce buffer held until the end, or NULL */
             uct_unpack_callback_t unpack;     /* GET bcopy */
             void                 *unpack_arg; /* of a GET that is bounced: the entry itself */
@@ -87,7 +86,16 @@ struct uct_ha_txop {
             };
         };
     };
-};
+} __attribute__((aligned(UCT_HA_LINE)));
+
+_Static_assert(offsetof(struct uct_ha_txop, core) == 0 && offsetof(struct uct_ha_txop, bytes) + 16 == UCT_HA_LINE,
+               "the core finds it there; a header and eight bytes fit");
+
+/* Who waits for its end, or NULL. */
+static inline uct_completion_t *uct_ha_txop_comp(const struct uct_ha_txop *txop)
+{
+    return txop->pieces == 0 ? NULL : txop->comp;
+}
 
 /* The operation sends `length` bytes of the buffer, or receives them there, and
  * holds it until its end. */
@@ -102,18 +110,17 @@ static inline void uct_ha_txop_use(struct uct_ha_txop *txop, struct uct_ha_desc 
 
 struct uct_ha_txlog {
     /* in one cache line with what the log has before its lanes */
-    struct uct_ha_txop *ops;
-    uint32_t            held;   /* behind the latest operation with pieces */
-    uint32_t            length; /* operations that it may take at once, however long the ring is now */
-    uint16_t            sent;   /* messages appended so far */
-    uint8_t             awake;  /* atomic: the timer looks at the connection, see pair/awake.h */
-    uint8_t             dead;   /* atomic: no more work, the connection has ended */
-    uint8_t             fatal;  /* enum ha_fail: an operation has gone wrong that had no
-                                 * completion to report by */
-    struct ha_log log;          /* head, tail and told are atomic */
-    uint32_t      longest;      /* atomic: bytes of the longest operation since the log was empty, when that
-                                 * is more than UCT_HA_LONG_OP: progress writes, a check resets */
-    struct ha_wc rejected;      /* for UCT_HA_TODO_REJECT */
+    uint32_t held;         /* behind the latest operation with pieces */
+    uint32_t length;       /* operations that it may take at once, however long the ring is now */
+    uint16_t sent;         /* messages appended so far */
+    uint8_t  awake;        /* atomic: the timer looks at the connection, see pair/awake.h */
+    uint8_t  dead;         /* atomic: no more work, the connection has ended */
+    uint8_t  fatal;        /* enum ha_fail: an operation has gone wrong that had no
+                            * completion to report by */
+    struct ha_log log;     /* head, tail and told are atomic */
+    uint32_t      longest; /* atomic: bytes of the longest operation since the log was empty, when that
+                            * is more than UCT_HA_LONG_OP: progress writes, a check resets */
+    struct ha_wc rejected; /* for UCT_HA_TODO_REJECT */
 };
 
 _Static_assert(offsetof(struct uct_ha_txlog, log.lane) == UCT_HA_LINE && sizeof(struct ha_log_lane[2]) == UCT_HA_LINE,
@@ -121,7 +128,7 @@ _Static_assert(offsetof(struct uct_ha_txlog, log.lane) == UCT_HA_LINE && sizeof(
 
 static inline struct uct_ha_txop *uct_ha_txlog_op(const struct uct_ha_txlog *tx, uint32_t index)
 {
-    return &tx->ops[index & tx->log.mask];
+    return (struct uct_ha_txop *)tx->log.ops + (index & tx->log.mask);
 }
 
 /* For those who are not progress. */
