@@ -208,7 +208,11 @@ MUTANTS = [
      "test_shared_wait_is_no_loss", [
         ("    return conn->peer->scarce ? SCARCE_RTOS * rto : rto;", "    return rto;")]),
     ("scarce-untold", "who has too few receives does not say so", "test_shared_wait_is_no_loss", [
-        ("    return shared->srq != NULL && shared->wanted > shared->count;", "    return 0;")]),
+        ("    return shared->srq != NULL && shared->wanted > shared->count &&\n", "    return 0 &&\n")]),
+    ("scarce-though-more-come", "who gets more receives as they are used says that there are too few",
+     "test_shared_grows_when_low", [
+        ("           (shared->wanted > shared->most || !is_watched || uct_ha_shared_lacks(shared, 0) > 0);",
+         "           1;")]),
     ("window-beyond-queue", "windows grow beyond what the queue can hold", "test_shared_windows_grow", [
         ("    return shared->wanted + more <= shared->most;", "    return 1;")]),
     ("window-takes-memory", "a window that takes no buffers is held back for memory", "test_shared_windows_grow", [

@@ -155,6 +155,14 @@ uint32_t uct_ha_shared_lacks(const struct uct_ha_shared *shared, uint32_t more)
     return count > shared->count ? count - shared->count : 0;
 }
 
+int uct_ha_shared_is_scarce(const struct uct_ha_shared *shared)
+{
+    int is_watched = shared->watched || shared->busy;
+
+    return shared->srq != NULL && shared->wanted > shared->count &&
+           (shared->wanted > shared->most || !is_watched || uct_ha_shared_lacks(shared, 0) > 0);
+}
+
 static void add(struct uct_ha_lanes *lanes, int slot, struct uct_ha_desc *desc)
 {
     struct uct_ha_shared *shared = &lanes->shared[slot];

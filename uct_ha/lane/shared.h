@@ -47,11 +47,9 @@ static inline int uct_ha_shared_has_room(const struct uct_ha_shared *shared, uin
     return shared->wanted + more <= shared->most;
 }
 
-/* More may be sent than there are receives: a message may find none, and wait. Under the lock. */
-static inline int uct_ha_shared_is_scarce(const struct uct_ha_shared *shared)
-{
-    return shared->srq != NULL && shared->wanted > shared->count;
-}
+/* More may be sent than there are receives, and there will not be more soon: a message may find none, and wait until
+ * the program looks. Under the lock. */
+int uct_ha_shared_is_scarce(const struct uct_ha_shared *shared);
 
 /* Buffers that it lacks, from this list and from those at hand, and post them. 0, or -EAGAIN: there are too few. Under
  * the lock. */
