@@ -171,6 +171,7 @@ static void add(struct entry *entry, unsigned host)
         peer->rail[s].way    = (struct uct_ha_way *)entry; /* there is one */
         memcpy(peer->rail[s].where.addr.gid, &host, sizeof(host));
         entry->lane[s].slot = (uint8_t)s;
+        entry->lane[s].road = &entry->road;
         entry->road.lane[s] = &entry->lane[s];
     }
     entry->conn.peer             = peer;
