@@ -24,7 +24,8 @@ void ha_log_move(struct ha_log *log, struct ha_op *ops, uint32_t capacity)
     for (uint32_t i = log->head; i != log->tail; i++) {
         *ha_log_op(&moved, i) = *ha_log_op(log, i);
     }
-    *log = moved;
+    log->mask = moved.mask; /* nothing else: head and tail are watched */
+    log->ops  = moved.ops;
 }
 
 void ha_log_lane_start(struct ha_log *log, int slot, uint32_t gen, uint32_t psn)
