@@ -90,7 +90,7 @@ static int open_anew(struct uct_ha_flow *flow, int message)
     flow->go.zcopy_shift = zcopy_shift(flow);
     flow->go.told_mask   = told_mask(uct_ha_flow_tell_every(flow, lane));
     flow->go.max_inline  = (uint8_t)flow->road.lanes->max_inline;
-    flow->opens_on       = 1; /* requests that wait have closed it, and close it again when there is no room for one */
+    flow->opens_on       = ucs_list_is_empty(&flow->pending); /* else each waits for its turn */
     if (!flow->silent_listed) {
         uct_ha_flow_list_silent(flow);
     }
