@@ -244,6 +244,41 @@ static void test_pending(void **state)
     am_exchange(0, 10);
 }
 
+static unsigned asked, overtook;
+
+/* Who receives a message answers it at once: credits have come with it, and those who wait have not had their turn. */
+static ucs_status_t answer(void *arg, void *data, size_t length, unsigned flags)
+{
+    ucs_status_t status = am_received(arg, data, length, flags);
+
+    if (!requests[REQUESTS - 1].done) {
+        asked++;
+        overtook += am_send(0, 0, SHORT, 8, NULL) == UCS_OK;
+    }
+    return status;
+}
+
+static void test_pending_is_not_overtaken(void **state)
+{
+    (void)state;
+    world_open(6, "RX_QUEUE_LEN=16");
+    ep_open(0, 0);
+    ep_open(1, 0);
+    am_exchange(0, 1);
+    assert_int_equal(uct_iface_set_am_handler(world.side[0].iface, AM_ID, answer, &world.side[0], 0), UCS_OK);
+    fill_until_no_room();
+    queue_requests();
+    asked = overtook = 0;
+    while (!requests[REQUESTS - 1].done) {
+        assert_int_equal(am_send(0, 0, SHORT, 8, NULL), UCS_ERR_NO_RESOURCE);
+        (void)am_send(1, 0, SHORT, 8, NULL);
+        pump();
+    }
+    assert_true(asked > 0);
+    assert_int_equal(overtook, 0);
+    pump_until(am_all_here());
+}
+
 static struct counted behind; /* a flush that waits like any other request */
 
 static ucs_status_t flush_again(uct_pending_req_t *super)
@@ -441,6 +476,7 @@ static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_credits_without_memory),
     GLUE_TEST(test_credits_both_ways),
     GLUE_TEST(test_pending),
+    GLUE_TEST(test_pending_is_not_overtaken),
     GLUE_TEST(test_flush_waits_behind_requests),
     GLUE_TEST(test_flush_of_the_interface_waits_for_requests),
     GLUE_TEST(test_pending_purge),

@@ -450,6 +450,9 @@ MUTANTS = [
     ("way-ages-unborn", "the life of a way begins before it is found", "test_slow_way_after_silence", [
         ("            rail->fresh_at = uct_ha_now() + ctl->fresh_ns;\n", "")]),
     # ---- the ring of operations ----
+    ("opens-before-the-waiting", "a limit that was reached lets new ones overtake those that wait for room",
+     "test_pending_is_not_overtaken", [
+        ("    flow->opens_on       = ucs_list_is_empty(&flow->pending);", "    flow->opens_on       = 1;")]),
     ("opens-what-was-closed", "the short way opens by its limits, whatever it was closed for", "test_credits_after_failover", [
         ("    flow->opens_on                        = 0;\n", "")]),
     ("ring-mixes-places", "what grows puts an operation at the place of another", "test_ring_grows", [
