@@ -373,7 +373,8 @@ void uct_ha_shared_mark(struct uct_ha_shared *shared)
 }
 
 /* Whatever was out when it was marked has been taken since. So a lane that receives anything from here on does not
- * have one of those. Returns whether there is one that has not received since the last call. */
+ * have one of those. Returns whether there is one that has not received since the last call. One that is still being
+ * built has nothing, and no count of its own. */
 static int page_lanes_locked(struct uct_ha_shared *shared)
 {
     struct uct_ha_lanes *lanes = shared->lanes;
@@ -382,7 +383,7 @@ static int page_lanes_locked(struct uct_ha_shared *shared)
     for (uint32_t i = 0; i < lanes->table_len; i++) {
         struct uct_ha_lane *lane = lanes->table[i];
 
-        if (lane != NULL && lane->shared == shared && lane->entered) {
+        if (lane != NULL && lane->shared == shared && lane->entered && lane->road->lane[lane->slot] == lane) {
             idle |= lane->connected && uct_ha_lane_received(lane) == lane->paged;
             lane->paged = uct_ha_lane_received(lane);
         }
