@@ -28,7 +28,8 @@ void uct_ha_go_far(struct uct_ha_flow *flow, int go, enum ha_op_kind kind, unsig
 void uct_ha_go_tell(struct uct_ha_flow *flow, enum ha_op_kind kind, unsigned flags, uint32_t npsn, unsigned send_flags,
                     struct ha_send *send);
 
-/* Asks everything again: may an operation, or a `message`, go the short way? */
+/* Asks again: may an operation, or a `message`, go the short way? Of one that was not closed only what has reached a
+ * limit. */
 int uct_ha_go_open(struct uct_ha_flow *flow, int message);
 
 static inline int uct_ha_go_is_open(const struct uct_ha_flow *flow, int message)

@@ -43,7 +43,7 @@ struct uct_ha_ledger {
 };
 
 struct uct_ha_road {
-    uint32_t             received[HA_SLOTS]; /* receives of that lane that succeeded: progress counts, atomic */
+    uint32_t             received[HA_SLOTS]; /* of the lane in each slot, that succeeded: progress counts, atomic */
     struct uct_ha_lanes *lanes;
     struct uct_ha_conn  *conn;
     struct uct_ha_lane  *lane[HA_SLOTS];       /* written under the lock, read by progress */
