@@ -171,6 +171,7 @@ glue_sources = \
 	%D%/lane/selftest.c \
 	%D%/lane/selftest.h \
 	%D%/lane/shared.c \
+	%D%/lane/shared_lost.c \
 	%D%/lane/shared.h \
 	%D%/lane/settle.c \
 	%D%/lane/settle.h \

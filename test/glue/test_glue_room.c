@@ -34,6 +34,36 @@ static void test_places_of_a_parked_lane(void **state)
     assert_int_equal(uct_ha_room_add_lane(&room, 70, 1), 0);
 }
 
+/* Receives that all lanes share have places of their own. Who makes some does not see how much is under way, unless he
+ * is progress: then all that may ever be counts. They get half of what the device allows, or what the queue has when the
+ * device would not make it deeper. */
+static void test_places_of_shared_receives(void **state)
+{
+    struct uct_ha_room room = {.log_len = 10, .depth = 100};
+
+    (void)state;
+    assert_int_equal(uct_ha_room_add_lane(&room, 0, 1), 0);
+    assert_int_equal(uct_ha_room_add_lane(&room, 0, 1), 0);
+    assert_int_equal(room.reserved, 4);
+    assert_int_equal(uct_ha_room_spare(&room, 0), 100 - 4 - 2 * 10);
+    assert_int_equal(uct_ha_room_spare(&room, 1), 100 - 4 - 10);
+    room.sends = 15;
+    assert_int_equal(uct_ha_room_spare(&room, 1), 100 - 4 - 15);
+    uct_ha_room_take_receives(&room, 50);
+    assert_int_equal(room.reserved, 54);
+    assert_int_equal(room.sends_max, 46);
+    assert_int_equal(uct_ha_room_spare(&room, 0), 26);
+    uct_ha_room_take_receives(&room, 40);
+    assert_int_equal(uct_ha_room_spare(&room, 0), 0);
+    assert_int_equal(uct_ha_room_spare(&room, 1), 0);
+    uct_ha_room_deepened(&room, 0);
+    assert_int_equal(uct_ha_room_could_spare(&room), 0);
+    uct_ha_room_deepened(&room, 200);
+    assert_int_equal(uct_ha_room_spare(&room, 1), 200 - 94 - 15);
+    uct_ha_room_deepened(&room, 0);
+    assert_int_equal(uct_ha_room_could_spare(&room), 200 - 94 - 10);
+}
+
 /* The queue of a standby is looked at rarely, but each time before places in it are given away. */
 static void test_places_are_given_from_an_empty_queue(void **state)
 {
@@ -166,6 +196,7 @@ int glue_room(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_places_of_a_parked_lane),
+        cmocka_unit_test(test_places_of_shared_receives),
         GLUE_TEST(test_places_are_given_from_an_empty_queue),
         GLUE_TEST(test_owner_is_woken),
         GLUE_TEST(test_good_bye_is_answered),

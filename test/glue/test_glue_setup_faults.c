@@ -254,7 +254,7 @@ static void test_no_datagrams(void **state)
 static void test_completion_queue_full(void **state)
 {
     (void)state;
-    world_open_small(69, 200, "CONNECT_TIMEOUT=5s RAILS=a0:1,b0:1"); /* a second rail would have room */
+    world_open_small(69, 200, "CONNECT_TIMEOUT=5s SRQ_LEN=0 RAILS=a0:1,b0:1"); /* a second rail would have room */
     for (int i = 0; i < FIT; i++) {
         ep_open(0, i);
         am_post(0, i, 5);

@@ -206,15 +206,25 @@ MUTANTS = [
     # ---- receiving ----
     ("scarce-is-loss", "who waits for a receive of a process that computes is taken for lost",
      "test_shared_wait_is_no_loss", [
-        ("    return conn->peer->scarce ? SCARCE_RTOS * rto : rto;", "    return rto;")]),
+        ("    return conn->peer->scarce ? gone - gone / SCARCE_SLOWER : 0;", "    return 0;")]),
     ("scarce-untold", "who has too few receives does not say so", "test_shared_wait_is_no_loss", [
-        ("    return shared->srq != NULL && shared->wanted > shared->count &&\n", "    return 0 &&\n")]),
+        ("    return told_once || shared->deaf ||", "    return 0 && told_once && shared->deaf &&")]),
     ("scarce-though-more-come", "who gets more receives as they are used says that there are too few",
      "test_shared_grows_when_low", [
-        ("           (shared->wanted > shared->most || !is_watched || uct_ha_shared_lacks(shared, 0) > 0);",
-         "           1;")]),
-    ("window-beyond-queue", "windows grow beyond what the queue can hold", "test_shared_windows_grow", [
-        ("    return shared->wanted + more <= shared->most;", "    return 1;")]),
+        ("    return told_once || shared->deaf ||", "    return 1 || told_once || shared->deaf ||")]),
+    ("scarce-for-ever", "who had few receives once says so for ever", "test_shared_wait_is_no_loss", [
+        ("        shared->low = 0;\n", "        ;\n")]),
+    ("scarce-said-once", "who had few receives once never says so again", "test_shared_wait_is_no_loss", [
+        ("    if (!shared->low && !shared->watched && !shared->busy) {", "    if (0) {")]),
+    ("shared-without-places", "receives that lanes share have no places in the completion queue", "test_shared_receives", [
+        ("    uct_ha_room_take_receives(room_of(shared), shared->count - first);\n", "")]),
+    ("spare-of-unseen", "a job gives away places that sends may need", "test_places_of_shared_receives", [
+        ("ucs_max(room->log_len, room->sends) : logs);", "ucs_max(room->log_len, room->sends) : room->log_len);")]),
+    ("spare-of-sends", "places of what is under way are given away", "test_places_of_shared_receives", [
+        ("(progress ? ucs_max(room->log_len, room->sends) : logs);", "(progress ? room->log_len : logs);")]),
+    ("spare-though-refused", "receives wait for a completion queue that the device will not make deeper",
+     "test_places_of_shared_receives", [
+        ("    unsigned depth = room->refused ? room->depth : depth_limit(room);", "    unsigned depth = depth_limit(room);")]),
     ("window-takes-memory", "a window that takes no buffers is held back for memory", "test_shared_windows_grow", [
         ("        buffers += is_own(road, s) ? more : uct_ha_shared_lacks(&lanes->shared[s], more);",
          "        buffers += more;")]),
@@ -293,7 +303,7 @@ MUTANTS = [
         ("        lane->left = *ring;\n    } else {", "    }\n    {")]),
     # ---- and of each room one more ----
     ("room-unlimited", "sends take no regard of the completion queue", "test_sends_wait_for_places", [
-        ("    return room->sends < room->sends_go;", "    return room->sends_max > 0;")]),
+        ("    return room->sends < __atomic_load_n(&room->sends_go, __ATOMIC_RELAXED);", "    return room->sends_max > 0;")]),
     ("rx-held-first", "messages of the new lane are delivered before those of the old one", "test_old_totals_are_not_taken", [
         ("    } else if (uct_ha_flow_of(lane->road)->rx_slot == lane->slot &&", "    } else if (1 ||")]),
     ("room-park-forgets-sends", "sends of a lane that is gone give their places back at once",
@@ -302,8 +312,8 @@ MUTANTS = [
          ("    room->reserved += sends;\n    room->lanes--;", "    room->lanes--;")]),
     ("room-reclaim-no-poll", "places are given away while completions are in the queue",
      "test_places_are_given_from_an_empty_queue", [
-         ("        if (uct_ha_poll_slot(iface, slot) == 0) {\n            uct_ha_room_release",
-          "        if (1) {\n            uct_ha_room_release")]),
+         ("        if (uct_ha_poll_slot(iface, slot) == 0) {\n            pthread_mutex_lock",
+          "        if (1) {\n            pthread_mutex_lock")]),
     ("wake-user-never", "who sleeps is not woken for the control part", "test_owner_is_woken", [
         ("    if (__atomic_load_n(&wake->pending, __ATOMIC_ACQUIRE) && __atomic", "    if (0 && __atomic")]),
     ("bye-unanswered", "a good-bye is not answered", "test_good_bye_is_answered", [

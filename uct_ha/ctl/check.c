@@ -56,17 +56,27 @@ void uct_ha_check_settle_locked(struct uct_ha_lane *lane, uint64_t now)
 /* A long operation is no progress until its end. Slower than this no rail is. */
 #define SLOWEST_BYTES_PER_MS 32768u
 
-/* Who has fewer receives than all may send may be computing: then their cards wait until it looks, and whatever is
- * under way waits behind the first message that found none. A rail that is not well is noticed by other ways; one
- * queue pair that is stuck, so late. */
-#define SCARCE_RTOS 16u
+/* Who has few receives left may be computing: then our card waits until it looks, and whatever is under way waits
+ * behind the first message that found none. Meanwhile our clock goes so much slower. A rail that is not well is noticed
+ * by other ways; one queue pair that is stuck, so late. */
+#define SCARCE_SLOWER 16u
 
 static uint64_t rto_of(const struct uct_ha_conn *conn)
 {
     uint32_t bytes = __atomic_load_n(&conn->tx->longest, __ATOMIC_RELAXED);
-    uint64_t rto   = conn->pairs->rto.value + bytes / SLOWEST_BYTES_PER_MS * MSEC;
 
-    return conn->peer->scarce ? SCARCE_RTOS * rto : rto;
+    return conn->pairs->rto.value + bytes / SLOWEST_BYTES_PER_MS * MSEC;
+}
+
+/* Of the time since the last look, what does not count: all of it when the owner has not looked himself. */
+static uint64_t rest_of(const struct uct_ha_conn *conn, uint32_t polls, uint64_t now)
+{
+    uint64_t gone = now - conn->rto_seen;
+
+    if (polls == conn->rto_polls) {
+        return gone;
+    }
+    return conn->peer->scarce ? gone - gone / SCARCE_SLOWER : 0;
 }
 
 /* The owner looks seldom, or not any more: nothing that would tell of the operations under way has been sent
@@ -77,17 +87,34 @@ static void ask_for_tail(struct uct_ha_conn *conn)
     uct_ha_attention_locked(conn);
 }
 
+/* One more round of polling may still find it; then the lane is suspected. No other one may be there, but this rail is
+ * well and only the queue pair is stuck: a new one on the same rail is better than waiting. */
+static void strike_locked(struct uct_ha_conn *conn, int slot, uint64_t now)
+{
+    struct ha_event event = {.kind = HA_EV_LANE_SUSPECT, .slot = slot, .cause = HA_CAUSE_RTO};
+    uint64_t        still = now - conn->rto_since;
+
+    if (!conn->rto_struck) {
+        conn->rto_struck = still > rto_of(conn);
+        return;
+    }
+    event.gen = conn->pair.lane[slot].gen;
+    if (still > 2 * rto_of(conn) && uct_ha_peer_rail_answers(conn->peer, slot, now)) {
+        event.kind = HA_EV_LANE_DOWN;
+    }
+    uct_ha_failover_event_locked(conn, &event, HA_CTX_ASYNC);
+}
+
 /* No progress although the owner polls and something is out that will tell: suspect the
  * lane. A process that does not poll cannot see completions and says nothing. */
 void uct_ha_check_rto_locked(struct uct_ha_conn *conn, uint64_t now)
 {
-    uint32_t        head  = uct_ha_txlog_head(conn->tx);
-    uint32_t        tail  = uct_ha_txlog_tail(conn->tx);
-    uint32_t        polls = __atomic_load_n(&conn->pairs->lanes->wake.polls, __ATOMIC_RELAXED);
-    int             told  = uct_ha_txlog_is_told(conn->tx);
-    int             slot  = ha_pair_tx_slot(&conn->pair);
-    uint64_t        lane  = slot == HA_NO_SLOT ? 0 : (uint64_t)conn->pair.lane[slot].gen << 1 | (unsigned)slot;
-    struct ha_event event = {.kind = HA_EV_LANE_SUSPECT, .slot = slot, .cause = HA_CAUSE_RTO};
+    uint32_t head  = uct_ha_txlog_head(conn->tx);
+    uint32_t tail  = uct_ha_txlog_tail(conn->tx);
+    uint32_t polls = __atomic_load_n(&conn->pairs->lanes->wake.polls, __ATOMIC_RELAXED);
+    int      told  = uct_ha_txlog_is_told(conn->tx);
+    int      slot  = ha_pair_tx_slot(&conn->pair);
+    uint64_t lane  = slot == HA_NO_SLOT ? 0 : (uint64_t)conn->pair.lane[slot].gen << 1 | (unsigned)slot;
 
     if (head == tail) {
         __atomic_store_n(&conn->tx->longest, 0, __ATOMIC_RELAXED);
@@ -98,18 +125,11 @@ void uct_ha_check_rto_locked(struct uct_ha_conn *conn, uint64_t now)
     if (!told || head != conn->rto_done || slot == HA_NO_SLOT || lane != conn->rto_lane) {
         conn->rto_since  = now;
         conn->rto_struck = 0;
-    } else if (polls == conn->rto_polls) {
-        conn->rto_since += now - conn->rto_seen; /* the owner does not look: the clock rests */
-    } else if (now - conn->rto_since > rto_of(conn) && !conn->rto_struck) {
-        conn->rto_struck = 1; /* one more round of polling may still find it */
-    } else if (conn->rto_struck) {
-        event.gen = conn->pair.lane[slot].gen;
-        if (now - conn->rto_since > 2 * rto_of(conn) && uct_ha_peer_rail_answers(conn->peer, slot, now)) {
-            /* No other lane, but this rail is well and only the queue pair is
-             * stuck: a new one on the same rail is better than waiting. */
-            event.kind = HA_EV_LANE_DOWN;
+    } else {
+        conn->rto_since += rest_of(conn, polls, now);
+        if (polls != conn->rto_polls) {
+            strike_locked(conn, slot, now);
         }
-        uct_ha_failover_event_locked(conn, &event, HA_CTX_ASYNC);
     }
     conn->rto_lane  = lane;
     conn->rto_done  = head;

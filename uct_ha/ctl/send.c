@@ -19,12 +19,12 @@
 
 #define IN_A_ROW 10 /* heartbeats: a probe later than that says nothing about those before */
 
-static int lacks_receives(const struct uct_ha_lanes *lanes)
+static int lacks_receives(struct uct_ha_lanes *lanes)
 {
     int lacks = 0;
 
     for (int s = 0; s < lanes->slots; s++) {
-        lacks |= uct_ha_shared_is_scarce(&lanes->shared[s]);
+        lacks |= uct_ha_shared_is_scarce_locked(&lanes->shared[s]);
     }
     return lacks;
 }

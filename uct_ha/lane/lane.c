@@ -124,24 +124,13 @@ static int open_queue_pair(struct uct_ha_lane *lane)
     return status;
 }
 
-/* A queue that stays as deep as it was is not the end: sends share what there is. */
-static void deepen(struct uct_ha_lane *lane)
-{
-    int status = lane->depth == 0 ? 0 : ha_cq_resize(lane->room->cq, lane->depth);
-
-    if (status != 0) {
-        ucs_debug("ha_rc: %s: completion queue stays as it is, not %u entries: %s",
-                  ha_rail_name(lane->lanes->rail[lane->slot]), lane->depth, strerror(-status));
-        lane->shallow = 1;
-    }
-}
-
 static int build(struct uct_ha_lane *lane)
 {
     int status;
 
-    deepen(lane);
-    status = uct_ha_desc_stock(&lane->lanes->pool, lane->stock, &lane->stocked);
+    /* One that stays as deep as it was is not the end: sends share what there is. */
+    lane->shallow = uct_ha_room_deepen(lane->room, lane->depth) != 0;
+    status        = uct_ha_desc_stock(&lane->lanes->pool, lane->stock, &lane->stocked);
     if (status == 0 && lane->wants_ledger && lane->ledger.word == NULL) {
         status = uct_ha_ledger_init(&lane->ledger, lane->lanes->rail[lane->slot]);
     }
@@ -168,17 +157,23 @@ static void build_run(struct uct_ha_job *job)
 
 /* ---- ... and in progress ---- */
 
+/* Places in the queue for receives of its own. */
+static unsigned places_of(const struct uct_ha_lane *lane, unsigned receives)
+{
+    return lane->shared != NULL ? 0 : receives;
+}
+
 static void expect_room(struct uct_ha_lane *lane)
 {
-    lane->coming      = lane->road->rx_window + UCT_HA_RX_RESERVE;
+    lane->coming      = lane->shared != NULL ? lane->stock : lane->road->rx_window + UCT_HA_RX_RESERVE;
     lane->coming_logs = logs_of(lane->road);
     uct_ha_room_expect(lane->room, lane->coming, lane->coming_logs);
 }
 
 static void post_build(struct uct_ha_lane *lane)
 {
+    lane->stock = uct_ha_ring_lacks(lane->road, lane->slot);
     expect_room(lane);
-    lane->stock    = uct_ha_ring_lacks(lane->road, lane->slot);
     lane->depth    = uct_ha_room_ask(lane->room);
     lane->shallow  = 0;
     lane->building = 1;
@@ -247,14 +242,15 @@ int uct_ha_lane_begin(struct uct_ha_road *road, int slot, uint32_t gen)
 
 static int open_lane(struct uct_ha_lane *lane)
 {
-    struct uct_ha_road *road   = lane->road;
-    int                 slot   = lane->slot;
-    int                 status = uct_ha_room_add_lane(lane->room, road->ring[slot].count, logs_of(road));
+    struct uct_ha_road *road     = lane->road;
+    int                 slot     = lane->slot;
+    unsigned            receives = places_of(lane, road->ring[slot].count);
+    int                 status   = uct_ha_room_add_lane(lane->room, receives, logs_of(road));
 
     if (status == 0) {
         status = uct_ha_ring_post(lane);
         if (status != 0) {
-            uct_ha_room_undo_lane(lane->room, road->ring[slot].count, logs_of(road));
+            uct_ha_room_undo_lane(lane->room, receives, logs_of(road));
         }
     }
     if (status == 0 && lane->wants_ledger) {
@@ -267,8 +263,9 @@ static int open_lane(struct uct_ha_lane *lane)
 /* Others were quicker to take the places, and there may be more. */
 static int lacks_room(const struct uct_ha_lane *lane)
 {
-    return lane->builds < BUILDS && !uct_ha_room_fits(lane->room, lane->road->rx_window + UCT_HA_RX_RESERVE) &&
-           uct_ha_room_may_grow(lane->room);
+    unsigned receives = places_of(lane, lane->road->rx_window + UCT_HA_RX_RESERVE);
+
+    return lane->builds < BUILDS && !uct_ha_room_fits(lane->room, receives) && uct_ha_room_may_grow(lane->room);
 }
 
 /* Receives that are shared find it by the number of its queue pair. */

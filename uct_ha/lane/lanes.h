@@ -43,7 +43,7 @@ struct uct_ha_shared {
     uint32_t              chain_max;
     uint32_t              count, soft, most; /* places; how many there may be now, and ever */
     uint32_t              wanted;
-    uint32_t              posted;  /* again, at least: runs freely */
+    uint32_t              posted;  /* again, at least: runs freely; atomic */
     uint32_t              marked;  /* ... when those that were out were marked, to find lost ones */
     uint32_t              turn;    /* ... and so many are enough for all to have been used */
     uint32_t              lost;    /* found so far, and replaced */
@@ -51,8 +51,13 @@ struct uct_ha_shared {
     uint8_t               marking; /* how far the search for lost ones is */
     uint8_t               watched; /* once more are wanted than may be: the device is asked to tell */
     uint8_t               again;   /* few were left while a job was at it */
-    uint8_t               busy;    /* a job asks it, or makes more of them; under the lock, as is */
+    uint8_t               deaf;    /* ... and cannot */
+    uint8_t               busy;    /* a job asks it, or makes more of them; under the lock, as are */
     struct uct_ha_job     job;
+    uint32_t              coming;     /* by it */
+    unsigned              depth;      /* of the completion queue, for them; 0: as it is */
+    uint32_t              low_posted; /* when few were left */
+    uint8_t               low;        /* ... and not many have been posted since */
     struct uct_ha_lane   *graves;
 };
 

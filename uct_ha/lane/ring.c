@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define GRANTS_TO_GROW 4  /* half windows that were filled before it is doubled */
+#define GRANTS_TO_GROW 4  /* half windows that were filled before it is doubled, if that takes memory */
 #define CHAIN_MAX      32 /* a doorbell for so many is not seen any more */
 
 static int64_t bytes(const struct uct_ha_lanes *lanes, uint32_t buffers)
@@ -124,7 +124,6 @@ int uct_ha_ring_post(struct uct_ha_lane *lane)
 
     lane->place0 = lane->shared != NULL ? lane->shared->places : ring->places;
     if (lane->shared != NULL) {
-        lane->receives = ring->count;
         return 0;
     }
     for (uint32_t i = first; i < ring->count; i++) {
@@ -158,16 +157,22 @@ void uct_ha_ring_repost(struct uct_ha_road *road)
 static void extend_shared(struct uct_ha_road *road, int slot, uint32_t count)
 {
     struct uct_ha_shared *shared = &road->lanes->shared[slot];
+    struct uct_ha_room   *room   = &road->lanes->room[slot];
     struct uct_ha_desc   *list   = NULL;
     uint32_t              missing;
+    unsigned              depth;
+    int                   status;
 
     pthread_mutex_lock(&road->lanes->wake.lock);
     uct_ha_shared_want(shared, (int32_t)(count - road->ring[slot].count));
     missing                = uct_ha_shared_lacks(shared, 0);
     road->ring[slot].count = count;
+    depth                  = uct_ha_room_ask_for(room, missing);
     pthread_mutex_unlock(&road->lanes->wake.lock);
+    status = uct_ha_room_deepen(room, depth);
     (void)uct_ha_desc_stock(&road->lanes->pool, missing, &list);
     pthread_mutex_lock(&road->lanes->wake.lock);
+    uct_ha_room_have(room, missing, depth, status);
     (void)uct_ha_shared_fill_locked(road->lanes, slot, &list);
     pthread_mutex_unlock(&road->lanes->wake.lock);
     uct_ha_desc_return_list(&road->lanes->pool, list);
@@ -182,10 +187,12 @@ static int extend_lane(struct uct_ha_road *road, int slot, uint32_t count)
     }
     if (!is_own(road, slot)) {
         extend_shared(road, slot, count);
-    } else if (extend(road, slot, count) != 0) {
+        return 0;
+    }
+    if (extend(road, slot, count) != 0) {
         return -ENOMEM;
     }
-    if (lane != NULL && lane->shared == NULL) {
+    if (lane != NULL) {
         lane->place0 = road->ring[slot].places; /* they may have moved */
     }
     if (lane == NULL || uct_ha_lane_is_fenced(lane) || lane->receives >= count) {
@@ -201,30 +208,25 @@ static int extend_lane(struct uct_ha_road *road, int slot, uint32_t count)
     return 0;
 }
 
-/* Bytes of the buffers that `more` messages take: of those that all share, only what is not there yet. SIZE_MAX: the
- * queue would not take as many as may be sent. */
+/* Bytes of the buffers that `more` messages take: of those that all share, only what is not there yet. */
 static size_t cost_of(const struct uct_ha_road *road, unsigned more)
 {
     struct uct_ha_lanes *lanes   = road->lanes;
     size_t               buffers = 0;
-    int                  fits    = 1;
 
     pthread_mutex_lock(&lanes->wake.lock);
     for (int s = 0; s < road->slots; s++) {
         buffers += is_own(road, s) ? more : uct_ha_shared_lacks(&lanes->shared[s], more);
-        fits &= is_own(road, s) || uct_ha_shared_has_room(&lanes->shared[s], more);
     }
     pthread_mutex_unlock(&lanes->wake.lock);
-    return fits ? buffers * lanes->pool.seg_size : SIZE_MAX;
+    return buffers * lanes->pool.seg_size;
 }
 
 /* Both lanes, so that a failover finds as many receives as the peer may send. */
-static unsigned larger_window(struct uct_ha_road *road)
+static unsigned larger_window(struct uct_ha_road *road, unsigned window, size_t cost)
 {
-    struct uct_ha_lanes *lanes  = road->lanes;
-    unsigned             window = ucs_min(2u * road->rx_window, lanes->rx_window_max);
-    unsigned             more   = window - road->rx_window;
-    size_t               cost   = more == 0 ? SIZE_MAX : cost_of(road, more);
+    struct uct_ha_lanes *lanes = road->lanes;
+    unsigned             more  = window - road->rx_window;
 
     if (cost > lanes->config->rx_mem || lanes->rx_grown + cost > lanes->config->rx_mem) {
         return 0;
@@ -243,11 +245,18 @@ static unsigned larger_window(struct uct_ha_road *road)
 
 unsigned uct_ha_ring_grow(struct uct_ha_road *road)
 {
-    if (++road->rx_grants < GRANTS_TO_GROW) {
+    unsigned window = ucs_min(2u * road->rx_window, road->lanes->rx_window_max);
+    size_t   cost;
+
+    if (window == road->rx_window) {
+        return 0;
+    }
+    cost = cost_of(road, window - road->rx_window);
+    if (cost > 0 && ++road->rx_grants < GRANTS_TO_GROW) {
         return 0;
     }
     road->rx_grants = 0;
-    return larger_window(road);
+    return larger_window(road, window, cost);
 }
 
 void uct_ha_ring_drop_held(struct uct_ha_lane *lane)

@@ -16,8 +16,8 @@
  * The window is how many messages the peer may be ahead of us. A connection
  * begins with a small one (RX_QUEUE_INIT); it doubles each time the peer was
  * seen to fill it over and over, up to RX_QUEUE_LEN, as long as the buffers that the interface has
- * taken for that stay below RX_MEM; those that lanes share are taken for what is really sent, so there it is as long
- * as the queue holds all that may be. The peer learns of a larger window as if
+ * taken for that stay below RX_MEM; where that takes none, because those that lanes share are enough, at once. The peer
+ * learns of a larger window as if
  * messages had been consumed. It never shrinks while the connection lives.
  *
  * Progress only.

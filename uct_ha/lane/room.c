@@ -15,7 +15,7 @@
 static void set_sends_max(struct uct_ha_room *room)
 {
     room->sends_max = room->depth - room->reserved;
-    room->sends_go  = room->sends_max > 0 ? room->sends_max - 1 : 0;
+    __atomic_store_n(&room->sends_go, room->sends_max > 0 ? room->sends_max - 1 : 0, __ATOMIC_RELAXED);
 }
 
 static unsigned depth_limit(const struct uct_ha_room *room)
@@ -72,20 +72,23 @@ static unsigned next_depth(const struct uct_ha_room *room, unsigned want)
     return want > room->depth && depth > room->depth ? depth : 0;
 }
 
+int uct_ha_room_deepen(const struct uct_ha_room *room, unsigned depth)
+{
+    int status = depth == 0 ? 0 : ha_cq_resize(room->cq, depth);
+
+    if (status != 0) {
+        ucs_debug("ha_rc: %s: completion queue stays as it is, not %u entries: %s", ha_rail_name(room->rail), depth,
+                  strerror(-status));
+    }
+    return status;
+}
+
 static void grow(struct uct_ha_room *room, unsigned want)
 {
     unsigned depth = next_depth(room, want);
-    int      status;
 
-    if (depth == 0) {
-        return;
-    }
-    status = ha_cq_resize(room->cq, depth);
-    if (status == 0) {
+    if (depth != 0 && uct_ha_room_deepen(room, depth) == 0) {
         room->depth = depth;
-    } else {
-        ucs_debug("ha_rc: %s: completion queue stays at %u entries: %s", ha_rail_name(room->rail), room->depth,
-                  strerror(-status));
     }
 }
 
@@ -110,13 +113,13 @@ static unsigned wanted(const struct uct_ha_room *room, unsigned places, unsigned
 
 void uct_ha_room_expect(struct uct_ha_room *room, unsigned receives, unsigned logs)
 {
-    room->coming += receives + LANE_EXTRA;
+    room->coming += receives + (logs > 0 ? LANE_EXTRA : 0);
     room->coming_logs += logs;
 }
 
 void uct_ha_room_forget(struct uct_ha_room *room, unsigned receives, unsigned logs)
 {
-    room->coming -= receives + LANE_EXTRA;
+    room->coming -= receives + (logs > 0 ? LANE_EXTRA : 0);
     room->coming_logs -= logs;
 }
 
@@ -138,11 +141,26 @@ unsigned uct_ha_room_ask(struct uct_ha_room *room)
 
 void uct_ha_room_deepened(struct uct_ha_room *room, unsigned depth)
 {
-    if (depth == 0) {
+    room->refused = depth == 0;
+    if (room->refused) {
         room->asked = room->depth;
     }
     room->depth = ucs_max(room->depth, depth);
     set_sends_max(room);
+}
+
+unsigned uct_ha_room_ask_for(struct uct_ha_room *room, unsigned receives)
+{
+    uct_ha_room_expect(room, receives, 0);
+    return uct_ha_room_ask(room);
+}
+
+void uct_ha_room_have(struct uct_ha_room *room, unsigned receives, unsigned depth, int status)
+{
+    if (depth != 0) {
+        uct_ha_room_deepened(room, status == 0 ? depth : 0);
+    }
+    uct_ha_room_forget(room, receives, 0);
 }
 
 int uct_ha_room_fits(const struct uct_ha_room *room, unsigned receives)
@@ -170,6 +188,28 @@ int uct_ha_room_add_receives(struct uct_ha_room *room, unsigned receives)
     }
     grow(room, wanted(room, receives, 0));
     return add(room, receives, 0);
+}
+
+unsigned uct_ha_room_spare(const struct uct_ha_room *room, int progress)
+{
+    unsigned logs = ucs_max(room->logs, 1) * room->log_len;
+    unsigned used = room->reserved + (progress ? ucs_max(room->log_len, room->sends) : logs);
+
+    return room->depth > used ? room->depth - used : 0;
+}
+
+unsigned uct_ha_room_could_spare(const struct uct_ha_room *room)
+{
+    unsigned depth = room->refused ? room->depth : depth_limit(room);
+    unsigned half  = room->refused ? depth : depth / 2; /* the rest is for connections to come */
+
+    return half > room->reserved + room->log_len ? half - room->reserved - room->log_len : 0;
+}
+
+void uct_ha_room_take_receives(struct uct_ha_room *room, unsigned receives)
+{
+    room->reserved += receives;
+    set_sends_max(room);
 }
 
 static void release(struct uct_ha_room *room, unsigned places)

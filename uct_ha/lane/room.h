@@ -19,7 +19,8 @@
  * and the queue was seen empty after that: not every device takes completions of
  * a destroyed queue pair back.
  *
- * Owned by progress, but for uct_ha_room_later().
+ * Progress changes it, under wake.lock, but for `sends`, which is its own, and uct_ha_room_later(). A job that brings
+ * receives for all lanes changes it, too.
  */
 
 #include "base/wake.h"
@@ -35,8 +36,9 @@ struct uct_ha_room {
     unsigned            coming, coming_logs; /* of lanes that are being built */
     unsigned            asked;               /* so deep it will be when the jobs that were asked are done */
     unsigned            sends, sends_max;
-    unsigned            sends_go; /* below so many there is room for one and its mark */
+    unsigned            sends_go; /* atomic: below so many there is room for one and its mark */
     unsigned            parked;   /* places of lanes that are gone */
+    int                 refused;  /* the device made it no deeper, when it was asked last */
     int                 lent;     /* the queue is another room's: the card of this one is gone */
     unsigned            freed;    /* atomic: of these, destroyed */
 };
@@ -56,13 +58,13 @@ static inline int uct_ha_room_is_idle(const struct uct_ha_room *room)
     return room->lanes == 0 && room->parked == 0 && room->coming == 0;
 }
 
-/* Places for a new lane with all of its ring (`receives`), whose sends may fill `logs`, or for
- * more receives: the latter at most in half of what the device allows. 0, -ENOSPC, or -EAGAIN:
- * when lanes that are gone will have been destroyed. */
+/* Places for a new lane with all of its ring (`receives`; of those that lanes share none), whose sends may fill `logs`,
+ * or for more receives: the latter at most in half of what the device allows. 0, -ENOSPC, or -EAGAIN: when lanes that
+ * are gone will have been destroyed. */
 int uct_ha_room_add_lane(struct uct_ha_room *room, unsigned receives, unsigned logs);
 int uct_ha_room_add_receives(struct uct_ha_room *room, unsigned receives);
 
-/* A lane is being built, of so many receives and logs; it is no longer. */
+/* A lane is being built, of so many receives and logs; it is no longer. Without logs: receives that all lanes share. */
 void uct_ha_room_expect(struct uct_ha_room *room, unsigned receives, unsigned logs);
 void uct_ha_room_forget(struct uct_ha_room *room, unsigned receives, unsigned logs);
 
@@ -70,8 +72,21 @@ void uct_ha_room_forget(struct uct_ha_room *room, unsigned receives, unsigned lo
  * it is a device command, for a job: progress is told, and adds the lanes then without one. */
 unsigned uct_ha_room_ask(struct uct_ha_room *room);
 
+/* To do it. Without the lock. 0 or what the device said. */
+int uct_ha_room_deepen(const struct uct_ha_room *room, unsigned depth);
+
 /* What came of it; `depth` 0: the device has refused. */
 void uct_ha_room_deepened(struct uct_ha_room *room, unsigned depth);
+
+/* Places that more receives which all lanes share may take now, whatever is under way; and as far as the device goes:
+ * half of that. For who is not `progress` there are those that no log may ever need. */
+unsigned uct_ha_room_spare(const struct uct_ha_room *room, int progress);
+unsigned uct_ha_room_could_spare(const struct uct_ha_room *room);
+void     uct_ha_room_take_receives(struct uct_ha_room *room, unsigned receives);
+
+/* So many are to come, as uct_ha_room_expect() and uct_ha_room_ask(); the queue is as deep, or what the device said. */
+unsigned uct_ha_room_ask_for(struct uct_ha_room *room, unsigned receives);
+void     uct_ha_room_have(struct uct_ha_room *room, unsigned receives, unsigned depth, int status);
 
 /* Such a lane has its places, and its log. */
 int uct_ha_room_fits(const struct uct_ha_room *room, unsigned receives);
@@ -97,7 +112,7 @@ void     uct_ha_room_put_back(struct uct_ha_room *room, unsigned freed);
 /* For an operation and its mark. */
 static inline int uct_ha_room_for_send(const struct uct_ha_room *room)
 {
-    return room->sends < room->sends_go;
+    return room->sends < __atomic_load_n(&room->sends_go, __ATOMIC_RELAXED);
 }
 
 #endif

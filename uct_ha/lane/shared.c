@@ -8,23 +8,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHAIN_MAX 32 /* a doorbell for so many is not seen any more */
-#define REFUSALS  3
-#define MOST      4 /* times what is configured: the queue is made for so many */
-#define LOW       4 /* a quarter is left: time for more */
+#define REFUSALS 3
+#define MOST     4 /* times what is configured: the queue is made for so many */
+#define LOW      4 /* a quarter is left: time for more */
 
 static int64_t bytes(const struct uct_ha_lanes *lanes, uint32_t buffers)
 {
     return (int64_t)(buffers * lanes->pool.seg_size);
 }
 
+static struct uct_ha_room *room_of(const struct uct_ha_shared *shared)
+{
+    return &shared->lanes->room[shared->slot];
+}
+
 struct ha_recv uct_ha_place_is_held;
 
 /* ---- the queue ---- */
 
+/* As many as the completion queue could have places for. */
 static int open_queue(struct uct_ha_shared *shared, struct ha_rail *rail, uint32_t len)
 {
-    shared->most   = ucs_min(MOST * len, ha_rail_limits(rail)->max_srq_wr);
+    uint32_t most = ucs_min(ha_rail_limits(rail)->max_srq_wr, uct_ha_room_could_spare(room_of(shared)));
+
+    if (most < HA_DEPTHS_WR_MIN) {
+        return -ENOTSUP;
+    }
+    shared->most   = ucs_min(MOST * len, most);
     shared->soft   = ucs_min(len, shared->most);
     shared->places = calloc(shared->most, sizeof(*shared->places)); /* memory comes when they are used */
     if (shared->places == NULL || uct_ha_number_open(shared) != 0) {
@@ -44,9 +54,7 @@ void uct_ha_shared_open(struct uct_ha_lanes *lanes, int slot)
     if (len == 0 || lanes->proof[slot] != HA_PROOF_PSN) {
         return;
     }
-    status = ha_rail_limits(lanes->rail[slot])->max_srq_wr < HA_DEPTHS_WR_MIN
-                 ? -ENOTSUP
-                 : open_queue(shared, lanes->rail[slot], len);
+    status = open_queue(shared, lanes->rail[slot], len);
     if (status != 0) {
         ucs_debug("ha_rc: %s: no shared receive queue (%s): each connection has one of its own",
                   ha_rail_name(lanes->rail[slot]), strerror(-status));
@@ -133,13 +141,20 @@ void uct_ha_shared_leave(struct uct_ha_lanes *lanes, int slot)
 
 static uint32_t chain_for(uint32_t wanted)
 {
-    return ucs_max(ucs_min(wanted / 4, CHAIN_MAX), 1);
+    return ucs_max(ucs_min(wanted / 4, UCT_HA_SHARED_CHAIN), 1);
+}
+
+/* As many as have places in the completion queue, or could have. */
+static uint32_t most_now(const struct uct_ha_shared *shared)
+{
+    return ucs_min(shared->count + uct_ha_room_could_spare(room_of(shared)), shared->most);
 }
 
 /* Those that wait in the chain are told of already, so there are that many more. */
 static uint32_t target(const struct uct_ha_shared *shared, uint32_t wanted)
 {
-    return wanted == 0 ? 0 : ucs_min(ucs_min(wanted + chain_for(wanted), shared->soft) + shared->lost, shared->most);
+    return wanted == 0 ? 0
+                       : ucs_min(ucs_min(wanted + chain_for(wanted), shared->soft) + shared->lost, most_now(shared));
 }
 
 void uct_ha_shared_want(struct uct_ha_shared *shared, int32_t more)
@@ -153,14 +168,6 @@ uint32_t uct_ha_shared_lacks(const struct uct_ha_shared *shared, uint32_t more)
     uint32_t count = target(shared, shared->wanted + more);
 
     return count > shared->count ? count - shared->count : 0;
-}
-
-int uct_ha_shared_is_scarce(const struct uct_ha_shared *shared)
-{
-    int is_watched = shared->watched || shared->busy;
-
-    return shared->srq != NULL && shared->wanted > shared->count &&
-           (shared->wanted > shared->most || !is_watched || uct_ha_shared_lacks(shared, 0) > 0);
 }
 
 static void add(struct uct_ha_lanes *lanes, int slot, struct uct_ha_desc *desc)
@@ -197,6 +204,7 @@ static struct ha_recv *make(struct uct_ha_lanes *lanes, int slot, uint32_t count
     uint32_t              first  = shared->count;
     struct uct_ha_desc   *desc;
 
+    count = ucs_min(count, first + uct_ha_room_spare(room_of(shared), progress));
     while (shared->count < count && (desc = next_desc(lanes, list, progress)) != NULL) {
         if (!uct_ha_reg_is_on(desc->mem, lanes->rail_no[slot])) {
             uct_ha_desc_return(&lanes->pool, desc);
@@ -204,6 +212,7 @@ static struct ha_recv *make(struct uct_ha_lanes *lanes, int slot, uint32_t count
         }
         add(lanes, slot, desc);
     }
+    uct_ha_room_take_receives(room_of(shared), shared->count - first);
     for (uint32_t i = first; i + 1 < shared->count; i++) {
         shared->places[i].recv.next = &shared->places[i + 1].recv;
     }
@@ -226,11 +235,11 @@ static void post(struct uct_ha_shared *shared, struct ha_recv *first)
     shared->chain = rest;
 }
 
-static void flush(struct uct_ha_shared *shared)
+void uct_ha_shared_flush(struct uct_ha_shared *shared)
 {
     struct ha_recv *chain = shared->chain;
 
-    shared->posted += shared->chained;
+    __atomic_store_n(&shared->posted, shared->posted + shared->chained, __ATOMIC_RELAXED);
     shared->chained = 0;
     shared->chain   = NULL;
     post(shared, chain);
@@ -242,11 +251,11 @@ static void flush(struct uct_ha_shared *shared)
  * What is refused is out for good: there is room for all, and from a card that is gone nothing is wanted. */
 static void post_copies(struct uct_ha_shared *shared, const struct ha_recv *recv)
 {
-    struct ha_recv copy[CHAIN_MAX];
+    struct ha_recv copy[UCT_HA_SHARED_CHAIN];
     unsigned       count;
 
     while (recv != NULL) {
-        for (count = 0; recv != NULL && count < CHAIN_MAX; recv = recv->next, count++) {
+        for (count = 0; recv != NULL && count < UCT_HA_SHARED_CHAIN; recv = recv->next, count++) {
             copy[count]      = *recv;
             copy[count].next = NULL;
             if (count > 0) {
@@ -266,23 +275,24 @@ static void more_run(struct uct_ha_job *job)
     struct uct_ha_lanes  *lanes  = shared->lanes;
     struct uct_ha_desc   *list   = NULL;
     struct ha_recv       *first  = NULL;
-    uint32_t              lacks;
-    int                   status, again;
+    int                   status = uct_ha_room_deepen(room_of(shared), shared->depth), again;
+    uint32_t              count;
 
+    (void)uct_ha_desc_stock(&lanes->pool, shared->coming, &list);
     pthread_mutex_lock(&lanes->wake.lock);
-    lacks = uct_ha_shared_lacks(shared, 0);
-    pthread_mutex_unlock(&lanes->wake.lock);
-    (void)uct_ha_desc_stock(&lanes->pool, lacks, &list);
-    pthread_mutex_lock(&lanes->wake.lock);
+    uct_ha_room_have(room_of(shared), shared->coming, shared->depth, status);
+    count = shared->count;
     if (list != NULL) {
         first = make(lanes, (int)shared->slot, target(shared, shared->wanted), &list, 0);
     }
     post_copies(shared, first); /* before a search for lost ones sees them */
+    count = shared->count;
     pthread_mutex_unlock(&lanes->wake.lock);
     uct_ha_desc_return_list(&lanes->pool, list);
-    status = ha_srq_watch(shared->srq, shared->soft / LOW);
+    status = ha_srq_watch(shared->srq, count / LOW);
     pthread_mutex_lock(&lanes->wake.lock);
     shared->busy    = 0;
+    shared->deaf    = status != 0;
     shared->watched = status == 0;
     again           = shared->again;
     shared->again   = 0;
@@ -294,6 +304,8 @@ static void more_run(struct uct_ha_job *job)
 
 static void watch(struct uct_ha_shared *shared)
 {
+    shared->coming    = uct_ha_shared_lacks(shared, 0);
+    shared->depth     = uct_ha_room_ask_for(room_of(shared), shared->coming);
     shared->watched   = 1;
     shared->busy      = 1;
     shared->job.owner = shared;
@@ -305,20 +317,48 @@ void uct_ha_shared_low_locked(struct uct_ha_lanes *lanes, int slot)
 {
     struct uct_ha_shared *shared = &lanes->shared[slot];
 
-    if (shared->srq == NULL || lanes->leaving || lanes->left[slot] || shared->soft == shared->most) {
+    if (shared->srq == NULL || lanes->leaving || lanes->left[slot]) {
         return;
     }
     if (shared->busy) {
         shared->again = 1; /* the device was asked by the job, and has said so at once */
         return;
     }
+    shared->watched = 0; /* it says so once; when more are wanted it is asked again */
     if (shared->wanted + shared->chain_max <= shared->count) {
-        shared->watched = 0; /* it says so once; when more are wanted it is asked again */
+        return;
+    }
+    shared->low        = 1;
+    shared->low_posted = __atomic_load_n(&shared->posted, __ATOMIC_RELAXED);
+    if (shared->soft == shared->most) {
         return;
     }
     shared->soft = ucs_min(2 * shared->soft, shared->most);
     UCT_HA_STATS_ADD(rx_shared_low, 1);
     watch(shared);
+}
+
+/* More may come than there are, and no more of them will be soon. Where the device does not say whether few are left,
+ * or peers do not hear it in time, there may be none. */
+static int is_low(const struct uct_ha_shared *shared)
+{
+    int told_once = shared->lanes->config->heartbeat == 0 && shared->wanted > shared->most;
+
+    return told_once || shared->deaf || shared->low || uct_ha_shared_lacks(shared, 0) > 0;
+}
+
+int uct_ha_shared_is_scarce_locked(struct uct_ha_shared *shared)
+{
+    if (shared->srq == NULL || shared->wanted <= shared->count) {
+        return 0;
+    }
+    if (shared->low && __atomic_load_n(&shared->posted, __ATOMIC_RELAXED) - shared->low_posted >= shared->count / 2) {
+        shared->low = 0;
+    }
+    if (!shared->low && !shared->watched && !shared->busy) {
+        watch(shared);
+    }
+    return is_low(shared);
 }
 
 /* A card that refuses receives is asked again soon, but not for ever: what it has refused waits in the chain. */
@@ -332,120 +372,26 @@ int uct_ha_shared_fill_locked(struct uct_ha_lanes *lanes, int slot, struct uct_h
 {
     struct uct_ha_shared *shared = &lanes->shared[slot];
 
-    flush(shared); /* of lanes that are gone, perhaps */
+    uct_ha_shared_flush(shared); /* of lanes that are gone, perhaps */
     post(shared, make(lanes, slot, target(shared, shared->wanted), list, 1));
     if (shared->wanted > shared->soft && !shared->watched && !shared->busy) {
         watch(shared);
     }
-    return is_refused(shared) || shared->count < ucs_min(shared->wanted, shared->soft) ? -EAGAIN : 0;
+    return is_refused(shared) || shared->count < ucs_min(ucs_min(shared->wanted, shared->soft), most_now(shared))
+               ? -EAGAIN
+               : 0;
 }
 
-/* ---- those that a dead queue pair took along ---- */
-
-/* Of the device, not of any chain. */
-static struct ha_recv out = {.num_sge = 0};
-
-enum { QUIET, MARKED, PAGED };
-
-static void mark_locked(struct uct_ha_shared *shared)
-{
-    flush(shared);
-    if (shared->chain != NULL) {
-        return; /* the queue takes none: nothing is lacking */
-    }
-    for (uint32_t i = 0; i < shared->count; i++) {
-        if (shared->places[i].recv.next != &uct_ha_place_is_held) {
-            shared->places[i].recv.next = &out;
-        }
-    }
-    shared->marked  = shared->posted;
-    shared->turn    = shared->count + CHAIN_MAX;
-    shared->marking = MARKED;
-}
-
-void uct_ha_shared_mark(struct uct_ha_shared *shared)
-{
-    if (shared->marking == QUIET && shared->srq != NULL) {
-        pthread_mutex_lock(&shared->lanes->wake.lock);
-        mark_locked(shared);
-        pthread_mutex_unlock(&shared->lanes->wake.lock);
-    }
-}
-
-/* Whatever was out when it was marked has been taken since. So a lane that receives anything from here on does not
- * have one of those. Returns whether there is one that has not received since the last call. One that is still being
- * built has nothing, and no count of its own. */
-static int page_lanes_locked(struct uct_ha_shared *shared)
-{
-    struct uct_ha_lanes *lanes = shared->lanes;
-    int                  idle  = 0;
-
-    for (uint32_t i = 0; i < lanes->table_len; i++) {
-        struct uct_ha_lane *lane = lanes->table[i];
-
-        if (lane != NULL && lane->shared == shared && lane->entered && lane->road->lane[lane->slot] == lane) {
-            idle |= lane->connected && uct_ha_lane_received(lane) == lane->paged;
-            lane->paged = uct_ha_lane_received(lane);
-        }
-    }
-    return idle;
-}
-
-/* What is still out is nobody's: it is used again. Where a lane may be in the middle of a message with it, it is that
- * lane's, and another one takes its place. */
-static unsigned replace_lost_locked(struct uct_ha_shared *shared, int idle)
-{
-    unsigned lost = 0, found;
-
-    for (uint32_t i = 0; i < shared->count; i++) {
-        struct ha_recv *recv = &shared->places[i].recv;
-
-        if (recv->next == &out) {
-            recv->next = idle ? NULL : shared->chain;
-            lost++;
-            if (!idle) {
-                shared->chain = recv;
-            }
-        }
-    }
-    found        = lost > shared->lost ? lost - shared->lost : 0; /* those that are replaced are met each time */
-    shared->lost = idle ? lost : 0;
-    return found;
-}
-
-static void look_for_lost(struct uct_ha_shared *shared)
-{
-    struct uct_ha_lanes *lanes = shared->lanes;
-    struct uct_ha_desc  *none  = NULL;
-    unsigned             lost;
-    int                  idle;
-
-    pthread_mutex_lock(&lanes->wake.lock);
-    idle = page_lanes_locked(shared);
-    if (lanes->room[shared->slot].parked != 0) {
-        shared->marking = QUIET; /* a lane may still write; when it has been destroyed, all begins anew */
-    } else if (shared->marking == MARKED) {
-        shared->marking = PAGED;
-    } else {
-        shared->marking = QUIET;
-        lost            = replace_lost_locked(shared, idle);
-        UCT_HA_STATS_ADD(rx_lost, lost);
-        if (lost > 0) {
-            (void)uct_ha_shared_fill_locked(lanes, (int)shared->slot, &none);
-        }
-    }
-    pthread_mutex_unlock(&lanes->wake.lock);
-}
+/* ---- consumed ---- */
 
 void uct_ha_shared_repost(struct uct_ha_shared *shared)
 {
     if (shared->srq == NULL) {
         return;
     }
-    flush(shared);
-    if (ucs_unlikely(shared->marking != QUIET) &&
-        shared->posted - shared->marked >= (shared->marking == MARKED ? 1 : 2) * shared->turn) {
-        look_for_lost(shared);
+    uct_ha_shared_flush(shared);
+    if (ucs_unlikely(shared->marking != 0)) {
+        uct_ha_shared_seek_lost(shared);
     }
 }
 

@@ -5,15 +5,17 @@
 /*
  * Receive buffers that all lanes of a slot share: where the device has shared receive queues, and proves by packet
  * number (a count needs to see the end of a lane's own receives). What a connection may send is bounded by its window
- * as with a ring of its own, so nothing else changes for it.
+ * as with a ring of its own; but windows grow to their full length whatever there is, so that nobody has to be granted
+ * credits all the time. Who has no receive left lets his peers' cards wait.
  *
  *   wanted   what all connections may send together: their windows and reserves
  *   soft     so many are posted at most, however many are wanted: not all send at once. When few are left the device
  *            says so (ha_srq_watch()), and there will be twice as many, until there are enough for all
  *   most     the queue takes no more
  *
- * As long as wanted <= soft no message ever finds the queue empty. Beyond that it may, between two doublings; then its
- * sender's card waits and sends it again (RNR_RETRY_COUNT).
+ * As long as wanted <= soft no message ever finds the queue empty. Beyond that it may, between two doublings, or when
+ * the program computes while more come than there are; then its sender's card waits and sends it again
+ * (RNR_RETRY_COUNT). Peers hear when few are left (HA_CAP_SCARCE), so that they do not take the wait for a loss.
  *
  * A queue pair that is stopped in the middle of a message may take its receive along. Receives are used in the order
  * in which they were posted. So once as many have been used as there are, all that were out before have been taken, and
@@ -41,21 +43,18 @@ void uct_ha_shared_want(struct uct_ha_shared *shared, int32_t more);
 /* Buffers that it would lack if so many more were wanted. */
 uint32_t uct_ha_shared_lacks(const struct uct_ha_shared *shared, uint32_t more);
 
-/* Does the queue take all that may be sent, if that is so many more? Under the lock. */
-static inline int uct_ha_shared_has_room(const struct uct_ha_shared *shared, uint32_t more)
-{
-    return shared->wanted + more <= shared->most;
-}
-
-/* More may be sent than there are receives, and there will not be more soon: a message may find none, and wait until
- * the program looks. Under the lock. */
-int uct_ha_shared_is_scarce(const struct uct_ha_shared *shared);
+/* The device has said that few are left, and the program has not posted many again since; or there may be none without
+ * a word: a message may have to wait until the program looks. Has the device asked again. Under the lock. */
+int uct_ha_shared_is_scarce_locked(struct uct_ha_shared *shared);
 
 /* Buffers that it lacks, from this list and from those at hand, and post them. 0, or -EAGAIN: there are too few. Under
  * the lock. */
 int uct_ha_shared_fill_locked(struct uct_ha_lanes *lanes, int slot, struct uct_ha_desc **list);
 
-/* Post again what has been consumed. */
+#define UCT_HA_SHARED_CHAIN 32 /* a doorbell for so many is not seen any more */
+
+/* Post again what has been consumed; and then look for lost ones. */
+void uct_ha_shared_flush(struct uct_ha_shared *shared);
 void uct_ha_shared_repost(struct uct_ha_shared *shared);
 
 /* One more has been consumed, and is in the chain, or will be: is it time? */
@@ -75,7 +74,9 @@ void uct_ha_shared_drop(struct uct_ha_place *place);
 /* The device says that few are left. */
 void uct_ha_shared_low_locked(struct uct_ha_lanes *lanes, int slot);
 
-/* Queue pairs have been destroyed: one of them may have taken a receive along. */
+/* Queue pairs have been destroyed: one of them may have taken a receive along. They are sought while `marking`, as
+ * others are used. */
 void uct_ha_shared_mark(struct uct_ha_shared *shared);
+void uct_ha_shared_seek_lost(struct uct_ha_shared *shared);
 
 #endif

@@ -38,7 +38,9 @@ static void reclaim(struct uct_ha_iface *iface, int slot)
     graves = uct_ha_number_take_graves(&iface->lanes, slot);
     for (int i = 0; i < RECLAIM_POLLS; i++) {
         if (uct_ha_poll_slot(iface, slot) == 0) {
+            pthread_mutex_lock(&iface->lanes.wake.lock);
             uct_ha_room_release(room, freed);
+            pthread_mutex_unlock(&iface->lanes.wake.lock);
             uct_ha_number_forget(&iface->lanes, slot, graves);
             uct_ha_shared_mark(&iface->lanes.shared[slot]);
             return;
