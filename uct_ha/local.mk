@@ -161,6 +161,8 @@ glue_sources = \
 	%D%/lane/ledger.h \
 	%D%/lane/look.c \
 	%D%/lane/look.h \
+	%D%/lane/repost.c \
+	%D%/lane/repost.h \
 	%D%/lane/ring.c \
 	%D%/lane/ring.h \
 	%D%/lane/road.h \
@@ -171,7 +173,6 @@ glue_sources = \
 	%D%/lane/selftest.c \
 	%D%/lane/selftest.h \
 	%D%/lane/shared.c \
-	%D%/lane/shared_lost.c \
 	%D%/lane/shared.h \
 	%D%/lane/settle.c \
 	%D%/lane/settle.h \

@@ -35,8 +35,8 @@ static void test_places_of_a_parked_lane(void **state)
 }
 
 /* Receives that all lanes share have places of their own. Who makes some does not see how much is under way, unless he
- * is progress: then all that may ever be counts. They get half of what the device allows, or what the queue has when the
- * device would not make it deeper. */
+ * is progress: then all that may ever be counts. They get half of what the device allows, or what the queue has when
+ * the device would not make it deeper. */
 static void test_places_of_shared_receives(void **state)
 {
     struct uct_ha_room room = {.log_len = 10, .depth = 100};

@@ -3,7 +3,7 @@
 
 #include "data/amo.h"
 #include "data/tx.h"
-#include "lane/shared.h"
+#include "lane/repost.h"
 #include "pair/attention.h"
 #include "pair/fact.h"
 

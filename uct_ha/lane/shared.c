@@ -381,25 +381,3 @@ int uct_ha_shared_fill_locked(struct uct_ha_lanes *lanes, int slot, struct uct_h
                ? -EAGAIN
                : 0;
 }
-
-/* ---- consumed ---- */
-
-void uct_ha_shared_repost(struct uct_ha_shared *shared)
-{
-    if (shared->srq == NULL) {
-        return;
-    }
-    uct_ha_shared_flush(shared);
-    if (ucs_unlikely(shared->marking != 0)) {
-        uct_ha_shared_seek_lost(shared);
-    }
-}
-
-void uct_ha_shared_drop(struct uct_ha_place *place)
-{
-    struct uct_ha_shared *shared = place->shared;
-
-    place->recv.next = shared->chain;
-    shared->chain    = &place->recv;
-    uct_ha_shared_consumed(shared);
-}

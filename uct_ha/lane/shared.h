@@ -17,11 +17,6 @@
  * the program computes while more come than there are; then its sender's card waits and sends it again
  * (RNR_RETRY_COUNT). Peers hear when few are left (HA_CAP_SCARCE), so that they do not take the wait for a loss.
  *
- * A queue pair that is stopped in the middle of a message may take its receive along. Receives are used in the order
- * in which they were posted. So once as many have been used as there are, all that were out before have been taken, and
- * once twice as many, those that have not come back are lost; unless a lane has received nothing since: it may be in
- * the middle of a message with one of them. As long as a lane that is gone has not been destroyed nothing is concluded.
- *
  * Progress, but for what is said to be under the lock.
  */
 
@@ -53,30 +48,13 @@ int uct_ha_shared_fill_locked(struct uct_ha_lanes *lanes, int slot, struct uct_h
 
 #define UCT_HA_SHARED_CHAIN 32 /* a doorbell for so many is not seen any more */
 
-/* Post again what has been consumed; and then look for lost ones. */
+/* Post what waits in the chain. */
 void uct_ha_shared_flush(struct uct_ha_shared *shared);
-void uct_ha_shared_repost(struct uct_ha_shared *shared);
-
-/* One more has been consumed, and is in the chain, or will be: is it time? */
-static inline void uct_ha_shared_consumed(struct uct_ha_shared *shared)
-{
-    if (ucs_unlikely(++shared->chained >= shared->chain_max)) {
-        uct_ha_shared_repost(shared);
-    }
-}
 
 /* Marks a place whose message waits to be delivered (`recv.next`). */
 extern struct ha_recv uct_ha_place_is_held;
 
-/* A receive of a lane that is gone. */
-void uct_ha_shared_drop(struct uct_ha_place *place);
-
 /* The device says that few are left. */
 void uct_ha_shared_low_locked(struct uct_ha_lanes *lanes, int slot);
-
-/* Queue pairs have been destroyed: one of them may have taken a receive along. They are sought while `marking`, as
- * others are used. */
-void uct_ha_shared_mark(struct uct_ha_shared *shared);
-void uct_ha_shared_seek_lost(struct uct_ha_shared *shared);
 
 #endif

@@ -11,7 +11,7 @@
 #include "data/tx.h"
 #include "lane/lane.h"
 #include "lane/number.h"
-#include "lane/shared.h"
+#include "lane/repost.h"
 #include "pair/attend.h"
 #include "pair/attention.h"
 #include "pair/conn.h"

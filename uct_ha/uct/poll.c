@@ -4,7 +4,7 @@
 #include "data/retire.h"
 #include "data/rx.h"
 #include "lane/number.h"
-#include "lane/shared.h"
+#include "lane/repost.h"
 #include "pair/fact.h"
 
 /* Two sends of one lane that succeeded: the later one says all that there is to say. Where marks are counted they are

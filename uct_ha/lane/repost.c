@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * Shared receives that a dead queue pair took along, see lane/shared.h:
- *
- *   QUIET ── a queue pair was destroyed ──▶ MARKED ── all in use once ──▶ PAGED ── ... twice ──▶ QUIET, replaced
- */
-
-#include "lane/shared.h"
+#include "lane/repost.h"
 
 #include "base/stats.h"
 
@@ -81,7 +75,7 @@ static unsigned replace_lost_locked(struct uct_ha_shared *shared, int idle)
     return found;
 }
 
-static void look(struct uct_ha_shared *shared)
+static void look_for_lost(struct uct_ha_shared *shared)
 {
     struct uct_ha_lanes *lanes = shared->lanes;
     struct uct_ha_desc  *none  = NULL;
@@ -105,9 +99,23 @@ static void look(struct uct_ha_shared *shared)
     pthread_mutex_unlock(&lanes->wake.lock);
 }
 
-void uct_ha_shared_seek_lost(struct uct_ha_shared *shared)
+void uct_ha_shared_repost(struct uct_ha_shared *shared)
 {
-    if (shared->posted - shared->marked >= (shared->marking == MARKED ? 1 : 2) * shared->turn) {
-        look(shared);
+    if (shared->srq == NULL) {
+        return;
     }
+    uct_ha_shared_flush(shared);
+    if (ucs_unlikely(shared->marking != QUIET) &&
+        shared->posted - shared->marked >= (shared->marking == MARKED ? 1 : 2) * shared->turn) {
+        look_for_lost(shared);
+    }
+}
+
+void uct_ha_shared_drop(struct uct_ha_place *place)
+{
+    struct uct_ha_shared *shared = place->shared;
+
+    place->recv.next = shared->chain;
+    shared->chain    = &place->recv;
+    uct_ha_shared_consumed(shared);
 }
