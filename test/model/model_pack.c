@@ -204,16 +204,17 @@ WALK void walk_log(struct stream *s, struct model_side *side, int x)
     walk_run(s, log);
     for (int slot = 0; slot < HA_SLOTS; slot++) {
         struct ha_log_lane *lane = &log->lane[slot];
+        struct ha_log_acks *acks = &log->acks[slot];
 
         NUMBER(s, lane->gen);
         if (side->qp[slot].state == MODEL_QP_NONE) {
             continue; /* nothing is posted there */
         }
-        NUMBER(s, lane->una);
+        NUMBER(s, acks->una);
         NUMBER(s, lane->nxt);
         NUMBER(s, lane->takes);
-        NUMBER(s, lane->first);
-        NUMBER(s, lane->acked);
+        NUMBER(s, acks->first);
+        NUMBER(s, acks->acked);
         if (model_has_quiet(x)) {
             NUMBER(s, lane->silent);
         }

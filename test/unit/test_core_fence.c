@@ -64,7 +64,7 @@ static void cut(const struct world *w, uint32_t executed)
     struct world         next;
     struct ha_resolution res;
     struct ha_log       *log  = copy_of(&next, w);
-    const uint32_t       una  = log->lane[w->slot].una;
+    const uint32_t       una  = log->acks[w->slot].una;
     struct ha_evidence   peer = {.kind = HA_PROOF_PSN, .word = ha_psn_add(una, executed)};
 
     assert_int_equal(ha_log_resolve(log, w->slot, log->lane[w->slot].gen, &peer, &res), 0);
@@ -78,9 +78,8 @@ static void cut(const struct world *w, uint32_t executed)
 
 static void go_on(const struct world *w)
 {
-    struct world        next;
-    struct ha_log      *log;
-    struct ha_log_lane *lane;
+    struct world   next;
+    struct ha_log *log;
 
     looked++;
     log = copy_of(&next, w);
@@ -100,9 +99,8 @@ static void go_on(const struct world *w)
             go_on(&next);
         }
     }
-    lane = &next.log.lane[w->slot];
-    copy_of(&next, w);
-    for (uint32_t n = 0; w->cuts < w->max_cuts && n <= ha_psn_distance(lane->una, lane->nxt); n++) {
+    log = copy_of(&next, w);
+    for (uint32_t n = 0; w->cuts < w->max_cuts && n <= ha_log_ahead(log, w->slot); n++) {
         cut(w, n);
     }
 }

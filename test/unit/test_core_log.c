@@ -286,7 +286,7 @@ static void test_success_counts_what_was_unsignaled(void **state)
     expect_op(log, 3, HA_OP_POSTED, HA_RESULT_NONE);
     assert_int_equal(ha_log_taken(log, 0), 2);
     assert_int_equal(log->lane[0].takes, 3);
-    assert_int_equal(log->lane[0].una, 3);
+    assert_int_equal(log->acks[0].una, 3);
 }
 
 static void test_stale_success_is_ignored(void **state)

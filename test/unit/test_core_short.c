@@ -241,8 +241,8 @@ static void twin_success(int which, uint32_t index, int slot, int seen)
 static void twin_resolve(int which, int slot, uint32_t executed)
 {
     struct ha_log           *log  = &twins.log[which];
-    uint32_t                 out  = ha_psn_distance(log->lane[slot].una, log->lane[slot].nxt) + 1;
-    const struct ha_evidence peer = {.kind = HA_PROOF_PSN, .word = ha_psn_add(log->lane[slot].una, executed % out)};
+    uint32_t                 out  = ha_psn_distance(log->acks[slot].una, log->lane[slot].nxt) + 1;
+    const struct ha_evidence peer = {.kind = HA_PROOF_PSN, .word = ha_psn_add(log->acks[slot].una, executed % out)};
     struct ha_resolution     res;
     enum ha_op_result        result;
     uint32_t                 at;
@@ -258,7 +258,7 @@ static void twin_resolve(int which, int slot, uint32_t executed)
 /* A lane gets its operations in their order. */
 static int is_behind(const struct ha_log *log, int slot)
 {
-    int behind = (int32_t)(log->lane[slot].first - log->post) > 0;
+    int behind = (int32_t)(log->acks[slot].first - log->post) > 0;
 
     for (uint32_t i = log->post; i != log->tail; i++) {
         behind |= ha_op_is_posted_on(ha_log_op(log, i), slot, log->lane[slot].gen);
@@ -338,7 +338,7 @@ static void test_clean_run_changes_nothing(void **state)
         assert_true(twins.results[0] == twins.results[1]);
         assert_int_equal(twins.log[0].head, twins.log[1].head);
         assert_int_equal(twins.log[0].post, twins.log[1].post);
-        assert_int_equal(twins.log[0].lane[slot].una, twins.log[1].lane[slot].una);
+        assert_int_equal(twins.log[0].acks[slot].una, twins.log[1].acks[slot].una);
         assert_int_equal(ha_log_taken(&twins.log[0], (int)slot), ha_log_taken(&twins.log[1], (int)slot));
     }
     assert_true(twins.log[0].tail < UINT32_MAX / 2); /* they have come round */

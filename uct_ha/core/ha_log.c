@@ -30,14 +30,9 @@ void ha_log_move(struct ha_log *log, struct ha_op *ops, uint32_t capacity)
 
 void ha_log_lane_start(struct ha_log *log, int slot, uint32_t gen, uint32_t psn)
 {
-    struct ha_log_lane *lane = &log->lane[slot];
-
-    memset(lane, 0, sizeof(*lane));
-    lane->gen   = gen;
-    lane->una   = psn & HA_PSN_MASK;
-    lane->nxt   = lane->una;
-    lane->first = log->head;
-    log->run    = log->tail;
+    log->lane[slot] = (struct ha_log_lane){.gen = gen, .nxt = psn & HA_PSN_MASK};
+    log->acks[slot] = (struct ha_log_acks){.una = psn & HA_PSN_MASK, .first = log->head};
+    log->run        = log->tail;
 }
 
 /* The receive that it was to take, it does not. */
@@ -89,23 +84,21 @@ enum ha_verdict { HA_NOT_EXECUTED, HA_EXECUTED, HA_IN_DOUBT };
 
 /* Goes along the operations of one lane in their order. */
 struct ha_judge {
-    const struct ha_log_lane *lane;
-    unsigned                  kind;
-    uint32_t                  reached;      /* numbers from una on that the peer has had */
-    uint32_t                  left;         /* receives consumed by operations that are still to come */
-    int                       stopped;      /* nothing from here on was executed */
-    int                       order_broken; /* a mark behind a message that was never received */
+    uint32_t una;
+    unsigned kind;
+    uint32_t reached;      /* numbers from una on that the peer has had */
+    uint32_t left;         /* receives consumed by operations that are still to come */
+    int      stopped;      /* nothing from here on was executed */
+    int      order_broken; /* a mark behind a message that was never received */
 };
 
 static void ha_judge_init(struct ha_judge *judge, const struct ha_log *log, int slot, const struct ha_evidence *peer)
 {
-    const struct ha_log_lane *lane = &log->lane[slot];
-
     memset(judge, 0, sizeof(*judge));
-    judge->lane = lane;
+    judge->una  = log->acks[slot].una;
     judge->kind = peer->kind;
     if (ha_proof_has_word(peer->kind)) {
-        judge->reached = ha_psn_distance(lane->una, peer->word);
+        judge->reached = ha_psn_distance(judge->una, peer->word);
     }
     if (ha_proof_has_count(peer->kind)) {
         judge->left = peer->received - ha_log_taken(log, slot);
@@ -114,7 +107,7 @@ static void ha_judge_init(struct ha_judge *judge, const struct ha_log *log, int 
 
 static int ha_judge_number_reached(const struct ha_judge *judge, const struct ha_op *op)
 {
-    uint32_t end = ha_psn_distance(judge->lane->una, op->psn_first) + op->npsn;
+    uint32_t end = ha_psn_distance(judge->una, op->psn_first) + op->npsn;
 
     return end <= judge->reached;
 }
@@ -178,12 +171,12 @@ static enum ha_verdict ha_judge_op(struct ha_judge *judge, const struct ha_op *o
 
 /* `una` is behind the last success, `nxt` behind the last posting; all
  * distances are forward. */
-static int ha_log_check_word(const struct ha_log_lane *lane, uint32_t word)
+static int ha_log_check_word(uint32_t una, uint32_t nxt, uint32_t word)
 {
-    if (ha_psn_distance(lane->una, word) <= ha_psn_distance(lane->una, lane->nxt)) {
+    if (ha_psn_distance(una, word) <= ha_psn_distance(una, nxt)) {
         return 0;
     }
-    return ha_psn_distance(word, lane->una) <= ha_psn_distance(lane->nxt, word) ? HA_EPROOF_ACKED : HA_EPROOF_WINDOW;
+    return ha_psn_distance(word, una) <= ha_psn_distance(nxt, word) ? HA_EPROOF_ACKED : HA_EPROOF_WINDOW;
 }
 
 static int ha_log_check_count(const struct ha_log *log, int slot, uint32_t received)
@@ -211,14 +204,14 @@ static int ha_log_check_order(const struct ha_log *log, int slot, const struct h
 
 static int ha_log_check_proof(const struct ha_log *log, int slot, const struct ha_evidence *peer)
 {
-    const struct ha_log_lane *lane = &log->lane[slot];
+    const struct ha_log_acks *acks = &log->acks[slot];
     int                       rc   = 0;
 
     if (peer->kind == HA_PROOF_EMPTY) {
-        return lane->acked ? HA_EPROOF_ACKED : 0;
+        return acks->acked ? HA_EPROOF_ACKED : 0;
     }
     if (ha_proof_has_word(peer->kind)) {
-        rc = ha_log_check_word(lane, peer->word);
+        rc = ha_log_check_word(acks->una, log->lane[slot].nxt, peer->word);
     }
     if (rc == 0 && ha_proof_has_count(peer->kind)) {
         rc = ha_log_check_count(log, slot, peer->received);
@@ -281,14 +274,14 @@ int ha_log_resolve(struct ha_log *log, int slot, uint32_t gen, const struct ha_e
             ha_log_resolve_op(op, ha_judge_op(&judge, op), res);
         }
     }
-    lane->una    = lane->nxt; /* nobody asks again before the next generation; but nothing is out any more */
-    lane->takes  = res->k;
-    lane->silent = 0;
-    log->post    = log->head;
-    log->run     = log->tail;
+    log->acks[slot].una = lane->nxt; /* nobody asks again before the next generation; but nothing is out any more */
+    lane->takes         = res->k;
+    lane->silent        = 0;
+    log->post           = log->head;
+    log->run            = log->tail;
     /* The other one takes over: it was started long ago, and 2^32 operations later what it begins with would be ahead
      * of what it is given now. */
-    log->lane[!slot].first = log->head;
+    log->acks[!slot].first = log->head;
     ha_log_skip_to_wait(log);
     return 0;
 }

@@ -87,26 +87,32 @@ struct ha_log_lane {
         };
         uint64_t place; /* both, where the next operation goes */
     };
-    uint32_t una;    /* oldest number without success */
     uint32_t takes;  /* receives that what was posted here takes, but for what was rejected or cancelled since */
-    uint32_t first;  /* no entry before this one is POSTED on this generation */
-    uint32_t acked;  /* 1 when there was a success on this generation */
     uint32_t silent; /* posted since the latest one that tells */
-    uint32_t pad;
 };
 
+/* ... and of what was posted there before. */
+struct ha_log_acks {
+    uint32_t una;   /* oldest number without success */
+    uint32_t first; /* no entry before this one is POSTED on this generation */
+    uint32_t acked; /* 1 when there was a success on this generation */
+};
+
+/* First what each operation needs as it goes out. */
 struct ha_log {
-    uint32_t           mask; /* capacity - 1 */
-    uint32_t           head; /* oldest entry not retired; indices run freely */
-    uint32_t           post; /* no WAIT entry lies before this one */
-    uint32_t           tail; /* next free */
+    struct ha_op      *ops;    /* the caller's array of mask + 1 entries, */
+    uint32_t           stride; /* ... which lie so many bytes apart */
+    uint32_t           mask;   /* capacity - 1 */
+    uint32_t           post;   /* no WAIT entry lies before this one; indices run freely */
+    uint32_t           tail;   /* next free */
+    struct ha_log_lane lane[2];
+
+    uint32_t           head; /* oldest entry not retired */
     uint32_t           told; /* behind the latest entry that was posted to tell */
     uint32_t           read; /* behind the entry that was posted latest of those that fetch */
     uint32_t           run;  /* the clean run begins here, see ha_log_is_clean() */
     uint32_t           run_slot;
-    struct ha_op      *ops;    /* the caller's array of mask + 1 entries, */
-    uint32_t           stride; /* ... which lie so many bytes apart */
-    struct ha_log_lane lane[2];
+    struct ha_log_acks acks[2];
 };
 
 /* What ha_log_resolve() found. */
@@ -247,12 +253,16 @@ static inline uint32_t ha_log_npsn(const struct ha_op *op, uint32_t mtu)
     return op->kind >= HA_OP_ATOMIC ? 1 : ha_psn_count(op->length, mtu);
 }
 
+/* Numbers posted on the slot, of which no success is known. */
+static inline uint32_t ha_log_ahead(const struct ha_log *log, int slot)
+{
+    return ha_psn_distance(log->acks[slot].una, log->lane[slot].nxt);
+}
+
 /* 1 if `npsn` more packets fit in the window of the slot (else post later). */
 static inline int ha_log_psn_room(const struct ha_log *log, int slot, uint32_t npsn)
 {
-    const struct ha_log_lane *lane = &log->lane[slot];
-
-    return npsn < HA_PSN_WINDOW && ha_psn_distance(lane->una, lane->nxt) + npsn < HA_PSN_WINDOW;
+    return npsn < HA_PSN_WINDOW && ha_log_ahead(log, slot) + npsn < HA_PSN_WINDOW;
 }
 
 /* Fences are kept here, not by the device's flag (docs/failover.md, "Proof"). 1 when the entry at log->post is
@@ -274,7 +284,7 @@ static inline int ha_log_may_be_silent(const struct ha_log *log, int slot, uint3
     const struct ha_op       *op   = ha_log_op(log, log->post);
 
     return (op->flags & HA_OP_FLAG_QUIET) && op->posts == 0 && lane->silent + 1 < every &&
-           ha_psn_distance(lane->una, lane->nxt) + npsn < HA_PSN_WINDOW / 2;
+           ha_log_ahead(log, slot) + npsn < HA_PSN_WINDOW / 2;
 }
 
 /* The entry at log->post (which must be WAIT) goes out on `slot`, `npsn` = ha_log_npsn() of it, `silent` if
@@ -398,16 +408,16 @@ static inline uint32_t ha_log_succeed(struct ha_log *log, uint32_t i, uint32_t e
  * ha_log_retire_to() follows at once, before anybody looks at them; so they need not be made DONE. */
 static inline uint32_t ha_log_success(struct ha_log *log, uint32_t index, int slot, uint32_t gen, int seen)
 {
-    struct ha_log_lane *lane = &log->lane[slot];
+    struct ha_log_acks *acks = &log->acks[slot];
     struct ha_op       *op   = ha_log_op(log, index);
-    uint32_t            i    = lane->first;
+    uint32_t            i    = acks->first;
 
-    if (lane->gen != gen || index - log->head >= ha_log_used(log) || !ha_op_is_posted_on(op, slot, gen)) {
+    if (log->lane[slot].gen != gen || index - log->head >= ha_log_used(log) || !ha_op_is_posted_on(op, slot, gen)) {
         return 0;
     }
-    lane->una   = ha_psn_add(op->psn_first, op->npsn);
-    lane->acked = 1;
-    lane->first = index + 1;
+    acks->una   = ha_psn_add(op->psn_first, op->npsn);
+    acks->acked = 1;
+    acks->first = index + 1;
     if (ha_log_is_clean(log)) {
         for (i = seen ? log->head : index + 1; i != index + 1; i++) {
             ha_op_succeeded(ha_log_op(log, i));

@@ -73,7 +73,8 @@ struct uct_ha_flow {
     struct uct_ha_txlog  tx;
     int                  tx_slot; /* lane for new work, or HA_NO_SLOT */
     int                  rx_slot; /* lane that delivers, or HA_NO_SLOT */
-    const void          *rx_open; /* where that one's messages come from, or NULL while more is to be thought of */
+    /* where that one's messages come from, or NULL while more is to be thought of */
+    const void *rx_open __attribute__((aligned(UCT_HA_LINE)));
     /* messages: consumed by the peer (total, as tx.sent), allowed ahead */
     uint32_t           tx_granted; /* modulo 2^16 */
     uint16_t           tx_credits;

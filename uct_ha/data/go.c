@@ -50,9 +50,7 @@ static uint8_t zcopy_shift(const struct uct_ha_flow *flow)
 
 static int is_far_ahead(const struct uct_ha_flow *flow, unsigned slot)
 {
-    const struct ha_log_lane *lane = &flow->tx.log.lane[slot];
-
-    return ha_psn_distance(lane->una, lane->nxt) >= HA_PSN_WINDOW / 4;
+    return ha_log_ahead(&flow->tx.log, (int)slot) >= HA_PSN_WINDOW / 4;
 }
 
 /* It was not closed, but a limit was reached: there may be room by now, or credits. All else is as it was, and not

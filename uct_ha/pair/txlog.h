@@ -109,22 +109,22 @@ static inline void uct_ha_txop_use(struct uct_ha_txop *txop, struct uct_ha_desc 
 #define UCT_HA_LONG_OP (8u << 20) /* bytes; shorter ones end well within any RTO */
 
 struct uct_ha_txlog {
-    /* in one cache line with what the log has before its lanes */
-    uint32_t held;         /* behind the latest operation with pieces */
-    uint32_t length;       /* operations that it may take at once, however long the ring is now */
-    uint16_t sent;         /* messages appended so far */
-    uint8_t  awake;        /* atomic: the timer looks at the connection, see pair/awake.h */
-    uint8_t  dead;         /* atomic: no more work, the connection has ended */
-    uint8_t  fatal;        /* enum ha_fail: an operation has gone wrong that had no
-                            * completion to report by */
+    /* in one cache line with what the log has before its head */
+    uint32_t      held;    /* behind the latest operation with pieces */
+    uint16_t      sent;    /* messages appended so far */
+    uint8_t       awake;   /* atomic: the timer looks at the connection, see pair/awake.h */
+    uint8_t       dead;    /* atomic: no more work, the connection has ended */
     struct ha_log log;     /* head, tail and told are atomic */
-    uint32_t      longest; /* atomic: bytes of the longest operation since the log was empty, when that
+    uint32_t      length;  /* operations that it may take at once, however long the ring is now */
+    uint8_t       fatal;   /* enum ha_fail: an operation has gone wrong that had no
+                            * completion to report by */
+    uint32_t longest;      /* atomic: bytes of the longest operation since the log was empty, when that
                             * is more than UCT_HA_LONG_OP: progress writes, a check resets */
     struct ha_wc rejected; /* for UCT_HA_TODO_REJECT */
 };
 
-_Static_assert(offsetof(struct uct_ha_txlog, log.lane) == UCT_HA_LINE && sizeof(struct ha_log_lane[2]) == UCT_HA_LINE,
-               "a line, and one for what it knows of its lanes");
+_Static_assert(offsetof(struct uct_ha_txlog, log.head) == UCT_HA_LINE,
+               "an operation that goes out needs one line of it");
 
 static inline struct uct_ha_txop *uct_ha_txlog_op(const struct uct_ha_txlog *tx, uint32_t index)
 {
