@@ -43,8 +43,8 @@ MUTANTS = [
         ("    if (status == -ENXIO && !ha_rail_is_gone(flow->road.lanes->rail[slot])) {",
          "    if (status == -ENXIO) {")]),
     ("destroy-forgets-who-waits", "an endpoint that is destroyed tells nobody", "test_destroy_tells_who_waits", [
-        ("    txop->unpack = NULL;\n    if (comp != NULL) {",
-         "    txop->unpack = NULL;\n    if (0) {")]),
+        ("    txop->more->unpack = NULL;\n    if (comp != NULL) {",
+         "    txop->more->unpack = NULL;\n    if (0) {")]),
     ("destroy-forgets-a-flush", "an endpoint that is destroyed tells no flush", "test_destroy_behind_a_cancel", [
         ("        free(flush);\n        uct_ha_completion_invoke(comp, UCS_ERR_CANCELED);",
          "        free(flush);\n        (void)comp;")]),
@@ -466,16 +466,22 @@ MUTANTS = [
     ("opens-what-was-closed", "the short way opens by its limits, whatever it was closed for", "test_credits_after_failover", [
         ("    flow->opens_on                        = 0;\n", "")]),
     ("ring-mixes-places", "what grows puts an operation at the place of another", "test_ring_grows", [
-        ("= &ring[i & (2 * length - 1)];", "= &ring[i & (length - 1)];")]),
+        ("        i = index & (2 * length - 1);", "        i = index & (length - 1);")]),
+    ("ring-forgets-more", "what grows forgets the bytes of longer operations", "test_ring_grows", [
+        ("    *more    = *from->more;\n", "")]),
+    ("ring-keeps-more", "what grows leaves the pieces of operations in the ring before", "test_ring_grows", [
+        ("    to->more = more;\n", ""),
+        ("    free(old);\n    return 0;\n", "    memset(old, 0xee, length * (sizeof(*old) + sizeof(*more)));\n    return 0;\n")]),
     ("ring-stays-short", "the ring never grows", "test_ring_grows", [
-        ("    if (length == tx->length) {", "    if (length >= 16) {")]),
+        ("    if (length == tx->length) {", "    if (length >= 64) {")]),
     ("ring-of-silence", "operations that fill the ring tell of nothing", "test_ring_grows", [
         ("    return ucs_min(lane->tell_every, (flow->tx.log.mask + 1) / 2);", "    return lane->tell_every;")]),
     ("ring-remembered", "a GET that was bounced looks for its pieces where its entry was", "test_get_across_as_the_log_grows", [
-        ("            txop->unpack_arg = txop;\n        }\n", "        }\n"),
+        ("        more->unpack_arg = to;\n", "        ;\n"),
         ("    free(old);\n    return 0;\n", "    memset(old, 0xee, length * sizeof(*old));\n    return 0;\n")]),
     ("let-go-of-bytes", "who lets go of an endpoint changes what has to go out yet", "test_destroy_during_failover", [
-        ("    if (txop->pieces == 0) {\n        return; /* its bytes", "    if (0) {\n        return; /* its bytes")]),
+        ("    if (txop->pieces == 0 || uct_ha_txop_is_copy(txop)) {\n        return; /* its bytes",
+         "    if (txop->pieces > 0 && uct_ha_txop_is_copy(txop)) {\n        return; /* its bytes")]),
     ("peer-down-builds", "a lane is built where the peer's port is down", "test_nothing_is_built_where_the_peer_is_down", [
         ("           peer->rail[slot].peer_up && !peer->pairs->down[slot];", "           !peer->pairs->down[slot];")]),
     ("peer-up-unheard", "that the peer's port is up again is not heard", "test_nothing_is_built_where_the_peer_is_down", [

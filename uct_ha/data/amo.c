@@ -41,9 +41,9 @@ static void send_message(struct uct_ha_flow *flow, int go, uint8_t imm, const vo
     struct uct_ha_out out = {
         .op = HA_SEND_IMM, .kind = HA_OP_SEND, .flags = HA_OP_FLAG_QUIET, .imm = imm, .length = (uint32_t)length};
 
-    uct_ha_tx_begin_out(flow, &out, 0);
+    uct_ha_tx_begin_out(flow, &out, UCT_HA_BYTES);
     flow->tx.sent++;
-    memcpy(out.txop->bytes, data, length);
+    memcpy(out.bytes, data, length);
     uct_ha_go_short(flow, go, &out, 1);
 }
 

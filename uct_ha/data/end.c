@@ -56,13 +56,13 @@ void uct_ha_end_fail(struct uct_ha_flow *flow, ucs_status_t status)
 
 static void let_go_op(struct uct_ha_txop *txop)
 {
-    uct_completion_t *comp = txop->comp;
+    uct_completion_t *comp = uct_ha_txop_comp(txop);
 
-    if (txop->pieces == 0) {
+    if (txop->pieces == 0 || uct_ha_txop_is_copy(txop)) {
         return; /* its bytes have to go out yet, and its end concerns nobody */
     }
-    txop->comp   = NULL;
-    txop->unpack = NULL;
+    txop->more->comp   = NULL;
+    txop->more->unpack = NULL;
     if (comp != NULL) {
         uct_ha_completion_invoke(comp, UCS_ERR_CANCELED);
     }

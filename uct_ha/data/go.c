@@ -105,9 +105,21 @@ int uct_ha_go_open(struct uct_ha_flow *flow, int message)
 
 void uct_ha_go_far(struct uct_ha_flow *flow, int go, enum ha_op_kind kind, unsigned flags)
 {
-    struct uct_ha_out out = uct_ha_tx_out(flow, flow->tx.log.tail, kind, flags);
+    struct uct_ha_out         out  = uct_ha_tx_out(flow, flow->tx.log.tail, kind, flags);
+    const struct uct_ha_desc *desc = out.txop->desc;
+    struct ha_sge             sge;
+    struct ha_send            send;
 
-    uct_ha_go_pieces(flow, go, &out, 1);
+    if (!go || out.length > flow->light || !uct_ha_reg_is_on(desc->mem, flow->go.rail_no)) {
+        uct_ha_tx_send(flow, kind, flags);
+        return;
+    }
+    sge.addr     = (uintptr_t)desc->data;
+    sge.length   = out.length;
+    sge.lkey     = desc->mem->lkey[flow->go.rail_no];
+    send.sge     = &sge;
+    send.num_sge = 1;
+    uct_ha_go_out(flow, &out, uct_ha_go_packets(flow, out.length), 0, &send);
 }
 
 void uct_ha_go_tell(struct uct_ha_flow *flow, enum ha_op_kind kind, unsigned flags, uint32_t npsn, unsigned send_flags,

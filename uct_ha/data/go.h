@@ -21,7 +21,7 @@
 #include "pair/attention.h"
 
 /* What is seldom, of the operation whose entry comes next; that has all of it, so that nobody needs the address of what
- * is in registers. One piece that is not one packet, or not of memory that the rail knows. */
+ * is in registers. A bounce buffer that is not one packet, or that the rail does not know. */
 void uct_ha_go_far(struct uct_ha_flow *flow, int go, enum ha_op_kind kind, unsigned flags);
 
 /* ... One that nobody waits for, but that tells of its success. */
@@ -121,7 +121,7 @@ static UCS_F_ALWAYS_INLINE void uct_ha_go_short(struct uct_ha_flow *flow, int go
         uct_ha_tx_send(flow, out->kind, out->flags);
         return;
     }
-    sge.addr     = (uintptr_t)out->txop->bytes;
+    sge.addr     = (uintptr_t)out->bytes;
     sge.length   = out->length;
     send.sge     = &sge;
     send.num_sge = some;
@@ -135,7 +135,7 @@ static UCS_F_ALWAYS_INLINE int uct_ha_go_sge(const struct uct_ha_flow *flow, con
     unsigned i = 0;
 
     do {
-        if (ucs_unlikely(uct_ha_piece_sge(&txop->piece[i], flow->go.slot, flow->go.rail_no, &sge[i]) != 0)) {
+        if (ucs_unlikely(uct_ha_piece_sge(&txop->more->piece[i], flow->go.slot, flow->go.rail_no, &sge[i]) != 0)) {
             return 0;
         }
     } while (++i < pieces);

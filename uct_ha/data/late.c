@@ -9,26 +9,36 @@
 /* The unpack function of a GET whose answer came to a bounce buffer. */
 static void scatter(void *arg, const void *data, size_t length)
 {
-    const struct uct_ha_txop *txop = arg;
-    const uint8_t            *from = data;
+    const struct uct_ha_txop  *txop = arg;
+    const struct uct_ha_piece *piece;
+    const uint8_t             *from = data;
 
     (void)length;
     for (unsigned i = 0; i < txop->pieces; i++) {
-        memcpy((void *)(uintptr_t)txop->piece[i].addr, from, txop->piece[i].length);
-        from += txop->piece[i].length;
+        piece = &txop->more->piece[i];
+        memcpy((void *)(uintptr_t)piece->addr, from, piece->length);
+        from += piece->length;
     }
+}
+
+/* Memory that an operation with pieces uses. */
+static struct uct_ha_mem *mem_of(const struct uct_ha_txop *txop, unsigned i)
+{
+    return uct_ha_txop_is_copy(txop) ? txop->desc->mem : txop->more->piece[i].mem;
 }
 
 /* Gather into `desc`. The first piece may be in it already: a message's header. */
 static void use_copy(struct uct_ha_txop *txop, struct uct_ha_desc *desc)
 {
-    uint8_t *to = desc->data;
+    uint8_t                   *to = desc->data;
+    const struct uct_ha_piece *piece;
 
     for (unsigned i = 0; i < txop->pieces; i++) {
-        if (txop->piece[i].addr != (uintptr_t)to) {
-            memcpy(to, (const void *)(uintptr_t)txop->piece[i].addr, txop->piece[i].length);
+        piece = &txop->more->piece[i];
+        if (piece->addr != (uintptr_t)to) {
+            memcpy(to, (const void *)(uintptr_t)piece->addr, piece->length);
         }
-        to += txop->piece[i].length;
+        to += piece->length;
     }
     uct_ha_txop_use(txop, desc, txop->core.length);
 }
@@ -40,7 +50,8 @@ static int bounce(struct uct_ha_flow *flow, struct uct_ha_txop *txop, int slot)
     struct uct_ha_lanes *lanes = flow->road.lanes;
     struct uct_ha_desc  *desc  = txop->desc;
 
-    if (txop->core.length > lanes->pool.seg_size || (txop->op == HA_READ && desc != NULL)) {
+    if (uct_ha_txop_is_copy(txop) || txop->core.length > lanes->pool.seg_size ||
+        (txop->op == HA_READ && desc != NULL)) {
         return -ENOSPC;
     }
     if (desc == NULL && (desc = uct_ha_desc_alloc(&lanes->pool)) == NULL) {
@@ -55,8 +66,8 @@ static int bounce(struct uct_ha_flow *flow, struct uct_ha_txop *txop, int slot)
     if (txop->op == HA_READ) {
         txop->desc = desc;
         txop->flags |= UCT_HA_TXOP_BOUNCED;
-        txop->unpack     = scatter;
-        txop->unpack_arg = txop; /* see uct_ha_txlog_grow() */
+        txop->more->unpack     = scatter;
+        txop->more->unpack_arg = txop; /* see uct_ha_txlog_grow() */
     } else {
         use_copy(txop, desc);
     }
@@ -71,7 +82,7 @@ static int reg(struct uct_ha_flow *flow, struct uct_ha_txop *txop, int slot)
     int                status;
 
     for (unsigned i = 0; i < txop->pieces; i++) {
-        mem = txop->piece[i].mem;
+        mem = mem_of(txop, i);
         if (uct_ha_reg_is_on(mem, rail_no)) {
             continue;
         }
@@ -89,7 +100,7 @@ static int is_users_memory(const struct uct_ha_txop *txop)
     int users = 0;
 
     for (unsigned i = 0; i < txop->pieces; i++) {
-        users |= txop->desc == NULL || txop->piece[i].mem != txop->desc->mem;
+        users |= txop->desc == NULL || mem_of(txop, i) != txop->desc->mem;
     }
     return users;
 }
@@ -99,7 +110,7 @@ static int has_handles(const struct uct_ha_txop *txop)
     int handles = is_users_memory(txop);
 
     for (unsigned i = 0; i < txop->pieces; i++) {
-        handles &= txop->piece[i].mem != NULL; /* of an endpoint before this one */
+        handles &= mem_of(txop, i) != NULL; /* of an endpoint before this one */
     }
     return handles;
 }
@@ -147,7 +158,7 @@ static void keep_keys(const struct uct_ha_flow *flow, struct uct_ha_txop *txop)
     struct uct_ha_piece *piece;
 
     for (unsigned i = 0; i < txop->pieces; i++) {
-        piece = &txop->piece[i];
+        piece = &txop->more->piece[i];
         if (txop->desc != NULL && piece->mem == txop->desc->mem) {
             continue; /* ours, for ever */
         }

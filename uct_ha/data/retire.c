@@ -27,12 +27,13 @@ static ucs_status_t result_status(const struct uct_ha_flow *flow, enum ha_op_res
  * needed is taken out first. */
 static inline void conclude(struct uct_ha_flow *flow, const struct uct_ha_txop *txop, ucs_status_t status)
 {
-    uct_completion_t   *comp    = txop->comp;
-    struct uct_ha_desc *desc    = txop->desc;
-    int                 stained = txop->flags & UCT_HA_TXOP_STAINED;
+    const struct uct_ha_more *more    = txop->more;
+    uct_completion_t         *comp    = uct_ha_txop_comp(txop);
+    struct uct_ha_desc       *desc    = txop->desc;
+    int                       stained = txop->flags & UCT_HA_TXOP_STAINED;
 
-    if (txop->unpack != NULL && status == UCS_OK) {
-        txop->unpack(txop->unpack_arg, desc->data, txop->core.length);
+    if (more != NULL && more->unpack != NULL && status == UCS_OK) {
+        more->unpack(more->unpack_arg, desc->data, txop->core.length);
     }
     if (desc != NULL && !stained) {
         uct_ha_desc_free(uct_ha_flow_pool(flow), desc); /* else it stays with its chunk, unused */
@@ -91,8 +92,7 @@ void uct_ha_tx_retire(struct uct_ha_flow *flow)
 /* Its end concerns nobody: at most a bounce buffer comes back. */
 static inline int is_nobodys(const struct uct_ha_txop *txop)
 {
-    return txop->pieces == 0 ||
-           (txop->comp == NULL && txop->unpack == NULL && txop->desc != NULL && !(txop->flags & UCT_HA_TXOP_STAINED));
+    return txop->pieces == 0 || (uct_ha_txop_is_copy(txop) && !(txop->flags & UCT_HA_TXOP_STAINED));
 }
 
 static inline void retire_silently(struct uct_ha_flow *flow, uint32_t end)

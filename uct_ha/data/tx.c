@@ -16,8 +16,8 @@
 #define MANY         256u
 #define MANY_LOOK_NS 100000000ull
 
-/* A GET that was sent again and whose memory the rail does not know: the answer
- * comes to the bounce buffer. */
+/* All of it is in the bounce buffer, or will be: the answer of a GET that was sent again and whose memory the rail does
+ * not know comes there. */
 static int fill_sge_bounced(const struct uct_ha_flow *flow, const struct uct_ha_txop *txop, int slot,
                             struct ha_sge *sge)
 {
@@ -33,11 +33,11 @@ static int fill_sge(const struct uct_ha_flow *flow, const struct uct_ha_txop *tx
 {
     unsigned rail_no = flow->road.lanes->rail_no[slot];
 
-    if (ucs_unlikely(txop->flags & UCT_HA_TXOP_BOUNCED)) {
+    if (uct_ha_txop_is_copy(txop) || (txop->flags & UCT_HA_TXOP_BOUNCED)) {
         return fill_sge_bounced(flow, txop, slot, sge);
     }
     for (unsigned i = 0; i < txop->pieces; i++) {
-        if (ucs_unlikely(uct_ha_piece_sge(&txop->piece[i], (unsigned)slot, rail_no, &sge[i]) != 0)) {
+        if (ucs_unlikely(uct_ha_piece_sge(&txop->more->piece[i], (unsigned)slot, rail_no, &sge[i]) != 0)) {
             return -ENXIO;
         }
     }
@@ -66,7 +66,7 @@ static int post_marked(struct uct_ha_flow *flow, struct uct_ha_lane *lane, struc
     return status;
 }
 
-static int post_on_lane(struct uct_ha_flow *flow, struct uct_ha_lane *lane, const struct uct_ha_txop *txop, int silent)
+static int post_on_lane(struct uct_ha_flow *flow, struct uct_ha_lane *lane, struct uct_ha_txop *txop, int silent)
 {
     const struct ha_op *op  = ha_log_op(&flow->tx.log, flow->tx.log.post);
     struct uct_ha_out   out = uct_ha_tx_out(flow, flow->tx.log.post, (enum ha_op_kind)op->kind, op->flags);
@@ -76,7 +76,7 @@ static int post_on_lane(struct uct_ha_flow *flow, struct uct_ha_lane *lane, cons
     uct_ha_tx_describe(flow, &out, lane->send_tag, lane->slot, silent ? 0 : HA_SEND_TELL, &send);
     send.sge = sge;
     if (txop->pieces == 0) {
-        sge[0].addr   = (uintptr_t)txop->bytes;
+        sge[0].addr   = (uintptr_t)uct_ha_txop_bytes(txop, txop->core.length);
         sge[0].length = txop->core.length;
         send.num_sge  = txop->core.length > 0;
         send.flags |= HA_SEND_INLINE;
@@ -88,8 +88,8 @@ static int post_on_lane(struct uct_ha_flow *flow, struct uct_ha_lane *lane, cons
     }
     if (ucs_unlikely(ha_send_op_is_atomic(txop->op))) {
         send.atomic.rkey        = send.rkey; /* first: it is where compare_add will be */
-        send.atomic.compare_add = txop->atomic.compare_add;
-        send.atomic.swap        = txop->atomic.swap;
+        send.atomic.compare_add = txop->more->atomic.compare_add;
+        send.atomic.swap        = txop->more->atomic.swap;
     }
     if (ucs_unlikely(lane->log_mtu == 0)) {
         return post_marked(flow, lane, &send);
@@ -251,7 +251,7 @@ void uct_ha_tx_tail(struct uct_ha_flow *flow)
     if (!ha_log_is_silent(&flow->tx.log) || flow->tx.dead || !uct_ha_txlog_has_room(&flow->tx)) {
         return;
     }
-    txop              = uct_ha_tx_begin(flow, HA_WRITE, 0, 0, 0);
+    txop              = uct_ha_tx_begin(flow, HA_WRITE, UCT_HA_BYTES, 0, 0);
     txop->remote_addr = 0;
     txop->rkey        = 0;
     uct_ha_tx_send(flow, HA_OP_TAIL, 0);
@@ -312,7 +312,7 @@ void uct_ha_tx_credit(struct uct_ha_flow *flow)
         return;
     }
     flow->credit_index = flow->tx.log.tail;
-    (void)uct_ha_tx_begin(flow, HA_SEND_IMM, 0, UCT_HA_IMM_CREDIT_ONLY, 0);
+    (void)uct_ha_tx_begin(flow, HA_SEND_IMM, UCT_HA_BYTES, UCT_HA_IMM_CREDIT_ONLY, 0);
     uct_ha_tx_send(flow, HA_OP_SEND, HA_OP_FLAG_QUIET);
 }
 

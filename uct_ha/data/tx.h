@@ -58,34 +58,47 @@ struct uct_ha_out {
     uint64_t            remote_addr;
     uct_rkey_t          rkey;
     struct uct_ha_txop *txop;
+    uint8_t            *bytes; /* of one that has them in the log */
 };
 
-/* The entry that the next operation gets, to be filled in; the caller checked. `pieces` 0: the bytes are in it. */
-static inline struct uct_ha_txop *uct_ha_tx_begin(struct uct_ha_flow *flow, enum ha_send_op op, unsigned pieces,
+/* What the entry will have, see pair/txlog.h. */
+enum uct_ha_form { UCT_HA_BYTES, UCT_HA_COPY, UCT_HA_PIECES };
+
+/* The entry that the next operation gets, to be filled in; the caller checked. */
+static inline struct uct_ha_txop *uct_ha_tx_begin(struct uct_ha_flow *flow, enum ha_send_op op, enum uct_ha_form form,
                                                   unsigned imm, size_t length)
 {
     uint32_t            index = flow->tx.log.tail;
     struct uct_ha_txop *txop  = uct_ha_txlog_op(&flow->tx, index);
 
     txop->op          = (uint8_t)op;
-    txop->pieces      = (uint8_t)pieces;
+    txop->pieces      = form != UCT_HA_BYTES;
     txop->flags       = 0;
     txop->imm         = (uint16_t)imm;
     txop->core.length = (uint32_t)length;
-    if (pieces > 0) {
-        txop->comp    = NULL;
-        txop->desc    = NULL;
-        txop->unpack  = NULL;
+    if (form == UCT_HA_COPY) {
+        txop->more = NULL;
+    } else if (form == UCT_HA_PIECES || ucs_unlikely(length > UCT_HA_BYTES_FEW)) {
+        txop->more = uct_ha_txlog_more(&flow->tx, index);
+    }
+    if (form == UCT_HA_PIECES) {
+        txop->desc         = NULL;
+        txop->more->comp   = NULL;
+        txop->more->unpack = NULL;
+    }
+    if (form != UCT_HA_BYTES) {
         flow->tx.held = index + 1;
     }
     return txop;
 }
 
 /* The same, of `out`, which knows its entry from here on. */
-static UCS_F_ALWAYS_INLINE void uct_ha_tx_begin_out(struct uct_ha_flow *flow, struct uct_ha_out *out, unsigned pieces)
+static UCS_F_ALWAYS_INLINE void uct_ha_tx_begin_out(struct uct_ha_flow *flow, struct uct_ha_out *out,
+                                                    enum uct_ha_form form)
 {
     out->index = flow->tx.log.tail;
-    out->txop  = uct_ha_tx_begin(flow, out->op, pieces, out->imm, out->length);
+    out->txop  = uct_ha_tx_begin(flow, out->op, form, out->imm, out->length);
+    out->bytes = form == UCT_HA_BYTES ? uct_ha_txop_bytes(out->txop, out->length) : NULL;
     if (out->op != HA_SEND_IMM) {
         out->txop->remote_addr = out->remote_addr;
         out->txop->rkey        = out->rkey;

@@ -3,13 +3,18 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-#define RING_MIN 16u   /* entries; a power of two */
+#define RING_MIN 64u   /* entries; a power of two */
 #define RINGS    8192u /* ... of all logs, while these are few: they fit into the cache of a core */
 
-static struct uct_ha_txop *make_ring(uint32_t length)
+/* Both: of the second one nothing is touched before it is needed. */
+static struct uct_ha_txop *make_rings(uint32_t length)
 {
-    return uct_ha_line_alloc(length * sizeof(struct uct_ha_txop));
+    size_t              first = length * sizeof(struct uct_ha_txop);
+    struct uct_ha_txop *ring  = aligned_alloc(UCT_HA_LINE, first + length * sizeof(struct uct_ha_more));
+
+    return ring == NULL ? NULL : memset(ring, 0, first);
 }
 
 /* To begin with: the whole of it for few, little for each of many. */
@@ -24,7 +29,7 @@ static uint32_t first_ring(uint32_t length, uint32_t others)
 int uct_ha_txlog_open(struct uct_ha_txlog *tx, uint32_t length, uint32_t others)
 {
     uint32_t            first = first_ring(length, others);
-    struct uct_ha_txop *ring  = make_ring(first);
+    struct uct_ha_txop *ring  = make_rings(first);
 
     tx->length = length;
     if (ring == NULL) {
@@ -34,25 +39,36 @@ int uct_ha_txlog_open(struct uct_ha_txlog *tx, uint32_t length, uint32_t others)
     return 0;
 }
 
+static void move(const struct uct_ha_txop *from, struct uct_ha_txop *to, struct uct_ha_more *more)
+{
+    *to = *from;
+    if (!uct_ha_txop_has_more(from)) {
+        return;
+    }
+    *more    = *from->more;
+    to->more = more;
+    if (to->flags & UCT_HA_TXOP_BOUNCED) {
+        more->unpack_arg = to;
+    }
+}
+
 int uct_ha_txlog_grow(struct uct_ha_txlog *tx)
 {
-    uint32_t            length = tx->log.mask + 1;
+    uint32_t            length = tx->log.mask + 1, i;
     struct uct_ha_txop *ring, *old = uct_ha_txlog_op(tx, 0);
+    struct uct_ha_more *more;
 
     if (length == tx->length) {
         return -ENOSPC;
     }
-    ring = make_ring(2 * length);
+    ring = make_rings(2 * length);
     if (ring == NULL) {
         return -ENOMEM;
     }
-    for (uint32_t i = tx->log.head; i != tx->log.tail; i++) {
-        struct uct_ha_txop *txop = &ring[i & (2 * length - 1)];
-
-        *txop = *uct_ha_txlog_op(tx, i);
-        if (txop->flags & UCT_HA_TXOP_BOUNCED) {
-            txop->unpack_arg = txop;
-        }
+    more = (struct uct_ha_more *)(void *)(ring + 2 * length);
+    for (uint32_t index = tx->log.head; index != tx->log.tail; index++) {
+        i = index & (2 * length - 1);
+        move(uct_ha_txlog_op(tx, index), &ring[i], &more[i]);
     }
     ha_log_move(&tx->log, &ring->core, 2 * length);
     free(old);

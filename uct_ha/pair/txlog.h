@@ -3,8 +3,16 @@
 #define UCT_HA_TXLOG_H_
 
 /*
- * The operations of a connection that are under way: the core's log, and behind each entry what
- * is needed to post it, and to post it again on another rail.
+ * The operations of a connection that are under way: the core's log, and in each entry what is needed to post it, and
+ * to post it again on another rail. An entry is one cache line; what does not fit is in the entry's place of a second
+ * ring, whose memory is touched by who needs it:
+ *
+ *   what it is                             entry                      second ring
+ *   bytes, few (`pieces` 0)                the bytes                  -
+ *   bytes, more                            -                          the bytes
+ *   a copy: all of it in a bounce buffer   the buffer                 -       (`more` is NULL)
+ *   pieces of the user's memory, or one    the buffer, if one is      the pieces, and who waits
+ *   whose end concerns somebody            held until the end
  *
  * Progress alone writes it: the data part all the time, the failover's driver when it resolves a
  * lane (in progress, too). Others read only what is atomic.
@@ -61,49 +69,73 @@ static inline int uct_ha_piece_sge(const struct uct_ha_piece *piece, unsigned sl
 #define UCT_HA_TXOP_STAINED 0x2u /* a card that nobody could stop may come to `desc` yet */
 #define UCT_HA_TXOP_DOUBT   0x4u /* it is in doubt, and that was seen to */
 
-/* An entry of the log, and what is needed to post it. A message of eight bytes behind a header is in one cache line. */
+struct uct_ha_more {
+    uct_completion_t     *comp;
+    uct_unpack_callback_t unpack;     /* GET bcopy */
+    void                 *unpack_arg; /* of a GET that is bounced: the entry */
+    union {
+        uint8_t             bytes[UCT_HA_INLINE_MAX]; /* without pieces */
+        struct uct_ha_piece piece[UCT_HA_IOV_MAX];
+        struct {
+            struct uct_ha_piece result; /* piece[0] */
+            uint64_t            compare_add, swap;
+        } atomic;
+    };
+} __attribute__((aligned(UCT_HA_LINE)));
+
+#define UCT_HA_BYTES_FEW 16u /* a header and eight bytes */
+
+/* An entry of the log, and what is needed to post it. */
 struct uct_ha_txop {
     struct ha_op core;
     uint8_t      op;     /* enum ha_send_op */
-    uint8_t      pieces; /* 0: the bytes are in `bytes`, and its end concerns nobody */
+    uint8_t      pieces; /* 0: its bytes are kept, and its end concerns nobody */
     uint16_t     imm;    /* low half of the immediate data: UCT_HA_IMM_* */
     uint8_t      flags;  /* UCT_HA_TXOP_* */
     uint64_t     remote_addr;
     uct_rkey_t   rkey; /* keys of both rails */
     union {
-        uint8_t bytes[UCT_HA_INLINE_MAX]; /* without pieces */
+        uint8_t bytes[UCT_HA_BYTES_FEW]; /* if these are all */
         struct {
-            uct_completion_t     *comp;
-            struct uct_ha_desc   *desc;       /* bounce buffer held until the end, or NULL */
-            uct_unpack_callback_t unpack;     /* GET bcopy */
-            void                 *unpack_arg; /* of a GET that is bounced: the entry itself */
-            union {
-                struct uct_ha_piece piece[UCT_HA_IOV_MAX];
-                struct {
-                    struct uct_ha_piece result; /* piece[0] */
-                    uint64_t            compare_add, swap;
-                } atomic;
-            };
+            struct uct_ha_desc *desc; /* bounce buffer held until the end, or NULL */
+            struct uct_ha_more *more; /* NULL: all is in that */
         };
     };
 } __attribute__((aligned(UCT_HA_LINE)));
 
-_Static_assert(offsetof(struct uct_ha_txop, core) == 0 && offsetof(struct uct_ha_txop, bytes) + 16 == UCT_HA_LINE,
-               "the core finds it there; a header and eight bytes fit");
+_Static_assert(offsetof(struct uct_ha_txop, core) == 0 && sizeof(struct uct_ha_txop) == UCT_HA_LINE,
+               "the core finds it there; an entry is one line");
+
+/* All of it is in a bounce buffer, and its end concerns nobody. Of one that has pieces. */
+static inline int uct_ha_txop_is_copy(const struct uct_ha_txop *txop)
+{
+    return txop->more == NULL;
+}
+
+static inline int uct_ha_txop_has_more(const struct uct_ha_txop *txop)
+{
+    return txop->pieces == 0 ? txop->core.length > UCT_HA_BYTES_FEW : !uct_ha_txop_is_copy(txop);
+}
+
+/* Of one without pieces, which has so many. */
+static inline uint8_t *uct_ha_txop_bytes(struct uct_ha_txop *txop, uint32_t length)
+{
+    return ucs_likely(length <= UCT_HA_BYTES_FEW) ? txop->bytes : txop->more->bytes;
+}
 
 /* Who waits for its end, or NULL. */
 static inline uct_completion_t *uct_ha_txop_comp(const struct uct_ha_txop *txop)
 {
-    return txop->pieces == 0 ? NULL : txop->comp;
+    return txop->pieces == 0 || uct_ha_txop_is_copy(txop) ? NULL : txop->more->comp;
 }
 
 /* The operation sends `length` bytes of the buffer, or receives them there, and
- * holds it until its end. */
+ * holds it until its end. Of one that has more. */
 static inline void uct_ha_txop_use(struct uct_ha_txop *txop, struct uct_ha_desc *desc, size_t length)
 {
     txop->pieces = 1; /* first: the compiler takes a byte for anything's */
     txop->desc   = desc;
-    uct_ha_piece_set(&txop->piece[0], desc->data, length, desc->mem);
+    uct_ha_piece_set(&txop->more->piece[0], desc->data, length, desc->mem);
 }
 
 #define UCT_HA_LONG_OP (8u << 20) /* bytes; shorter ones end well within any RTO */
@@ -129,6 +161,14 @@ _Static_assert(offsetof(struct uct_ha_txlog, log.head) == UCT_HA_LINE,
 static inline struct uct_ha_txop *uct_ha_txlog_op(const struct uct_ha_txlog *tx, uint32_t index)
 {
     return (struct uct_ha_txop *)tx->log.ops + (index & tx->log.mask);
+}
+
+/* The second ring is behind the first one. */
+static inline struct uct_ha_more *uct_ha_txlog_more(const struct uct_ha_txlog *tx, uint32_t index)
+{
+    const struct ha_log *log = &tx->log;
+
+    return (struct uct_ha_more *)(void *)((struct uct_ha_txop *)log->ops + log->mask + 1) + (index & log->mask);
 }
 
 /* For those who are not progress. */

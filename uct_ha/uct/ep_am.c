@@ -18,9 +18,9 @@ static UCS_F_ALWAYS_INLINE void am_short(struct uct_ha_flow *flow, int go, uint8
 {
     struct uct_ha_out out = describe(id, HA_OP_FLAG_QUIET, length + sizeof(header));
 
-    uct_ha_tx_begin_out(flow, &out, 0);
-    memcpy(out.txop->bytes, &header, sizeof(header));
-    uct_ha_tx_copy(out.txop->bytes + sizeof(header), payload, length);
+    uct_ha_tx_begin_out(flow, &out, UCT_HA_BYTES);
+    memcpy(out.bytes, &header, sizeof(header));
+    uct_ha_tx_copy(out.bytes + sizeof(header), payload, length);
     flow->tx.sent++;
     uct_ha_go_short(flow, go, &out, 1);
 }
@@ -68,9 +68,9 @@ ucs_status_t uct_ha_ep_am_short_iov(uct_ep_h tl_ep, uint8_t id, const uct_iov_t 
     if (ucs_unlikely(length > flow->road.lanes->max_inline)) {
         return UCS_ERR_INVALID_PARAM;
     }
-    uct_ha_tx_begin_out(flow, &out, 0);
+    uct_ha_tx_begin_out(flow, &out, UCT_HA_BYTES);
     for (size_t i = 0; i < iovcnt; i++) {
-        memcpy(out.txop->bytes + offset, iov[i].buffer, iov[i].length * iov[i].count);
+        memcpy(out.bytes + offset, iov[i].buffer, iov[i].length * iov[i].count);
         offset += iov[i].length * iov[i].count;
     }
     flow->tx.sent++;
@@ -84,8 +84,8 @@ static UCS_F_ALWAYS_INLINE ssize_t am_bcopy(struct uct_ha_flow *flow, int go, ui
     size_t            length = pack(desc->data, arg);
     struct uct_ha_out out    = describe(id, HA_OP_FLAG_QUIET, length);
 
-    uct_ha_tx_begin_out(flow, &out, 1);
-    uct_ha_txop_use(out.txop, desc, length);
+    uct_ha_tx_begin_out(flow, &out, UCT_HA_COPY);
+    out.txop->desc = desc;
     flow->tx.sent++;
     uct_ha_go_desc(flow, go, &out, desc);
     return (ssize_t)length;
@@ -139,8 +139,8 @@ ucs_status_t uct_ha_ep_am_zcopy(uct_ep_h tl_ep, uint8_t id, const void *header, 
         return UCS_ERR_NO_MEMORY;
     }
     memcpy(desc->data, header, header_length);
-    uct_ha_tx_begin_out(flow, &out, 1);
-    out.txop->comp = comp;
+    uct_ha_tx_begin_out(flow, &out, UCT_HA_PIECES);
+    out.txop->more->comp = comp;
     uct_ha_txop_use(out.txop, desc, header_length);
     out.txop->pieces = (uint8_t)uct_ha_iov_fill(out.txop, 1, iov, iovcnt, length - header_length);
     flow->tx.sent++;

@@ -38,6 +38,7 @@ static ucs_status_t hw(struct uct_ha_flow *flow, const struct uct_ha_amo_request
     int                 add    = request->op == UCT_ATOMIC_OP_ADD;
     struct uct_ha_desc *desc;
     struct uct_ha_txop *txop;
+    struct uct_ha_more *more;
 
     if (status == UCS_OK) {
         status = uct_ha_tx_check(flow, 0);
@@ -49,15 +50,16 @@ static ucs_status_t hw(struct uct_ha_flow *flow, const struct uct_ha_amo_request
     if (ucs_unlikely(desc == NULL)) {
         return UCS_ERR_NO_MEMORY;
     }
-    txop              = uct_ha_tx_begin(flow, add ? HA_FETCH_ADD : HA_COMPARE_SWAP, 1, 0, request->size);
+    txop              = uct_ha_tx_begin(flow, add ? HA_FETCH_ADD : HA_COMPARE_SWAP, UCT_HA_PIECES, 0, request->size);
     txop->remote_addr = request->address;
     txop->rkey        = rkey;
-    txop->comp        = comp;
-    txop->unpack      = result == NULL ? NULL : store_result;
-    txop->unpack_arg  = result;
+    more              = txop->more;
+    more->comp        = comp;
+    more->unpack      = result == NULL ? NULL : store_result;
+    more->unpack_arg  = result;
     uct_ha_txop_use(txop, desc, request->size);
-    txop->atomic.compare_add = add ? request->operand : request->compare;
-    txop->atomic.swap        = request->operand;
+    more->atomic.compare_add = add ? request->operand : request->compare;
+    more->atomic.swap        = request->operand;
     uct_ha_tx_send(flow, result == NULL ? HA_OP_ATOMIC : HA_OP_FETCH, 0);
     return result == NULL ? UCS_OK : UCS_INPROGRESS;
 }

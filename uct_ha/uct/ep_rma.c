@@ -20,9 +20,10 @@ static UCS_F_ALWAYS_INLINE struct uct_ha_out describe(enum ha_op_kind kind, unsi
 }
 
 /* A peer that proves by count has to notice each PUT: these go the long way, which reads the entry. */
-static UCS_F_ALWAYS_INLINE void begin_put(struct uct_ha_flow *flow, int go, struct uct_ha_out *out, unsigned pieces)
+static UCS_F_ALWAYS_INLINE void begin_put(struct uct_ha_flow *flow, int go, struct uct_ha_out *out,
+                                          enum uct_ha_form form)
 {
-    uct_ha_tx_begin_out(flow, out, pieces);
+    uct_ha_tx_begin_out(flow, out, form);
     if (!go) {
         out->txop->op = flow->put_op;
     }
@@ -33,8 +34,8 @@ static UCS_F_ALWAYS_INLINE void put_short(struct uct_ha_flow *flow, int go, cons
 {
     struct uct_ha_out out = describe(HA_OP_WRITE, HA_OP_FLAG_QUIET, length, remote_addr, rkey);
 
-    begin_put(flow, go, &out, 0);
-    uct_ha_tx_copy(out.txop->bytes, buffer, length);
+    begin_put(flow, go, &out, UCT_HA_BYTES);
+    uct_ha_tx_copy(out.bytes, buffer, length);
     uct_ha_go_short(flow, go, &out, length > 0);
 }
 
@@ -73,8 +74,8 @@ static UCS_F_ALWAYS_INLINE ssize_t put_bcopy(struct uct_ha_flow *flow, int go, u
     size_t            length = pack(desc->data, arg);
     struct uct_ha_out out    = describe(HA_OP_WRITE, HA_OP_FLAG_QUIET, length, remote_addr, rkey);
 
-    begin_put(flow, go, &out, 1);
-    uct_ha_txop_use(out.txop, desc, length);
+    begin_put(flow, go, &out, UCT_HA_COPY);
+    out.txop->desc = desc;
     uct_ha_go_desc(flow, go, &out, desc);
     return (ssize_t)length;
 }
@@ -111,9 +112,9 @@ static UCS_F_ALWAYS_INLINE void zcopy_one(struct uct_ha_flow *flow, enum ha_op_k
 {
     struct uct_ha_out out = describe(kind, 0, iov->length, remote_addr, rkey);
 
-    uct_ha_tx_begin_out(flow, &out, 1);
-    out.txop->comp = comp;
-    uct_ha_piece_set(&out.txop->piece[0], iov->buffer, out.length, uct_ha_mem(iov->memh));
+    uct_ha_tx_begin_out(flow, &out, UCT_HA_PIECES);
+    out.txop->more->comp = comp;
+    uct_ha_piece_set(&out.txop->more->piece[0], iov->buffer, out.length, uct_ha_mem(iov->memh));
     uct_ha_go_light(flow, &out, 1);
 }
 
@@ -146,9 +147,9 @@ static UCS_F_NOINLINE ucs_status_t ask_zcopy(struct uct_ha_flow *flow, enum ha_o
     if (ucs_unlikely(length > UCT_HA_LONG_OP && length > __atomic_load_n(&flow->tx.longest, __ATOMIC_RELAXED))) {
         __atomic_store_n(&flow->tx.longest, (uint32_t)length, __ATOMIC_RELAXED);
     }
-    begin_put(flow, go || !put, &out, 1);
-    out.txop->comp   = comp;
-    out.txop->pieces = (uint8_t)uct_ha_iov_fill(out.txop, 0, iov, iovcnt, length);
+    begin_put(flow, go || !put, &out, UCT_HA_PIECES);
+    out.txop->more->comp = comp;
+    out.txop->pieces     = (uint8_t)uct_ha_iov_fill(out.txop, 0, iov, iovcnt, length);
     uct_ha_go_pieces(flow, go, &out, out.txop->pieces);
     return UCS_INPROGRESS;
 }
@@ -196,10 +197,10 @@ ucs_status_t uct_ha_ep_get_bcopy(uct_ep_h tl_ep, uct_unpack_callback_t unpack, v
     if (ucs_unlikely(desc == NULL)) {
         return UCS_ERR_NO_MEMORY;
     }
-    uct_ha_tx_begin_out(flow, &out, 1);
-    out.txop->comp       = comp;
-    out.txop->unpack     = unpack;
-    out.txop->unpack_arg = arg;
+    uct_ha_tx_begin_out(flow, &out, UCT_HA_PIECES);
+    out.txop->more->comp       = comp;
+    out.txop->more->unpack     = unpack;
+    out.txop->more->unpack_arg = arg;
     uct_ha_txop_use(out.txop, desc, length);
     uct_ha_go_desc(flow, go, &out, desc);
     return UCS_INPROGRESS;

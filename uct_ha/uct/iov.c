@@ -24,7 +24,7 @@ unsigned uct_ha_iov_fill_all(struct uct_ha_txop *txop, unsigned first, const uct
         if (length == 0) {
             continue;
         }
-        uct_ha_piece_set(&txop->piece[n++], iov[i].buffer, length, uct_ha_mem(iov[i].memh));
+        uct_ha_piece_set(&txop->more->piece[n++], iov[i].buffer, length, uct_ha_mem(iov[i].memh));
     }
     return n;
 }

@@ -25,7 +25,7 @@ static inline unsigned uct_ha_iov_fill(struct uct_ha_txop *txop, unsigned first,
                                        size_t length)
 {
     if (ucs_likely(iovcnt == 1 && length != 0)) {
-        uct_ha_piece_set(&txop->piece[first], iov->buffer, length, uct_ha_mem(iov->memh));
+        uct_ha_piece_set(&txop->more->piece[first], iov->buffer, length, uct_ha_mem(iov->memh));
         return first + 1;
     }
     return uct_ha_iov_fill_all(txop, first, iov, iovcnt);
