@@ -6,6 +6,7 @@
 #include "glue_tests.h"
 
 #include "uct/ep.h"
+#include "uct/iface.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -294,10 +295,52 @@ static void test_memory_taken_back(void **state)
     close_regions();
 }
 
+#define HUGE_BYTES (2u << 20)
+
+/* Of the buffers on the list, those in a huge page of their pool. */
+static unsigned in_huge_pages(const struct uct_ha_desc *list)
+{
+    unsigned count = 0;
+
+    for (; list != NULL; list = list->next) {
+        int huge = list->mem->length == HUGE_BYTES;
+
+        assert_true(!huge || (uintptr_t)list->mem->address % HUGE_BYTES == 0);
+        count += (unsigned)huge;
+    }
+    return count;
+}
+
+/* The first some hundred bounce buffers come in small pieces, many of them in huge pages; but when so much cannot be
+ * registered at once, in small pieces again. */
+static void test_many_buffers(void **state)
+{
+    struct uct_ha_desc_pool *pool;
+    struct uct_ha_desc      *few = NULL, *many = NULL, *again = NULL;
+
+    (void)state;
+    world_open(880, "SEG_SIZE=8k");
+    pool = &uct_ha_iface(world.side[0].iface)->lanes.pool;
+    assert_int_equal(uct_ha_desc_stock(pool, 128, &few), 0);
+    assert_int_equal(in_huge_pages(few), 0);
+    assert_int_equal(uct_ha_desc_stock(pool, 1000, &many), 0);
+    assert_in_range(in_huge_pages(many), 1000 - 4 * 64, 1000);
+    fake_fail(FAKE_CALL_MR_REG, A0, -ENOMEM, 1);
+    assert_int_equal(uct_ha_desc_stock(pool, 600, &again), 0);
+    assert_in_range(in_huge_pages(again), 300, 600 - 1);
+    uct_ha_desc_return_list(pool, few);
+    uct_ha_desc_return_list(pool, many);
+    uct_ha_desc_return_list(pool, again);
+}
+
 static const struct CMUnitTest tests[] = {
-    GLUE_TEST(test_failover_with_many_regions),  GLUE_TEST(test_get_across),
-    GLUE_TEST(test_get_across_as_the_log_grows), GLUE_TEST(test_large_across),
-    GLUE_TEST(test_late_registration_refused),   GLUE_TEST(test_memory_taken_back),
+    GLUE_TEST(test_failover_with_many_regions),
+    GLUE_TEST(test_get_across),
+    GLUE_TEST(test_get_across_as_the_log_grows),
+    GLUE_TEST(test_large_across),
+    GLUE_TEST(test_late_registration_refused),
+    GLUE_TEST(test_memory_taken_back),
+    GLUE_TEST(test_many_buffers),
 };
 
 int glue_memory(void)

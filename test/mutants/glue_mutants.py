@@ -198,6 +198,10 @@ MUTANTS = [
     ("fence-forgets-atomics-later", "a message behind the fence makes it forget the atomics before it",
      "test_fence_behind_an_atomic", [
         ("        flow->amo_fence  = flow->amo_issued;\n", "")]),
+    ("buffers-all-small", "thousands of bounce buffers are on as many pages", "test_many_buffers", [
+        (" >= FEW && HUGE_PAGE", " >= 4000000000u && HUGE_PAGE")]),
+    ("buffers-all-or-none", "a huge page that cannot be registered is the end of it", "test_many_buffers", [
+        ("    return chunk != NULL ? chunk : make_chunk(pool, 0);", "    return chunk != NULL || huge ? chunk : make_chunk(pool, 0);")]),
     ("late-no-registration", "memory that the new rail does not know makes the operation fail", "test_large_across", [
         ("        status = uct_ha_reg_on(mem, rail_no);", "        status = -ENOMEM;")]),
     ("late-keep-nothing", "operations of a destroyed endpoint use memory that was taken back", "test_memory_taken_back", [

@@ -3,11 +3,16 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
-#define DESCS_PER_CHUNK 64
+#define DESCS_FEW 64 /* in a chunk, */
+#define FEW       4  /* ... of which the first so many are; then a huge page each, if it holds more */
+#define PAGE      4096u
+#define HUGE_PAGE (2u << 20)
 
 struct uct_ha_chunk {
     struct uct_ha_chunk *next;
+    unsigned             descs;
     struct uct_ha_mem    mem;
 };
 
@@ -23,19 +28,35 @@ static void chunk_destroy(struct uct_ha_chunk *chunk)
     free(chunk);
 }
 
-/* On both rails at once: what is sent again after a failover comes from here. */
-static struct uct_ha_chunk *chunk_create(struct uct_ha_desc_pool *pool)
+/* With thousands of buffers each message is on a page of its own, of which the processor remembers some hundreds: so
+ * many come in huge pages, if the kernel has any. */
+static void *get_memory(size_t bytes, int huge)
 {
-    size_t               bytes = DESCS_PER_CHUNK * desc_stride(pool);
-    struct uct_ha_chunk *chunk = malloc(sizeof(*chunk));
-    void                *memory;
+    void *memory;
 
-    if (chunk == NULL || posix_memalign(&memory, 4096, bytes) != 0) {
+    if (posix_memalign(&memory, huge ? HUGE_PAGE : PAGE, bytes) != 0) {
+        return NULL;
+    }
+    if (huge) {
+        (void)madvise(memory, bytes, MADV_HUGEPAGE);
+    }
+    return memory;
+}
+
+/* On both rails at once: what is sent again after a failover comes from here. */
+static struct uct_ha_chunk *make_chunk(struct uct_ha_desc_pool *pool, int huge)
+{
+    size_t               stride = desc_stride(pool), bytes = huge ? HUGE_PAGE : DESCS_FEW * stride;
+    struct uct_ha_chunk *chunk  = malloc(sizeof(*chunk));
+    void                *memory = chunk == NULL ? NULL : get_memory(bytes, huge);
+
+    if (memory == NULL) {
         free(chunk);
         return NULL;
     }
+    chunk->descs = (unsigned)(bytes / stride);
     uct_ha_reg_init(&chunk->mem, memory, bytes, 0);
-    if (uct_ha_duo_reg_own(pool->duo, &chunk->mem, 0) != UCS_OK) {
+    if (uct_ha_duo_reg_own(pool->duo, &chunk->mem, huge ? UCT_MD_MEM_FLAG_HIDE_ERRORS : 0) != UCS_OK) {
         chunk_destroy(chunk);
         return NULL;
     }
@@ -43,7 +64,16 @@ static struct uct_ha_chunk *chunk_create(struct uct_ha_desc_pool *pool)
     chunk->next = __atomic_load_n(&pool->chunks, __ATOMIC_RELAXED);
     while (!__atomic_compare_exchange_n(&pool->chunks, &chunk->next, chunk, 1, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
     }
+    __atomic_fetch_add(&pool->num_chunks, 1, __ATOMIC_RELAXED);
     return chunk;
+}
+
+static struct uct_ha_chunk *chunk_create(struct uct_ha_desc_pool *pool)
+{
+    int huge = __atomic_load_n(&pool->num_chunks, __ATOMIC_RELAXED) >= FEW && HUGE_PAGE > DESCS_FEW * desc_stride(pool);
+    struct uct_ha_chunk *chunk = huge ? make_chunk(pool, 1) : NULL;
+
+    return chunk != NULL ? chunk : make_chunk(pool, 0);
 }
 
 static struct uct_ha_desc *desc_of(const struct uct_ha_desc_pool *pool, struct uct_ha_chunk *chunk, unsigned i)
@@ -73,7 +103,7 @@ struct uct_ha_desc *uct_ha_desc_alloc_slow(struct uct_ha_desc_pool *pool)
     if (chunk == NULL) {
         return NULL;
     }
-    for (unsigned i = 0; i < DESCS_PER_CHUNK; i++) {
+    for (unsigned i = 0; i < chunk->descs; i++) {
         uct_ha_desc_free(pool, desc_of(pool, chunk, i));
     }
     return uct_ha_desc_alloc(pool);
@@ -126,7 +156,7 @@ int uct_ha_desc_stock(struct uct_ha_desc_pool *pool, unsigned count, struct uct_
         if (chunk == NULL) {
             return count > 0 ? -ENOMEM : 0;
         }
-        for (unsigned i = 0; i < DESCS_PER_CHUNK; i++) {
+        for (unsigned i = 0; i < chunk->descs; i++) {
             uct_ha_desc_return(pool, desc_of(pool, chunk, i));
         }
     }
@@ -142,4 +172,5 @@ void uct_ha_desc_cleanup(struct uct_ha_desc_pool *pool)
         chunk_destroy(chunk);
     }
     pool->free = pool->returned = NULL;
+    pool->num_chunks            = 0;
 }

@@ -18,8 +18,9 @@ struct uct_ha_desc_pool {
     const struct uct_ha_duo *duo;      /* where they are registered */
     size_t                   seg_size; /* bytes of each */
     struct uct_ha_desc      *free;
-    struct uct_ha_desc      *returned; /* atomic; by job threads */
-    struct uct_ha_chunk     *chunks;   /* atomic */
+    struct uct_ha_desc      *returned;   /* atomic; by job threads */
+    struct uct_ha_chunk     *chunks;     /* atomic */
+    unsigned                 num_chunks; /* atomic */
 };
 
 /* A buffer of seg_size bytes, or NULL when memory is short. */
