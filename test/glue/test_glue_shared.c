@@ -197,12 +197,16 @@ static void test_shared_watched_again(void **state)
     assert_int_equal(stats().ep_errors, 0);
 }
 
-/* A queue that is empty keeps who sends waiting, and that is all. */
+/* A queue that is empty keeps who sends waiting, and that is all. A card that does not say so is not asked with every
+ * packet: peers hear that it may be. */
 static void test_shared_empty(void **state)
 {
+    unsigned asked;
+
     (void)state;
     world_open(702, "RX_QUEUE_INIT=64 RX_QUEUE_LEN=64 SRQ_LEN=16");
-    fake_fail(FAKE_CALL_SRQ_WATCH, -1, -EINVAL, 1000); /* the card does not say so */
+    fake_fail(FAKE_CALL_SRQ_WATCH, -1, -EINVAL, 1000);
+    fake_hang(FAKE_CALL_SRQ_WATCH, B0, 1, 1000);
     for (int i = 0; i < 4; i++) {
         ep_open(0, i);
         ep_open(1, i);
@@ -217,6 +221,10 @@ static void test_shared_empty(void **state)
     }
     assert_true(fake_counts().rnr > 0);
     fake_forgive_rnr();
+    assert_true(is_scarce(1));
+    asked = fake_hung(FAKE_CALL_SRQ_WATCH);
+    pump_ms(1000);
+    assert_int_equal(fake_hung(FAKE_CALL_SRQ_WATCH), asked);
     assert_int_equal(receives_of(1), 16);
     assert_int_equal(stats().failovers, 0);
     assert_int_equal(stats().ep_errors, 0);

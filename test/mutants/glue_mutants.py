@@ -219,7 +219,9 @@ MUTANTS = [
     ("scarce-for-ever", "who had few receives once says so for ever", "test_shared_wait_is_no_loss", [
         ("        shared->low = 0;\n", "        ;\n")]),
     ("scarce-said-once", "who had few receives once never says so again", "test_shared_wait_is_no_loss", [
-        ("    if (!shared->low && !shared->watched && !shared->busy) {", "    if (0) {")]),
+        ("    if (!shared->low && !shared->watched && !shared->busy && !shared->deaf) {", "    if (0) {")]),
+    ("deaf-asked-always", "a card that cannot say that few are left is asked with every packet", "test_shared_empty", [
+        (" && !shared->busy && !shared->deaf) {", " && !shared->busy) {")]),
     ("shared-without-places", "receives that lanes share have no places in the completion queue", "test_shared_receives", [
         ("    uct_ha_room_take_receives(room_of(shared), shared->count - first);\n", "")]),
     ("spare-of-unseen", "a job gives away places that sends may need", "test_places_of_shared_receives", [

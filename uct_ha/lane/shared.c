@@ -355,7 +355,7 @@ int uct_ha_shared_is_scarce_locked(struct uct_ha_shared *shared)
     if (shared->low && __atomic_load_n(&shared->posted, __ATOMIC_RELAXED) - shared->low_posted >= shared->count / 2) {
         shared->low = 0;
     }
-    if (!shared->low && !shared->watched && !shared->busy) {
+    if (!shared->low && !shared->watched && !shared->busy && !shared->deaf) {
         watch(shared);
     }
     return is_low(shared);
