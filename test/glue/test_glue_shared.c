@@ -230,6 +230,39 @@ static void test_shared_empty(void **state)
     assert_int_equal(stats().ep_errors, 0);
 }
 
+/* More receives are wanted, and what is under way holds all places. Where the queue could be deeper that is asked for;
+ * else who comes is content with those that are there. */
+static void test_shared_places_are_taken(void **state)
+{
+    struct uct_ha_lanes *lanes;
+    struct uct_ha_room  *room;
+    struct uct_ha_desc  *none = NULL;
+    unsigned             sends, refused;
+
+    (void)state;
+    world_open(715, "RX_QUEUE_INIT=16 RX_QUEUE_LEN=16");
+    ep_open(0, 0);
+    ep_open(1, 0);
+    am_exchange(0, 3);
+    wait_standbys(2);
+    lanes = lanes_of(1);
+    room  = &lanes->room[0];
+    pthread_mutex_lock(&lanes->wake.lock);
+    sends       = room->sends;
+    refused     = (unsigned)room->refused;
+    room->sends = room->depth;
+    uct_ha_shared_want(&lanes->shared[0], 100);
+    assert_int_equal(uct_ha_shared_fill_locked(lanes, 0, &none), -EAGAIN);
+    room->refused = 1;
+    assert_int_equal(uct_ha_shared_fill_locked(lanes, 0, &none), 0);
+    uct_ha_shared_want(&lanes->shared[0], -100);
+    room->sends   = sends;
+    room->refused = (int)refused;
+    pthread_mutex_unlock(&lanes->wake.lock);
+    am_exchange(0, 20);
+    assert_int_equal(stats().ep_errors, 0);
+}
+
 /* Messages of several packets are cut off, and their receives do not come back: they are found, and used again. */
 static void test_shared_lost_are_found(void **state)
 {
@@ -423,15 +456,11 @@ static void test_shared_windows_grow(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    GLUE_TEST(test_shared_receives),
-    GLUE_TEST(test_shared_wait_is_no_loss),
-    GLUE_TEST(test_shared_windows_grow),
-    GLUE_TEST(test_shared_grows_when_low),
-    GLUE_TEST(test_shared_empty),
-    GLUE_TEST(test_shared_low_again),
-    GLUE_TEST(test_shared_watched_again),
-    GLUE_TEST(test_shared_lost_are_found),
-    GLUE_TEST(test_shared_number_comes_again),
+    GLUE_TEST(test_shared_receives),       GLUE_TEST(test_shared_wait_is_no_loss),
+    GLUE_TEST(test_shared_windows_grow),   GLUE_TEST(test_shared_grows_when_low),
+    GLUE_TEST(test_shared_empty),          GLUE_TEST(test_shared_places_are_taken),
+    GLUE_TEST(test_shared_low_again),      GLUE_TEST(test_shared_watched_again),
+    GLUE_TEST(test_shared_lost_are_found), GLUE_TEST(test_shared_number_comes_again),
     GLUE_TEST(test_no_shared_queue),
 };
 

@@ -373,7 +373,8 @@ static void leave_next(struct uct_ha_road *road, int slot)
 
     road->next[slot] = NULL;
     take_from_table(lane);
-    take_room(lane, 1); /* how deep its job makes the queue nobody will say */
+    take_room(lane, 1);      /* how deep its job makes the queue nobody will say, */
+    lane->room->refused = 0; /* ... or that it did not */
     lane->road          = NULL;
     lane->parked        = lane->lanes->parked;
     lane->lanes->parked = lane;

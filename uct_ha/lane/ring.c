@@ -167,12 +167,14 @@ static void extend_shared(struct uct_ha_road *road, int slot, uint32_t count)
     uct_ha_shared_want(shared, (int32_t)(count - road->ring[slot].count));
     missing                = uct_ha_shared_lacks(shared, 0);
     road->ring[slot].count = count;
-    depth                  = uct_ha_room_ask_for(room, missing);
-    pthread_mutex_unlock(&road->lanes->wake.lock);
-    status = uct_ha_room_deepen(room, depth);
-    (void)uct_ha_desc_stock(&road->lanes->pool, missing, &list);
-    pthread_mutex_lock(&road->lanes->wake.lock);
-    uct_ha_room_have(room, missing, depth, status);
+    if (missing > 0) {
+        depth = uct_ha_room_ask_for(room, missing);
+        pthread_mutex_unlock(&road->lanes->wake.lock);
+        status = uct_ha_room_deepen(room, depth);
+        (void)uct_ha_desc_stock(&road->lanes->pool, missing, &list);
+        pthread_mutex_lock(&road->lanes->wake.lock);
+        uct_ha_room_have(room, missing, depth, status);
+    }
     (void)uct_ha_shared_fill_locked(road->lanes, slot, &list);
     pthread_mutex_unlock(&road->lanes->wake.lock);
     uct_ha_desc_return_list(&road->lanes->pool, list);

@@ -190,6 +190,11 @@ int uct_ha_room_add_receives(struct uct_ha_room *room, unsigned receives)
     return add(room, receives, 0);
 }
 
+int uct_ha_room_is_deepest(const struct uct_ha_room *room)
+{
+    return room->refused || room->depth >= depth_limit(room);
+}
+
 unsigned uct_ha_room_spare(const struct uct_ha_room *room, int progress)
 {
     unsigned logs = ucs_max(room->logs, 1) * room->log_len;

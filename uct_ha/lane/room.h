@@ -78,6 +78,9 @@ int uct_ha_room_deepen(const struct uct_ha_room *room, unsigned depth);
 /* What came of it; `depth` 0: the device has refused. */
 void uct_ha_room_deepened(struct uct_ha_room *room, unsigned depth);
 
+/* The device makes the queue no deeper. */
+int uct_ha_room_is_deepest(const struct uct_ha_room *room);
+
 /* Places that more receives which all lanes share may take now, whatever is under way; and as far as the device goes:
  * half of that. For who is not `progress` there are those that no log may ever need. */
 unsigned uct_ha_room_spare(const struct uct_ha_room *room, int progress);

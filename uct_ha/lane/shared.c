@@ -368,6 +368,15 @@ static int is_refused(struct uct_ha_shared *shared)
     return shared->refused % (REFUSALS + 1) != 0;
 }
 
+/* Who comes is content with so many. Where sends hold the places that there will ever be, the others come later. */
+static uint32_t enough(const struct uct_ha_shared *shared)
+{
+    const struct uct_ha_room *room = room_of(shared);
+    uint32_t spare = uct_ha_room_is_deepest(room) ? uct_ha_room_spare(room, 1) : uct_ha_room_could_spare(room);
+
+    return ucs_min(ucs_min(shared->wanted, shared->soft), shared->count + spare);
+}
+
 int uct_ha_shared_fill_locked(struct uct_ha_lanes *lanes, int slot, struct uct_ha_desc **list)
 {
     struct uct_ha_shared *shared = &lanes->shared[slot];
@@ -377,7 +386,5 @@ int uct_ha_shared_fill_locked(struct uct_ha_lanes *lanes, int slot, struct uct_h
     if (shared->wanted > shared->soft && !shared->watched && !shared->busy) {
         watch(shared);
     }
-    return is_refused(shared) || shared->count < ucs_min(ucs_min(shared->wanted, shared->soft), most_now(shared))
-               ? -EAGAIN
-               : 0;
+    return is_refused(shared) || shared->count < enough(shared) ? -EAGAIN : 0;
 }
