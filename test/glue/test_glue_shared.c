@@ -263,6 +263,30 @@ static void test_shared_places_are_taken(void **state)
     assert_int_equal(stats().ep_errors, 0);
 }
 
+/* An interface that closes still speaks to its peers, but has the device asked nothing any more: no job would find it.
+ */
+static void test_shared_closing_asks_nothing(void **state)
+{
+    struct uct_ha_shared *shared;
+    pthread_mutex_t      *lock;
+
+    (void)state;
+    open_crowd(716, "RX_QUEUE_INIT=16 RX_QUEUE_LEN=16 SRQ_LEN=64");
+    wait_until(is_idle(1));
+    shared = &lanes_of(1)->shared[0];
+    lock   = &lanes_of(1)->wake.lock;
+    pthread_mutex_lock(lock);
+    shared->watched      = 0;
+    lanes_of(1)->leaving = 1;
+    assert_false(uct_ha_shared_is_scarce_locked(shared));
+    assert_false(shared->busy);
+    lanes_of(1)->leaving = 0;
+    (void)uct_ha_shared_is_scarce_locked(shared);
+    assert_true(shared->busy);
+    pthread_mutex_unlock(lock);
+    wait_until(is_idle(1));
+}
+
 /* Messages of several packets are cut off, and their receives do not come back: they are found, and used again. */
 static void test_shared_lost_are_found(void **state)
 {
@@ -456,11 +480,17 @@ static void test_shared_windows_grow(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    GLUE_TEST(test_shared_receives),       GLUE_TEST(test_shared_wait_is_no_loss),
-    GLUE_TEST(test_shared_windows_grow),   GLUE_TEST(test_shared_grows_when_low),
-    GLUE_TEST(test_shared_empty),          GLUE_TEST(test_shared_places_are_taken),
-    GLUE_TEST(test_shared_low_again),      GLUE_TEST(test_shared_watched_again),
-    GLUE_TEST(test_shared_lost_are_found), GLUE_TEST(test_shared_number_comes_again),
+    GLUE_TEST(test_shared_receives),
+    GLUE_TEST(test_shared_wait_is_no_loss),
+    GLUE_TEST(test_shared_windows_grow),
+    GLUE_TEST(test_shared_grows_when_low),
+    GLUE_TEST(test_shared_empty),
+    GLUE_TEST(test_shared_places_are_taken),
+    GLUE_TEST(test_shared_closing_asks_nothing),
+    GLUE_TEST(test_shared_low_again),
+    GLUE_TEST(test_shared_watched_again),
+    GLUE_TEST(test_shared_lost_are_found),
+    GLUE_TEST(test_shared_number_comes_again),
     GLUE_TEST(test_no_shared_queue),
 };
 

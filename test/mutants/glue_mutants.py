@@ -534,6 +534,8 @@ MUTANTS = [
         ("ucs_min(wanted + chain_for(wanted), shared->soft)", "ucs_min(wanted, shared->soft)")]),
     ("shared-refused-once", "what the card refused at first is not posted again", "test_refused_now_and_then", [
         ("    return is_refused(shared) || shared->count", "    return (0 && is_refused(shared)) || shared->count")]),
+    ("closing-asks", "an interface that closes has the device asked", "test_shared_closing_asks_nothing", [
+        ("    if (is_over(shared) || shared->wanted", "    if (shared->wanted")]),
     ("shared-wants-places", "a lane waits for places that sends hold", "test_shared_places_are_taken", [
         ("uct_ha_room_is_deepest(room) ? uct_ha_room_spare(room, 1)", "0 ? uct_ha_room_spare(room, 1)")]),
     ("short-never-ends", "a lane that lacks a message waits for it for ever", "test_message_lost_with_its_receive", [

@@ -54,11 +54,11 @@ struct uct_ha_shared {
     uint8_t               deaf;    /* ... and cannot */
     uint8_t               busy;    /* a job asks it, or makes more of them; under the lock, as are */
     struct uct_ha_job     job;
-    uint32_t              coming;     /* by it */
-    unsigned              depth;      /* of the completion queue, for them; 0: as it is */
-    uint32_t              low_posted; /* when few were left */
-    uint8_t               low;        /* ... and not many have been posted since */
-    struct uct_ha_lane   *graves;
+    uint32_t              coming; /* by it */
+    unsigned              depth;  /* of the completion queue, for them; 0: as it is */
+    uint32_t low_until; /* few were left; when so many have been posted that is over: half of those that there were */
+    uint8_t  low;       /* ... not yet */
+    struct uct_ha_lane *graves;
 };
 
 struct uct_ha_lanes {

@@ -281,7 +281,6 @@ static void more_run(struct uct_ha_job *job)
     (void)uct_ha_desc_stock(&lanes->pool, shared->coming, &list);
     pthread_mutex_lock(&lanes->wake.lock);
     uct_ha_room_have(room_of(shared), shared->coming, shared->depth, status);
-    count = shared->count;
     if (list != NULL) {
         first = make(lanes, (int)shared->slot, target(shared, shared->wanted), &list, 0);
     }
@@ -313,11 +312,17 @@ static void watch(struct uct_ha_shared *shared)
     uct_ha_job_post(UCT_HA_JOB_BUILD, shared->lanes->rail_no[shared->slot], &shared->job);
 }
 
+/* Nothing is begun any more. */
+static int is_over(const struct uct_ha_shared *shared)
+{
+    return shared->srq == NULL || shared->lanes->leaving || shared->lanes->left[shared->slot];
+}
+
 void uct_ha_shared_low_locked(struct uct_ha_lanes *lanes, int slot)
 {
     struct uct_ha_shared *shared = &lanes->shared[slot];
 
-    if (shared->srq == NULL || lanes->leaving || lanes->left[slot]) {
+    if (is_over(shared)) {
         return;
     }
     if (shared->busy) {
@@ -328,8 +333,8 @@ void uct_ha_shared_low_locked(struct uct_ha_lanes *lanes, int slot)
     if (shared->wanted + shared->chain_max <= shared->count) {
         return;
     }
-    shared->low        = 1;
-    shared->low_posted = __atomic_load_n(&shared->posted, __ATOMIC_RELAXED);
+    shared->low       = 1;
+    shared->low_until = __atomic_load_n(&shared->posted, __ATOMIC_RELAXED) + shared->count / 2;
     if (shared->soft == shared->most) {
         return;
     }
@@ -349,10 +354,10 @@ static int is_low(const struct uct_ha_shared *shared)
 
 int uct_ha_shared_is_scarce_locked(struct uct_ha_shared *shared)
 {
-    if (shared->srq == NULL || shared->wanted <= shared->count) {
+    if (is_over(shared) || shared->wanted <= shared->count) {
         return 0;
     }
-    if (shared->low && __atomic_load_n(&shared->posted, __ATOMIC_RELAXED) - shared->low_posted >= shared->count / 2) {
+    if (shared->low && (int32_t)(__atomic_load_n(&shared->posted, __ATOMIC_RELAXED) - shared->low_until) >= 0) {
         shared->low = 0;
     }
     if (!shared->low && !shared->watched && !shared->busy && !shared->deaf) {
