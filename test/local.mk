@@ -289,7 +289,8 @@ glue-recipe:
 	@echo 'libs $(test_glue_test_glue_LDADD) $(LIBS)'
 endif
 
-EXTRA_DIST += test/mutants/run_glue_mutants test/mutants/glue_mutants.py test/mutants/README.md
+EXTRA_DIST += test/mutants/run_glue_mutants test/mutants/glue_mutants.py test/mutants/glue_mutants_receiving.py \
+	test/mutants/README.md
 
 # how test/mutants/mutant_library compiles a source of the transport
 library-recipe:

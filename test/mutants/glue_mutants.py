@@ -16,6 +16,8 @@ Not here, because nothing observable is broken by them:
   burst of state packets cut
 """
 
+from glue_mutants_receiving import RECEIVING
+
 MUTANTS = [
     # ---- order: fences, flushes ----
     ("fence-ignored", "what follows a fence does not wait for the data of earlier READs", "test_fence_across", [
@@ -141,26 +143,6 @@ MUTANTS = [
     ("log-lane-not-started", "the log does not hear of a new generation", "test_many_cuts", [
         ("    ha_log_lane_start(&conn->tx->log, slot, gen, lane->psn);\n",
          "")]),
-    # ---- credits ----
-    ("rx-old-totals-taken", "totals of messages that were held count", "test_old_totals_are_not_taken", [
-        ("    if (ucs_unlikely(total != flow->tx_granted) && (int16_t)(total - flow->tx_granted) > 0) {",
-         "    if (total != flow->tx_granted) {")]),
-    ("reject-keeps-credit", "a refused PUT keeps its credit", "test_refused_put_gives_its_credit_back", [
-        ("    } else if (ha_send_op_has_imm(txop->op)) {\n        tx->sent--;",
-         "    } else if (0) {\n        tx->sent--;")]),
-    ("amo-reply-not-held", "answers to atomics take no regard of credits", "test_answers_wait_for_credits", [
-        ("    return uct_ha_txlog_has_room(&flow->tx) && uct_ha_tx_has_credit(flow);",
-         "    return uct_ha_txlog_has_room(&flow->tx);")]),
-    ("credit-waits-too-long", "credits are not told again before the last message about them was acknowledged",
-     "test_credits_while_acks_stay_out", [
-        (" &&\n           ha_log_op(&flow->tx.log, index)->state == HA_OP_WAIT;",
-         ";")]),
-    ("credit-never-alone", "credits travel with messages only", "test_credits", [
-        ("    if (flow->tx.dead || flow->go.rx_told == flow->go.rx_consumed || credit_waits(flow)) {",
-         "    if (1 || credit_waits(flow)) {")]),
-    ("sends-without-credit", "messages take no regard of credits", "test_credits", [
-        ("                     (message && !uct_ha_tx_has_credit(flow)) ||\n",
-         "")]),
     # ---- ledger ----
     ("ledger-word-gen-unchecked", "a mark of another generation proves", "test_mark_of_another_lane", [
         ("    return word == mark(lane, (uint32_t)word) ? 0 : -EPROTO;", "    return 0;")]),
@@ -207,57 +189,6 @@ MUTANTS = [
     ("late-keep-nothing", "operations of a destroyed endpoint use memory that was taken back", "test_memory_taken_back", [
         ("    uct_ha_late_keep(flow);\n",
          "")]),
-    # ---- receiving ----
-    ("scarce-is-loss", "who waits for a receive of a process that computes is taken for lost",
-     "test_shared_wait_is_no_loss", [
-        ("    return conn->peer->scarce ? gone - gone / SCARCE_SLOWER : 0;", "    return 0;")]),
-    ("scarce-untold", "who has too few receives does not say so", "test_shared_wait_is_no_loss", [
-        ("    return told_once || shared->deaf ||", "    return 0 && told_once && shared->deaf &&")]),
-    ("scarce-though-more-come", "who gets more receives as they are used says that there are too few",
-     "test_shared_grows_when_low", [
-        ("    return told_once || shared->deaf ||", "    return 1 || told_once || shared->deaf ||")]),
-    ("scarce-for-ever", "who had few receives once says so for ever", "test_shared_wait_is_no_loss", [
-        ("        shared->low = 0;\n", "        ;\n")]),
-    ("scarce-said-once", "who had few receives once never says so again", "test_shared_wait_is_no_loss", [
-        ("    if (!shared->low && !shared->watched && !shared->busy && !shared->deaf) {", "    if (0) {")]),
-    ("deaf-asked-always", "a card that cannot say that few are left is asked with every packet", "test_shared_empty", [
-        (" && !shared->busy && !shared->deaf) {", " && !shared->busy) {")]),
-    ("shared-without-places", "receives that lanes share have no places in the completion queue", "test_shared_receives", [
-        ("    uct_ha_room_take_receives(room_of(shared), shared->count - first);\n", "")]),
-    ("spare-of-unseen", "a job gives away places that sends may need", "test_places_of_shared_receives", [
-        ("ucs_max(room->log_len, room->sends) : logs);", "ucs_max(room->log_len, room->sends) : room->log_len);")]),
-    ("spare-of-sends", "places of what is under way are given away", "test_places_of_shared_receives", [
-        ("(progress ? ucs_max(room->log_len, room->sends) : logs);", "(progress ? room->log_len : logs);")]),
-    ("spare-though-refused", "receives wait for a completion queue that the device will not make deeper",
-     "test_places_of_shared_receives", [
-        ("    unsigned depth = room->refused ? room->depth : depth_limit(room);", "    unsigned depth = depth_limit(room);")]),
-    ("window-takes-memory", "a window that takes no buffers is held back for memory", "test_shared_windows_grow", [
-        ("        buffers += is_own(road, s) ? more : uct_ha_shared_lacks(&lanes->shared[s], more);",
-         "        buffers += more;")]),
-    ("rx-put-keeps-receive", "the receive of a PUT that is counted never goes back", "test_count_flow_of_puts", [
-        ("imm >> UCT_HA_IMM_CREDIT_SHIFT);\n    release(lane, place, imm);\n}",
-         "imm >> UCT_HA_IMM_CREDIT_SHIFT);\n    (void)place;\n}")]),
-    ("chain-told-early", "the peer hears of messages whose receives wait in a chain",
-     "test_only_posted_receives_are_told", [
-        ("    if (ucs_unlikely(++flow->road.rx_owed >= flow->road.rx_chain)) {\n",
-         "    flow->go.rx_consumed++;\n    if (++flow->road.rx_owed >= flow->road.rx_chain) {\n"
-         "        flow->go.rx_consumed = (uint16_t)(flow->go.rx_consumed - flow->road.rx_owed);\n")]),
-    ("chain-dies-with-lane", "what a lane that ended had in its chain is never told", "test_chains_of_lanes_that_ended", [
-        ("    lane->road  = road;\n    lane->room  = &lanes->room[slot];",
-         "    lane->road    = road;\n    road->rx_owed = 0;\n    lane->room    = &lanes->room[slot];")]),
-    ("credit-keeps-receive", "the receive of a message that grants credits waits in the chain",
-     "test_receives_go_back_in_chains", [
-        ("        uct_ha_ring_free(place, lane->chain);\n        uct_ha_rx_repost(flow);\n",
-         "        uct_ha_ring_free(place, lane->chain);\n")]),
-    ("standby-never-looked-at", "completions of standbys are never polled", "test_standby_is_looked_at_rarely", [
-        ("ucs_unlikely(iface->patience-- == 0 || slot ==", "ucs_unlikely(slot ==")]),
-    ("standby-looked-at-always", "completions of standbys are polled each time", "test_standby_is_looked_at_rarely", [
-        ("#define UCT_HA_POLL_RARELY 32", "#define UCT_HA_POLL_RARELY 1")]),
-    ("stopping-not-looked-at", "flushes of a lane that is stopped are polled rarely", "test_all_queues_during_a_failover", [
-        ("    if (lanes->stopping == 0 && (", "    if ((")]),
-    ("rx-held-backwards", "held messages are not delivered", "test_many_cuts", [
-        ("    uct_ha_rx_resume(flow);\n    uct_ha_tx_retire(flow);",
-         "    uct_ha_tx_retire(flow);")]),
     # ---- completion queues ----
     # ---- device commands ----
     ("psn-asked-under-lock", "the packet number is asked for under the control lock", "test_any_command_hangs", [
@@ -514,30 +445,4 @@ MUTANTS = [
         ("    if (had_spare || !conn->counted_spare || slot", "    if (1 || had_spare || !conn->counted_spare || slot")]),
     ("cold-stays-away", "work of a cold one does not go back", "test_cold_ones_go_back", [
         ("    return conn->cold && (slot != HA_PREFERRED_SLOT || conn->pair.cfg.failback == 0) ?", "    return conn->cold ?")]),
-    # ---- receives that lanes share ----
-    ("shared-number-at-once", "the number of a queue pair that is gone leads to the next one of that number at once",
-     "test_shared_number_comes_again", [
-        ("    if (entry == NULL || *entry != NULL) {", "    if (entry == NULL) {")]),
-    ("shared-lost-for-ever", "receives that a dead queue pair took along are never looked for", "test_shared_lost_are_found", [
-        ("    shared->marking = MARKED;\n}", "    shared->marking = QUIET;\n}")]),
-    ("shared-low-unheard", "that few receives are left is not heard", "test_shared_grows_when_low", [
-        ("    shared->soft = ucs_min(2 * shared->soft, shared->most);", "    shared->soft = ucs_min(shared->soft, shared->most);")]),
-    ("shared-low-once", "that few receives are left is lost while a job brings more", "test_shared_low_again", [
-        ("        shared->again = 1; /* the", "        shared->again = 0; /* the")]),
-    ("shared-low-in-vain", "who wanted nothing when the card spoke is never told again", "test_shared_watched_again", [
-        ("        shared->watched = 0; /* it says", "        shared->watched = 1; /* it says")]),
-    ("shared-chain-for-all", "a chain may be longer than the queue", "test_shared_empty", [
-        ("chain_for(ucs_min(shared->wanted, shared->soft));", "chain_for(shared->wanted);")]),
-    ("shared-never-wanted-less", "what a connection may send is wanted after its end", "test_shared_receives", [
-        ("        uct_ha_shared_want(&road->lanes->shared[slot], -(int32_t)ring->count);\n", "")]),
-    ("shared-no-slack", "chains are at the cost of those who were promised a receive", "test_shared_receives", [
-        ("ucs_min(wanted + chain_for(wanted), shared->soft)", "ucs_min(wanted, shared->soft)")]),
-    ("shared-refused-once", "what the card refused at first is not posted again", "test_refused_now_and_then", [
-        ("    return is_refused(shared) || shared->count", "    return (0 && is_refused(shared)) || shared->count")]),
-    ("closing-asks", "an interface that closes has the device asked", "test_shared_closing_asks_nothing", [
-        ("    if (is_over(shared) || shared->wanted", "    if (shared->wanted")]),
-    ("shared-wants-places", "a lane waits for places that sends hold", "test_shared_places_are_taken", [
-        ("uct_ha_room_is_deepest(room) ? uct_ha_room_spare(room, 1)", "0 ? uct_ha_room_spare(room, 1)")]),
-    ("short-never-ends", "a lane that lacks a message waits for it for ever", "test_message_lost_with_its_receive", [
-        ("    return is_short(lane) && uct_ha_lane_delivered", "    return 0 && is_short(lane) && uct_ha_lane_delivered")]),
-]
+] + RECEIVING
