@@ -41,6 +41,7 @@ unit_tests = \
 	test/unit/test_trial \
 	test/unit/test_device \
 	test/unit/test_job \
+	test/unit/test_slab \
 	test/unit/test_topo_pair \
 	test/unit/test_zone \
 	test/unit/test_setup \
@@ -147,6 +148,10 @@ test_unit_test_core_seal_LDADD    = libha_core.la $(unit_libs)
 test_unit_test_trial_SOURCES  = test/unit/test_trial.c uct_ha/verbs/ha_trial.c
 test_unit_test_trial_CPPFLAGS = $(unit_cppflags) $(VERBS_CFLAGS)
 test_unit_test_trial_LDADD    = $(unit_libs)
+
+test_unit_test_slab_SOURCES  = test/unit/test_slab.c uct_ha/base/slab.c
+test_unit_test_slab_CPPFLAGS = $(unit_cppflags)
+test_unit_test_slab_LDADD    = $(unit_libs)
 
 test_unit_test_job_SOURCES  = test/unit/test_job.c uct_ha/base/job.c
 test_unit_test_job_CPPFLAGS = $(unit_cppflags)
@@ -271,6 +276,7 @@ test_glue_test_glue_SOURCES = $(glue_sources) \
 	%D%/glue/test_glue_report.c \
 	%D%/glue/test_glue_room.c \
 	%D%/glue/test_glue_cold.c \
+	%D%/glue/test_glue_repost.c \
 	%D%/glue/test_glue_shared.c \
 	%D%/glue/test_glue_proof.c \
 	%D%/glue/test_glue_receive.c \

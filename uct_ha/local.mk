@@ -133,6 +133,8 @@ glue_sources = \
 	%D%/base/now.h \
 	%D%/base/random.c \
 	%D%/base/random.h \
+	%D%/base/slab.c \
+	%D%/base/slab.h \
 	%D%/base/stats.c \
 	%D%/base/stats.h \
 	%D%/base/units.c \

@@ -24,6 +24,7 @@ int glue_barrier(void);
 int glue_triggers(void);
 int glue_hundreds(void);
 int glue_shared(void);
+int glue_repost(void);
 int glue_hang(void);
 int glue_proof(void);
 int glue_ends(void);

@@ -160,12 +160,10 @@ static void test_first_lanes_are_not_paced(void **state)
 
 /* All endpoints go at once and as many come before anything was polled: the room in the
  * completion queue must not be given away before it is free. */
-static void test_completions_of_the_dead_keep_their_room(void **state)
+static void all_come_and_go(const char *settings)
 {
-    enum { PAIRS = 11 }; /* 8 + 4 + 2 completions each and 16 for all, of 184: the next ones have to wait */
-    static const char settings[] = "TX_QUEUE_LEN=16 RX_QUEUE_LEN=64";
+    enum { PAIRS = 11 };
 
-    (void)state;
     world_open(113, "");
     side_close(0);
     side_close(1);
@@ -194,11 +192,26 @@ static void test_completions_of_the_dead_keep_their_room(void **state)
     assert_int_equal(stats().ep_errors, 0);
 }
 
+/* 8 + 4 + 2 completions each and 16 for all, of 184: the next ones have to wait. */
+static void test_completions_of_the_dead_keep_their_room(void **state)
+{
+    (void)state;
+    all_come_and_go("TX_QUEUE_LEN=16 RX_QUEUE_LEN=64 SRQ_LEN=0");
+}
+
+/* 2 each, 16 for all, and at most half of the queue for receives and lanes together. */
+static void test_completions_beside_shared_receives(void **state)
+{
+    (void)state;
+    all_come_and_go("TX_QUEUE_LEN=16 RX_QUEUE_LEN=64");
+}
+
 static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_nothing_is_left_behind),
     GLUE_TEST(test_standbys_are_paced),
     GLUE_TEST(test_first_lanes_are_not_paced),
     GLUE_TEST(test_completions_of_the_dead_keep_their_room),
+    GLUE_TEST(test_completions_beside_shared_receives),
 };
 
 int glue_many(void)

@@ -6,6 +6,22 @@
 #include "pair/peer.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+void uct_ha_flows_init(struct uct_ha_flows *flows)
+{
+    ucs_list_head_init(&flows->pending);
+    ucs_list_head_init(&flows->backlog);
+    ucs_list_head_init(&flows->silent);
+    uct_ha_slab_init(&flows->slab, sizeof(struct uct_ha_flow));
+    uct_ha_slab_init(&flows->rings, UCT_HA_RING_BYTES);
+}
+
+void uct_ha_flows_cleanup(struct uct_ha_flows *flows)
+{
+    uct_ha_slab_cleanup(&flows->slab);
+    uct_ha_slab_cleanup(&flows->rings);
+}
 
 void uct_ha_flow_list_silent(struct uct_ha_flow *flow)
 {
@@ -32,19 +48,23 @@ static void init(struct uct_ha_flow *flow, struct uct_ha_flows *flows, const str
 ucs_status_t uct_ha_flow_create(struct uct_ha_flows *flows, struct uct_ha_peer *peer, uint32_t sn, int accepted,
                                 struct uct_ha_flow **flow_p)
 {
-    struct uct_ha_flow *flow = uct_ha_line_alloc(sizeof(*flow));
+    struct uct_ha_flow *flow = uct_ha_slab_alloc(&flows->slab);
     struct uct_ha_conn *conn;
     ucs_status_t        status;
 
-    if (flow == NULL || uct_ha_txlog_open(&flow->tx, flows->lanes->log_len, flows->count) != 0) {
-        free(flow);
+    if (flow == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    memset(flow, 0, sizeof(*flow));
+    if (uct_ha_txlog_open(&flow->tx, flows->lanes->log_len, flows->count, &flows->rings) != 0) {
+        uct_ha_slab_free(&flows->slab, flow);
         return UCS_ERR_NO_MEMORY;
     }
     init(flow, flows, peer);
     status = uct_ha_conn_create(peer, sn, accepted, &flow->road, &flow->tx, &conn);
     if (status != UCS_OK) {
         uct_ha_txlog_close(&flow->tx);
-        free(flow);
+        uct_ha_slab_free(&flows->slab, flow);
         return status;
     }
     flows->count++;
@@ -66,6 +86,8 @@ static void use_locked(struct uct_ha_flow *flow, unsigned used)
 
 void uct_ha_flow_destroy(struct uct_ha_flow *flow)
 {
+    struct uct_ha_flows *flows = flow->flows;
+
     use_locked(flow, 0);
     uct_ha_conn_destroy(flow->road.conn);
     if (flow->backlogged) {
@@ -77,11 +99,11 @@ void uct_ha_flow_destroy(struct uct_ha_flow *flow)
     if (flow->silent_listed) {
         ucs_list_del(&flow->silent_link);
     }
-    flow->flows->outstanding -= ha_log_used(&flow->tx.log) + uct_ha_flow_atomics(flow);
-    flow->flows->count--;
+    flows->outstanding -= ha_log_used(&flow->tx.log) + uct_ha_flow_atomics(flow);
+    flows->count--;
     uct_ha_txlog_close(&flow->tx);
     free(flow->amo);
-    free(flow);
+    uct_ha_slab_free(&flows->slab, flow);
 }
 
 void uct_ha_flow_refresh_locked(struct uct_ha_flow *flow)

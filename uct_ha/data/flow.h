@@ -31,6 +31,7 @@ struct uct_ha_flows {
     uint8_t              card_atomics; /* our card executes them */
     uint8_t              discard;      /* closing: deliver nothing any more */
     uint32_t             count;        /* of flows */
+    struct uct_ha_slab   slab, rings;  /* where they are, and where their logs begin */
     uint32_t             outstanding;  /* operations in all logs */
     uint32_t             fence_seq;
     ucs_list_link_t      pending, backlog, silent;
@@ -175,6 +176,10 @@ static inline int uct_ha_flow_ends(const struct uct_ha_flow *flow)
 ucs_status_t uct_ha_flow_create(struct uct_ha_flows *flows, struct uct_ha_peer *peer, uint32_t sn, int accepted,
                                 struct uct_ha_flow **flow_p);
 void         uct_ha_flow_destroy(struct uct_ha_flow *flow);
+
+/* Before the first one, and after the last. */
+void uct_ha_flows_init(struct uct_ha_flows *flows);
+void uct_ha_flows_cleanup(struct uct_ha_flows *flows);
 
 /* Which lanes send and deliver now; the control lock is held. */
 void uct_ha_flow_refresh_locked(struct uct_ha_flow *flow);

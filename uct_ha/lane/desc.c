@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lane/desc.h"
 
+#include "base/slab.h"
+
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #define DESCS_FEW 64 /* in a chunk, */
-#define FEW       4  /* ... of which the first so many are; then a huge page each, if it holds more */
+#define FEW       2  /* ... of which the first so many are; then a huge page each, if it holds more */
 #define PAGE      4096u
-#define HUGE_PAGE (2u << 20)
 
 struct uct_ha_chunk {
     struct uct_ha_chunk *next;
@@ -28,28 +28,16 @@ static void chunk_destroy(struct uct_ha_chunk *chunk)
     free(chunk);
 }
 
-/* With thousands of buffers each message is on a page of its own, of which the processor remembers some hundreds: so
- * many come in huge pages, if the kernel has any. */
-static void *get_memory(size_t bytes, int huge)
-{
-    void *memory;
-
-    if (posix_memalign(&memory, huge ? HUGE_PAGE : PAGE, bytes) != 0) {
-        return NULL;
-    }
-    if (huge) {
-        (void)madvise(memory, bytes, MADV_HUGEPAGE);
-    }
-    return memory;
-}
-
 /* On both rails at once: what is sent again after a failover comes from here. */
 static struct uct_ha_chunk *make_chunk(struct uct_ha_desc_pool *pool, int huge)
 {
-    size_t               stride = desc_stride(pool), bytes = huge ? HUGE_PAGE : DESCS_FEW * stride;
+    size_t               stride = desc_stride(pool), bytes = huge ? UCT_HA_HUGE_PAGE : DESCS_FEW * stride;
     struct uct_ha_chunk *chunk  = malloc(sizeof(*chunk));
-    void                *memory = chunk == NULL ? NULL : get_memory(bytes, huge);
+    void                *memory = NULL;
 
+    if (chunk != NULL) {
+        memory = huge ? uct_ha_huge_alloc() : aligned_alloc(PAGE, bytes);
+    }
     if (memory == NULL) {
         free(chunk);
         return NULL;
@@ -70,7 +58,8 @@ static struct uct_ha_chunk *make_chunk(struct uct_ha_desc_pool *pool, int huge)
 
 static struct uct_ha_chunk *chunk_create(struct uct_ha_desc_pool *pool)
 {
-    int huge = __atomic_load_n(&pool->num_chunks, __ATOMIC_RELAXED) >= FEW && HUGE_PAGE > DESCS_FEW * desc_stride(pool);
+    int huge = __atomic_load_n(&pool->num_chunks, __ATOMIC_RELAXED) >= FEW &&
+               UCT_HA_HUGE_PAGE > DESCS_FEW * desc_stride(pool);
     struct uct_ha_chunk *chunk = huge ? make_chunk(pool, 1) : NULL;
 
     return chunk != NULL ? chunk : make_chunk(pool, 0);

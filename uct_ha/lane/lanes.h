@@ -57,6 +57,7 @@ struct uct_ha_shared {
     uint32_t              coming; /* by it */
     unsigned              depth;  /* of the completion queue, for them; 0: as it is */
     uint32_t low_until; /* few were left; when so many have been posted that is over: half of those that there were */
+    uint32_t asked;     /* posted, when the device was asked last */
     uint8_t  low;       /* ... not yet */
     struct uct_ha_lane *graves;
 };

@@ -293,6 +293,7 @@ static void more_run(struct uct_ha_job *job)
     shared->busy    = 0;
     shared->deaf    = status != 0;
     shared->watched = status == 0;
+    shared->asked   = __atomic_load_n(&shared->posted, __ATOMIC_RELAXED);
     again           = shared->again;
     shared->again   = 0;
     if (again) {
@@ -352,15 +353,25 @@ static int is_low(const struct uct_ha_shared *shared)
     return told_once || shared->deaf || shared->low || uct_ha_shared_lacks(shared, 0) > 0;
 }
 
+/* Some have been posted since the device was asked: not every device looks how many there are when it is asked, but
+ * each does when one more is taken. */
+static int is_well_again(const struct uct_ha_shared *shared, uint32_t posted)
+{
+    return shared->watched && !shared->busy && posted != shared->asked;
+}
+
 int uct_ha_shared_is_scarce_locked(struct uct_ha_shared *shared)
 {
+    uint32_t posted = __atomic_load_n(&shared->posted, __ATOMIC_RELAXED);
+    int      half   = !shared->low || (int32_t)(posted - shared->low_until) >= 0;
+
     if (is_over(shared) || shared->wanted <= shared->count) {
         return 0;
     }
-    if (shared->low && (int32_t)(__atomic_load_n(&shared->posted, __ATOMIC_RELAXED) - shared->low_until) >= 0) {
+    if (half && is_well_again(shared, posted)) {
         shared->low = 0;
     }
-    if (!shared->low && !shared->watched && !shared->busy && !shared->deaf) {
+    if (half && !shared->watched && !shared->busy && !shared->deaf) {
         watch(shared);
     }
     return is_low(shared);
@@ -376,10 +387,13 @@ static int is_refused(struct uct_ha_shared *shared)
 /* Who comes is content with so many. Where sends hold the places that there will ever be, the others come later. */
 static uint32_t enough(const struct uct_ha_shared *shared)
 {
-    const struct uct_ha_room *room = room_of(shared);
-    uint32_t spare = uct_ha_room_is_deepest(room) ? uct_ha_room_spare(room, 1) : uct_ha_room_could_spare(room);
+    const struct uct_ha_room *room  = room_of(shared);
+    uint32_t                  count = most_now(shared);
 
-    return ucs_min(ucs_min(shared->wanted, shared->soft), shared->count + spare);
+    if (uct_ha_room_is_deepest(room)) {
+        count = ucs_min(count, shared->count + uct_ha_room_spare(room, 1));
+    }
+    return ucs_min(ucs_min(shared->wanted, shared->soft), count);
 }
 
 int uct_ha_shared_fill_locked(struct uct_ha_lanes *lanes, int slot, struct uct_ha_desc **list)

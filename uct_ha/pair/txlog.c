@@ -5,37 +5,59 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RING_MIN 64u   /* entries; a power of two */
-#define RINGS    8192u /* ... of all logs, while these are few: they fit into the cache of a core */
+#define RINGS 8192u /* entries of all logs, while these are few: they fit into the cache of a core */
 
-/* Both: of the second one nothing is touched before it is needed. */
-static struct uct_ha_txop *make_rings(uint32_t length)
+struct rings {
+    struct uct_ha_txop *first;
+    struct uct_ha_more *second;
+};
+
+static void free_ring(struct uct_ha_slab *slab, struct uct_ha_txop *ring, uint32_t length)
 {
-    size_t              first = length * sizeof(struct uct_ha_txop);
-    struct uct_ha_txop *ring  = aligned_alloc(UCT_HA_LINE, first + length * sizeof(struct uct_ha_more));
+    if (length == UCT_HA_RING_FIRST && ring != NULL) {
+        uct_ha_slab_free(slab, ring);
+    } else {
+        free(ring);
+    }
+}
 
-    return ring == NULL ? NULL : memset(ring, 0, first);
+/* Of the second one nothing is touched before it is needed. 0 or -ENOMEM. */
+static int make_rings(struct uct_ha_slab *slab, uint32_t length, struct rings *rings)
+{
+    size_t bytes = length * sizeof(*rings->first);
+
+    rings->first  = length == UCT_HA_RING_FIRST ? uct_ha_slab_alloc(slab) : aligned_alloc(UCT_HA_LINE, bytes);
+    rings->second = aligned_alloc(UCT_HA_LINE, length * sizeof(*rings->second));
+    if (rings->first == NULL || rings->second == NULL) {
+        free_ring(slab, rings->first, length);
+        free(rings->second);
+        return -ENOMEM;
+    }
+    memset(rings->first, 0, bytes);
+    return 0;
 }
 
 /* To begin with: the whole of it for few, little for each of many. */
 static uint32_t first_ring(uint32_t length, uint32_t others)
 {
-    while (length > RING_MIN && length > RINGS / (others + 1)) {
+    while (length > UCT_HA_RING_FIRST && length > RINGS / (others + 1)) {
         length /= 2;
     }
     return length;
 }
 
-int uct_ha_txlog_open(struct uct_ha_txlog *tx, uint32_t length, uint32_t others)
+int uct_ha_txlog_open(struct uct_ha_txlog *tx, uint32_t length, uint32_t others, struct uct_ha_slab *slab)
 {
-    uint32_t            first = first_ring(length, others);
-    struct uct_ha_txop *ring  = make_rings(first);
+    uint32_t     first = first_ring(length, others);
+    struct rings rings;
 
     tx->length = length;
-    if (ring == NULL) {
+    tx->slab   = slab;
+    if (make_rings(slab, first, &rings) != 0) {
         return -ENOMEM;
     }
-    ha_log_init_apart(&tx->log, &ring->core, sizeof(*ring), first);
+    tx->more = rings.second;
+    ha_log_init_apart(&tx->log, &rings.first->core, sizeof(*rings.first), first);
     return 0;
 }
 
@@ -55,29 +77,31 @@ static void move(const struct uct_ha_txop *from, struct uct_ha_txop *to, struct 
 int uct_ha_txlog_grow(struct uct_ha_txlog *tx)
 {
     uint32_t            length = tx->log.mask + 1, i;
-    struct uct_ha_txop *ring, *old = uct_ha_txlog_op(tx, 0);
-    struct uct_ha_more *more;
+    struct uct_ha_txop *old    = uct_ha_txlog_op(tx, 0);
+    struct uct_ha_more *more   = tx->more;
+    struct rings        rings;
 
     if (length == tx->length) {
         return -ENOSPC;
     }
-    ring = make_rings(2 * length);
-    if (ring == NULL) {
+    if (make_rings(tx->slab, 2 * length, &rings) != 0) {
         return -ENOMEM;
     }
-    more = (struct uct_ha_more *)(void *)(ring + 2 * length);
     for (uint32_t index = tx->log.head; index != tx->log.tail; index++) {
         i = index & (2 * length - 1);
-        move(uct_ha_txlog_op(tx, index), &ring[i], &more[i]);
+        move(uct_ha_txlog_op(tx, index), &rings.first[i], &rings.second[i]);
     }
-    ha_log_move(&tx->log, &ring->core, 2 * length);
-    free(old);
+    ha_log_move(&tx->log, &rings.first->core, 2 * length);
+    tx->more = rings.second;
+    free_ring(tx->slab, old, length);
+    free(more);
     return 0;
 }
 
 void uct_ha_txlog_close(struct uct_ha_txlog *tx)
 {
-    free(tx->log.ops);
+    free_ring(tx->slab, uct_ha_txlog_op(tx, 0), tx->log.mask + 1);
+    free(tx->more);
 }
 
 void uct_ha_txlog_reject(struct uct_ha_txlog *tx, uint32_t index)

@@ -18,7 +18,7 @@
  * lane (in progress, too). Others read only what is atomic.
  */
 
-#include "base/line.h"
+#include "base/slab.h"
 #include "core/ha_log.h"
 #include "core/ha_pair.h"
 #include "lane/desc.h"
@@ -142,17 +142,19 @@ static inline void uct_ha_txop_use(struct uct_ha_txop *txop, struct uct_ha_desc 
 
 struct uct_ha_txlog {
     /* in one cache line with what the log has before its head */
-    uint32_t      held;    /* behind the latest operation with pieces */
-    uint16_t      sent;    /* messages appended so far */
-    uint8_t       awake;   /* atomic: the timer looks at the connection, see pair/awake.h */
-    uint8_t       dead;    /* atomic: no more work, the connection has ended */
-    struct ha_log log;     /* head, tail and told are atomic */
-    uint32_t      length;  /* operations that it may take at once, however long the ring is now */
-    uint8_t       fatal;   /* enum ha_fail: an operation has gone wrong that had no
-                            * completion to report by */
-    uint32_t longest;      /* atomic: bytes of the longest operation since the log was empty, when that
-                            * is more than UCT_HA_LONG_OP: progress writes, a check resets */
-    struct ha_wc rejected; /* for UCT_HA_TODO_REJECT */
+    uint32_t            held;   /* behind the latest operation with pieces */
+    uint16_t            sent;   /* messages appended so far */
+    uint8_t             awake;  /* atomic: the timer looks at the connection, see pair/awake.h */
+    uint8_t             dead;   /* atomic: no more work, the connection has ended */
+    struct ha_log       log;    /* head, tail and told are atomic */
+    struct uct_ha_more *more;   /* the second ring; untouched where nothing needed it */
+    struct uct_ha_slab *slab;   /* of first rings, as short as they begin */
+    uint32_t            length; /* operations that it may take at once, however long the ring is now */
+    uint8_t             fatal;  /* enum ha_fail: an operation has gone wrong that had no
+                                 * completion to report by */
+    uint32_t longest;           /* atomic: bytes of the longest operation since the log was empty, when that
+                                 * is more than UCT_HA_LONG_OP: progress writes, a check resets */
+    struct ha_wc rejected;      /* for UCT_HA_TODO_REJECT */
 };
 
 _Static_assert(offsetof(struct uct_ha_txlog, log.head) == UCT_HA_LINE,
@@ -163,12 +165,9 @@ static inline struct uct_ha_txop *uct_ha_txlog_op(const struct uct_ha_txlog *tx,
     return (struct uct_ha_txop *)tx->log.ops + (index & tx->log.mask);
 }
 
-/* The second ring is behind the first one. */
 static inline struct uct_ha_more *uct_ha_txlog_more(const struct uct_ha_txlog *tx, uint32_t index)
 {
-    const struct ha_log *log = &tx->log;
-
-    return (struct uct_ha_more *)(void *)((struct uct_ha_txop *)log->ops + log->mask + 1) + (index & log->mask);
+    return &tx->more[index & tx->log.mask];
 }
 
 /* For those who are not progress. */
@@ -188,9 +187,15 @@ static inline int uct_ha_txlog_is_told(const struct uct_ha_txlog *tx)
     return (int32_t)(__atomic_load_n(&tx->log.told, __ATOMIC_RELAXED) - uct_ha_txlog_head(tx)) > 0;
 }
 
+/* Where logs that begin short have their first ring. A line more, or those of all logs would meet in the same places of
+ * the cache. */
+#define UCT_HA_RING_FIRST 64u /* entries; a power of two */
+#define UCT_HA_RING_BYTES ((UCT_HA_RING_FIRST + 1) * sizeof(struct uct_ha_txop))
+
 /* 0 or -ENOMEM; `length`: operations that it may take at once, a power of two. With many `others` the ring begins
- * short: few of them have much under way at a time, and what goes round in little memory stays in the cache. */
-int  uct_ha_txlog_open(struct uct_ha_txlog *tx, uint32_t length, uint32_t others);
+ * short, in a block of the `slab`, which outlives it: few of them have much under way at a time, and what goes round in
+ * little memory stays in the cache. */
+int  uct_ha_txlog_open(struct uct_ha_txlog *tx, uint32_t length, uint32_t others, struct uct_ha_slab *slab);
 void uct_ha_txlog_close(struct uct_ha_txlog *tx);
 
 /* It is full: twice as long a ring. 0; -ENOSPC: it is as long as it may be; -ENOMEM: it stays as it is. Entries are

@@ -279,9 +279,7 @@ static void introduce(struct uct_ha_iface *iface, const struct uct_ha_duo *duo)
     iface->ctl.lanes    = lanes;
     iface->flows.base   = &iface->super;
     iface->flows.lanes  = lanes;
-    ucs_list_head_init(&iface->flows.pending);
-    ucs_list_head_init(&iface->flows.backlog);
-    ucs_list_head_init(&iface->flows.silent);
+    uct_ha_flows_init(&iface->flows);
 }
 
 ucs_status_t uct_ha_iface_setup(struct uct_ha_iface *iface, const struct uct_ha_duo *duo)
@@ -327,6 +325,7 @@ ucs_status_t uct_ha_iface_setup(struct uct_ha_iface *iface, const struct uct_ha_
 void uct_ha_iface_teardown(struct uct_ha_iface *iface)
 {
     close_control(iface);
+    uct_ha_flows_cleanup(&iface->flows);
     close_queues(iface);
     uct_ha_job_close();
 }
