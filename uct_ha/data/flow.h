@@ -72,15 +72,14 @@ struct uct_ha_flow {
     struct uct_ha_go     go;
     struct uct_ha_flows *flows;
     struct uct_ha_txlog  tx;
-    int                  tx_slot; /* lane for new work, or HA_NO_SLOT */
-    int                  rx_slot; /* lane that delivers, or HA_NO_SLOT */
-    /* where that one's messages come from, or NULL while more is to be thought of */
-    const void *rx_open __attribute__((aligned(UCT_HA_LINE)));
+    const void          *rx_open; /* where messages come from, or NULL while more is to be thought of */
     /* messages: consumed by the peer (total, as tx.sent), allowed ahead */
     uint32_t           tx_granted; /* modulo 2^16 */
     uint16_t           tx_credits;
     uint8_t            opens_on; /* nothing but its limits keeps the short way closed, see data/go.c */
     struct uct_ha_road road;
+    int                tx_slot;      /* lane for new work, or HA_NO_SLOT */
+    int                rx_slot;      /* lane that delivers, or HA_NO_SLOT */
     uint32_t           light;        /* bytes that an operation may have which goes the short way */
     uint8_t            is_held;      /* by a user: `super` is his */
     unsigned           used;         /* bit per slot: it is one of them, as lane/look.h was told */
