@@ -189,7 +189,7 @@ static void test_places_of_the_silent(void **state)
     uint64_t executed, silent;
 
     (void)state;
-    world_open_small(93, 64 + 9 * (BUFFERS + 2), "HEARTBEAT=0");
+    world_open_small(93, 64 + 9 * (BUFFERS + 2), "HEARTBEAT=0 SRQ_LEN=0");
     rma_open();
     for (int i = 0; i < 8; i++) {
         ep_open(0, i);
