@@ -31,12 +31,12 @@ struct uct_ha_flows {
     uint8_t              card_atomics; /* our card executes them */
     uint8_t              discard;      /* closing: deliver nothing any more */
     uint32_t             count;        /* of flows */
-    struct uct_ha_slab   slab, rings;  /* where they are, and where their logs begin */
     uint32_t             outstanding;  /* operations in all logs */
     uint32_t             fence_seq;
     ucs_list_link_t      pending, backlog, silent;
     struct uct_ha_flow  *dispatching; /* its pending queue may send */
     uint64_t             look_at;     /* of many, silent ones are looked for again then */
+    struct uct_ha_slab   slab, rings; /* where they are, and where their logs begin */
 };
 
 struct uct_ha_flush {

@@ -17,8 +17,7 @@
  * begins with a small one (RX_QUEUE_INIT); it doubles each time the peer was
  * seen to fill it over and over, up to RX_QUEUE_LEN, as long as the buffers that the interface has
  * taken for that stay below RX_MEM; where that takes none, because those that lanes share are enough, at once. The peer
- * learns of a larger window as if
- * messages had been consumed. It never shrinks while the connection lives.
+ * learns of a larger window as if messages had been consumed. It never shrinks while the connection lives.
  *
  * Progress only.
  */
