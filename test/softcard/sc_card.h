@@ -113,12 +113,13 @@ struct sc_atomic_done {
 };
 
 struct sc_said {
-    struct sc_answer      answer[SC_ANSWERS];
     struct sc_atomic_done atomic[2 * SC_RD_MAX];
+    struct sc_answer      answer[SC_ANSWERS]; /* the first one last */
 };
 
-/* What each message needs comes first and side by side: of thousands of queue pairs the cache holds little else. Queues
- * are not cleared, so what was never used is no memory. */
+/* What each message needs comes first and side by side: of thousands of queue pairs the cache holds little else. For
+ * the same reason, of pages, one piece of memory has what was said, the queue pair and its send queue: first answer and
+ * first request lie beside it. Queues are not cleared, so what was never used is no memory. */
 struct sc_qp {
     union {
         struct ibv_qp    base;

@@ -8,6 +8,8 @@
 
 #include "sc_card.h"
 
+#define LEAD ((sizeof(struct sc_said) + 15) / 16 * 16) /* of the memory, before the queue pair */
+
 void sc_qp_event(struct sc_qp *qp, enum ibv_event_type type)
 {
     struct ibv_async_event event = {.event_type = type, .element.qp = &qp->base};
@@ -101,36 +103,51 @@ static int check_caps(const struct sc_personality *kind, const struct ibv_qp_ini
            cap->max_inline_data > kind->max_inline || (attr->qp_type == IBV_QPT_RC && kind->no_rc);
 }
 
-static int make_queues(struct sc_qp *qp)
+static void *memory_of(struct sc_qp *qp)
 {
-    struct ibv_qp_cap *cap = &qp->init.cap;
+    return (char *)qp - LEAD;
+}
 
-    cap->max_send_sge    = cap->max_send_sge > 0 ? cap->max_send_sge : 1;
-    cap->max_inline_data = cap->max_inline_data > 64 ? cap->max_inline_data : 64;
-    qp->sq_depth         = cap->max_send_wr > 0 ? cap->max_send_wr : 1;
-    qp->sq_size          = sc_pow2(qp->sq_depth);
-    qp->sq_stride        = (unsigned)(sizeof(struct sc_sqe) + cap->max_send_sge * sizeof(struct ibv_sge)) +
-                    (cap->max_inline_data + 7) / 8 * 8;
-    qp->sq   = malloc((size_t)qp->sq_size * qp->sq_stride);
-    qp->said = malloc(sizeof(*qp->said));
-    if (qp->sq == NULL || qp->said == NULL) {
-        return ENOMEM;
+static struct sc_qp *alloc_qp(const struct ibv_qp_init_attr *attr)
+{
+    struct ibv_qp_cap cap    = attr->cap;
+    unsigned          depth  = cap.max_send_wr > 0 ? cap.max_send_wr : 1;
+    unsigned          sges   = cap.max_send_sge > 0 ? cap.max_send_sge : 1;
+    unsigned          inl    = cap.max_inline_data > 64 ? cap.max_inline_data : 64;
+    size_t            stride = sizeof(struct sc_sqe) + sges * sizeof(struct ibv_sge) + (inl + 7) / 8 * 8;
+    char             *memory = malloc(LEAD + sizeof(struct sc_qp) + sc_pow2(depth) * stride);
+    struct sc_qp     *qp     = (struct sc_qp *)(void *)(memory + LEAD);
+
+    if (memory == NULL) {
+        return NULL;
     }
+    memset(qp, 0, sizeof(*qp));
+    qp->said                     = (struct sc_said *)(void *)((char *)qp - sizeof(*qp->said));
+    qp->sq                       = (uint8_t *)(qp + 1);
+    qp->sq_depth                 = depth;
+    qp->sq_size                  = sc_pow2(depth);
+    qp->sq_stride                = (unsigned)stride;
+    qp->init                     = *attr;
+    qp->init.cap.max_send_sge    = sges;
+    qp->init.cap.max_inline_data = inl;
+    return qp;
+}
+
+static int make_receives(struct sc_qp *qp)
+{
     if (qp->base.srq != NULL) {
         qp->rqp = &((struct sc_srq *)qp->base.srq)->rq;
         return 0;
     }
     qp->rqp = &qp->rq;
-    return sc_rq_init(&qp->rq, cap->max_recv_wr, cap->max_recv_sge);
+    return sc_rq_init(&qp->rq, qp->init.cap.max_recv_wr, qp->init.cap.max_recv_sge);
 }
 
 static void free_qp(struct sc_qp *qp)
 {
     sc_rq_free(&qp->rq);
     sc_wr_free(qp);
-    free(qp->sq);
-    free(qp->said);
-    free(qp);
+    free(memory_of(qp));
 }
 
 /* A number that has not been used for long, and says where it lives. */
@@ -159,7 +176,7 @@ struct ibv_qp *sc_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
         errno = status != 0 ? status : EINVAL;
         return NULL;
     }
-    qp = calloc(1, sizeof(*qp));
+    qp = alloc_qp(attr);
     if (qp == NULL) {
         return NULL;
     }
@@ -173,9 +190,8 @@ struct ibv_qp *sc_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
                                 .qp_type    = attr->qp_type};
     qp->kind  = kind;
     qp->state = IBV_QPS_RESET;
-    qp->init  = *attr;
     qp->sport = qp->dport = SC_NO_PORT;
-    status                = make_queues(qp);
+    status                = make_receives(qp);
     if (status == 0) {
         sc_lock(&sc.lock);
         status = enter(qp);

@@ -8,7 +8,7 @@
 
 static struct sc_answer *answer_at(const struct sc_qp *qp, unsigned index)
 {
-    return &qp->said->answer[index % SC_ANSWERS];
+    return &qp->said->answer[SC_ANSWERS - 1 - index % SC_ANSWERS];
 }
 
 static struct sc_answer *add_answer(struct sc_qp *qp, uint8_t op, uint8_t syndrome, uint32_t psn)
