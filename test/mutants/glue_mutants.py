@@ -153,7 +153,7 @@ MUTANTS = [
          "flow->tx.log.lane[lane->slot].nxt) != 0) {")]),
     # ---- sending ----
     ("fill-sge-wrong-slot", "an operation goes out with the key of the other rail", "test_cut_here", [
-        ("    sge->lkey = piece->mem->lkey[rail_no];", "    sge->lkey = piece->mem->lkey[rail_no & ~1u];")]),
+        ("piece->length, piece->mem->lkey[rail_no]);", "piece->length, piece->mem->lkey[rail_no & ~1u]);")]),
     ("rkey-wrong-slot", "an operation goes out with the remote key of the other rail", "test_cut_here", [
         ("uct_ha_rkey_at(&out->txop->rkey, slot);", "uct_ha_rkey_at(&out->txop->rkey, 0 * slot);")]),
     ("imm-told-without-total", "messages do not tell how many were consumed", "test_messages_both_ways", [

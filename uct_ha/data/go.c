@@ -114,9 +114,7 @@ void uct_ha_go_far(struct uct_ha_flow *flow, int go, enum ha_op_kind kind, unsig
         uct_ha_tx_send(flow, kind, flags);
         return;
     }
-    sge.addr     = (uintptr_t)desc->data;
-    sge.length   = out.length;
-    sge.lkey     = desc->mem->lkey[flow->go.rail_no];
+    ha_sge_set(&sge, (uintptr_t)desc->data, out.length, desc->mem->lkey[flow->go.rail_no]);
     send.sge     = &sge;
     send.num_sge = 1;
     uct_ha_go_out(flow, &out, uct_ha_go_packets(flow, out.length), 0, &send);

@@ -121,8 +121,7 @@ static UCS_F_ALWAYS_INLINE void uct_ha_go_short(struct uct_ha_flow *flow, int go
         uct_ha_tx_send(flow, out->kind, out->flags);
         return;
     }
-    sge.addr     = (uintptr_t)out->bytes;
-    sge.length   = out->length;
+    ha_sge_set(&sge, (uintptr_t)out->bytes, out->length, 0);
     send.sge     = &sge;
     send.num_sge = some;
     uct_ha_go_out(flow, out, 1, HA_SEND_INLINE, &send);
@@ -178,9 +177,7 @@ static UCS_F_ALWAYS_INLINE void uct_ha_go_desc(struct uct_ha_flow *flow, int go,
         uct_ha_go_far(flow, go, out->kind, out->flags);
         return;
     }
-    sge.addr     = (uintptr_t)desc->data;
-    sge.length   = out->length;
-    sge.lkey     = desc->mem->lkey[flow->go.rail_no];
+    ha_sge_set(&sge, (uintptr_t)desc->data, out->length, desc->mem->lkey[flow->go.rail_no]);
     send.sge     = &sge;
     send.num_sge = 1;
     uct_ha_go_out(flow, out, 1, 0, &send);

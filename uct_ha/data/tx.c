@@ -76,9 +76,8 @@ static int post_on_lane(struct uct_ha_flow *flow, struct uct_ha_lane *lane, stru
     uct_ha_tx_describe(flow, &out, lane->send_tag, lane->slot, silent ? 0 : HA_SEND_TELL, &send);
     send.sge = sge;
     if (txop->pieces == 0) {
-        sge[0].addr   = (uintptr_t)uct_ha_txop_bytes(txop, txop->core.length);
-        sge[0].length = txop->core.length;
-        send.num_sge  = txop->core.length > 0;
+        ha_sge_set(sge, (uintptr_t)uct_ha_txop_bytes(txop, txop->core.length), txop->core.length, 0);
+        send.num_sge = txop->core.length > 0;
         send.flags |= HA_SEND_INLINE;
     } else {
         send.num_sge = fill_sge(flow, txop, lane->slot, sge);

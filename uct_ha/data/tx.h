@@ -14,6 +14,7 @@
 #include "data/flow.h"
 #include "mem/rkey.h"
 
+#include <endian.h>
 #include <string.h>
 
 /* The connection has ended: its status. The user is told from progress, once. */
@@ -122,21 +123,31 @@ static inline struct uct_ha_out uct_ha_tx_out(const struct uct_ha_flow *flow, ui
                                .txop        = txop};
 }
 
-/* Bytes that go from the entry: mostly one word. Without a call, for which the caller would keep more than for the
- * post. */
+/* Bytes that are no more than one word, mostly that; the rest of it is 0. Put together in a register, see
+ * ha_words_store(). */
+static inline uint64_t uct_ha_tx_word(const void *from, size_t length)
+{
+    uint64_t word = 0;
+
+    if (ucs_likely(length == sizeof(word))) {
+        memcpy(&word, from, sizeof(word));
+        return word;
+    }
+    while (length-- > 0) {
+        word = word << 8 | ((const uint8_t *)from)[length];
+    }
+    return htole64(word);
+}
+
+/* Bytes that go from the entry, which has room for a word at least. Without a call, for which the caller would keep
+ * more than for the post. */
 static inline void uct_ha_tx_copy(void *to, const void *from, size_t length)
 {
     const size_t word = sizeof(uint64_t);
     size_t       last = length - word;
 
-    if (ucs_likely(length == word)) {
-        memcpy(to, from, word);
-        return;
-    }
-    if (ucs_unlikely(length < word)) {
-        for (last = 0; last < length; last++) {
-            ((uint8_t *)to)[last] = ((const uint8_t *)from)[last];
-        }
+    if (ucs_likely(length <= word)) {
+        memcpy(to, &(uint64_t){uct_ha_tx_word(from, length)}, word);
         return;
     }
     for (size_t i = 0; i < last; i += word) {

@@ -52,16 +52,14 @@ static inline void uct_ha_piece_set(struct uct_ha_piece *piece, const void *addr
 static inline int uct_ha_piece_sge(const struct uct_ha_piece *piece, unsigned slot, unsigned rail_no,
                                    struct ha_sge *sge)
 {
-    sge->addr   = piece->addr;
-    sge->length = piece->length;
     if (ucs_unlikely(piece->mem == NULL)) {
-        sge->lkey = piece->lkey[slot];
+        ha_sge_set(sge, piece->addr, piece->length, piece->lkey[slot]);
         return piece->rails >> slot & 1u ? 0 : -ENXIO;
     }
     if (ucs_unlikely(!uct_ha_reg_is_on(piece->mem, rail_no))) {
         return -ENXIO;
     }
-    sge->lkey = piece->mem->lkey[rail_no];
+    ha_sge_set(sge, piece->addr, piece->length, piece->mem->lkey[rail_no]);
     return 0;
 }
 

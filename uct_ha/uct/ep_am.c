@@ -19,8 +19,12 @@ static UCS_F_ALWAYS_INLINE void am_short(struct uct_ha_flow *flow, int go, uint8
     struct uct_ha_out out = describe(id, HA_OP_FLAG_QUIET, length + sizeof(header));
 
     uct_ha_tx_begin_out(flow, &out, UCT_HA_BYTES);
-    memcpy(out.bytes, &header, sizeof(header));
-    uct_ha_tx_copy(out.bytes + sizeof(header), payload, length);
+    if (ucs_likely(length <= sizeof(uint64_t))) {
+        ha_words_store(out.bytes, header, uct_ha_tx_word(payload, length));
+    } else {
+        memcpy(out.bytes, &header, sizeof(header));
+        uct_ha_tx_copy(out.bytes + sizeof(header), payload, length);
+    }
     flow->tx.sent++;
     uct_ha_go_short(flow, go, &out, 1);
 }

@@ -52,6 +52,25 @@ struct ha_sge { /* layout of the device's own element */
     uint32_t lkey;
 };
 
+/* Two words with one store. Who reads both at once right afterwards, as a driver does that copies, gets them from
+ * there; of two stores he would wait until everything that was stored before has reached the cache, and lines of the
+ * cache that came from far away. */
+typedef uint64_t ha_words __attribute__((vector_size(16), aligned(8), may_alias));
+
+static inline void ha_words_store(void *to, uint64_t first, uint64_t second)
+{
+    *(ha_words *)to = (ha_words){first, second};
+}
+
+static inline void ha_sge_set(struct ha_sge *sge, uint64_t addr, uint32_t length, uint32_t lkey)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    ha_words_store(sge, addr, (uint64_t)lkey << 32 | length);
+#else
+    ha_words_store(sge, addr, (uint64_t)length << 32 | lkey);
+#endif
+}
+
 struct ha_recv { /* layout of the device's own request; may be kept and posted again */
     uint64_t        wr_id;
     struct ha_recv *next; /* NULL: the last one */
