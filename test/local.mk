@@ -41,6 +41,7 @@ unit_tests = \
 	test/unit/test_trial \
 	test/unit/test_device \
 	test/unit/test_job \
+	test/unit/test_chain \
 	test/unit/test_slab \
 	test/unit/test_topo_pair \
 	test/unit/test_zone \
@@ -148,6 +149,10 @@ test_unit_test_core_seal_LDADD    = libha_core.la $(unit_libs)
 test_unit_test_trial_SOURCES  = test/unit/test_trial.c uct_ha/verbs/ha_trial.c
 test_unit_test_trial_CPPFLAGS = $(unit_cppflags) $(VERBS_CFLAGS)
 test_unit_test_trial_LDADD    = $(unit_libs)
+
+test_unit_test_chain_SOURCES  = test/unit/test_chain.c
+test_unit_test_chain_CPPFLAGS = $(unit_cppflags)
+test_unit_test_chain_LDADD    = $(unit_libs)
 
 test_unit_test_slab_SOURCES  = test/unit/test_slab.c uct_ha/base/slab.c
 test_unit_test_slab_CPPFLAGS = $(unit_cppflags)

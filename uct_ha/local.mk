@@ -152,6 +152,7 @@ glue_sources = \
 	%D%/mem/reg.c \
 	%D%/mem/reg.h \
 	%D%/mem/rkey.h \
+	%D%/lane/chain.h \
 	%D%/lane/desc.c \
 	%D%/lane/desc.h \
 	%D%/lane/fence.c \

@@ -101,6 +101,45 @@ static void test_shared_number_comes_again(void **state)
     assert_int_equal(stats().failovers, 0);
 }
 
+static uintptr_t came_to[1024];
+static unsigned  came;
+
+static ucs_status_t note(void *arg, void *data, size_t length, unsigned flags)
+{
+    if (came < sizeof(came_to) / sizeof(*came_to)) {
+        came_to[came++] = (uintptr_t)data;
+    }
+    return am_received(arg, data, length, flags);
+}
+
+/* Messages come to the same buffers in the same order, one behind the other as they lie in memory: who reads them, a
+ * processor that looks ahead, knows the next one. */
+static void test_shared_in_turn(void **state)
+{
+    unsigned turn = 1, ahead = 0;
+
+    (void)state;
+    world_open(708, "SRQ_LEN=64");
+    ep_open(0, 0);
+    ep_open(1, 0);
+    am_exchange(0, 300);
+    wait_standbys(2);
+    assert_non_null(lanes_of(1)->shared[0].srq);
+    assert_int_equal(uct_iface_set_am_handler(world.side[1].iface, AM_ID, note, &world.side[1], 0), UCS_OK);
+    came = 0;
+    am_post(0, 0, sizeof(came_to) / sizeof(*came_to));
+    pump_until(am_all_here());
+    while (turn < came && came_to[turn] != came_to[0]) {
+        turn++;
+    }
+    assert_in_range(turn, 16, 128);
+    for (unsigned i = 0; i + turn < came; i++) {
+        assert_int_equal(came_to[i + turn], came_to[i]);
+        ahead += came_to[i + 1] > came_to[i] && came_to[i + 1] - came_to[i] < 3 * 8192;
+    }
+    assert_true(ahead >= (came - turn) * 3 / 4);
+}
+
 /* Cards without such queues, and those that refuse one: each connection has its own, as with SRQ_LEN=0. */
 static void test_no_shared_queue(void **state)
 {
@@ -131,6 +170,7 @@ static void test_no_shared_queue(void **state)
 static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_shared_lost_are_found),
     GLUE_TEST(test_shared_number_comes_again),
+    GLUE_TEST(test_shared_in_turn),
     GLUE_TEST(test_no_shared_queue),
 };
 

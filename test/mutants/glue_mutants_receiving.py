@@ -63,6 +63,13 @@ RECEIVING = [
     ("chain-dies-with-lane", "what a lane that ended had in its chain is never told", "test_chains_of_lanes_that_ended", [
         ("    lane->road  = road;\n    lane->room  = &lanes->room[slot];",
          "    lane->road    = road;\n    road->rx_owed = 0;\n    lane->room    = &lanes->room[slot];")]),
+    ("chain-backwards", "what was consumed last is posted first", "test_shared_in_turn", [
+        ("    *chain->end = recv;\n    chain->end  = &recv->next;\n",
+         "    recv->next   = chain->first;\n    chain->first = recv;\n"
+         "    for (chain->end = &chain->first; *chain->end != NULL;) {\n"
+         "        chain->end = &(*chain->end)->next;\n    }\n")]),
+    ("buffers-backwards", "the last buffer of a piece of memory is used first", "test_shared_in_turn", [
+        ("        for (unsigned i = chunk->descs; i-- > 0;) {\n", "        for (unsigned i = 0; i < chunk->descs; i++) {\n")]),
     ("credit-keeps-receive", "the receive of a message that grants credits waits in the chain",
      "test_receives_go_back_in_chains", [
         ("        uct_ha_ring_free(place, lane->chain);\n        uct_ha_rx_repost(flow);\n",

@@ -28,7 +28,7 @@ static inline void uct_ha_rx_credits(struct uct_ha_flow *flow, uint32_t total)
 }
 
 /* A message has been consumed. */
-static inline void uct_ha_rx_release(struct uct_ha_flow *flow, struct uct_ha_place *place, struct ha_recv **chain)
+static inline void uct_ha_rx_release(struct uct_ha_flow *flow, struct uct_ha_place *place, struct uct_ha_chain *chain)
 {
     uct_ha_ring_free(place, chain);
     if (ucs_unlikely(++flow->road.rx_owed >= flow->road.rx_chain)) {
@@ -40,7 +40,7 @@ static inline void uct_ha_rx_release(struct uct_ha_flow *flow, struct uct_ha_pla
  * which goes to its `chain`. */
 static UCS_F_ALWAYS_INLINE void uct_ha_rx_completion(const struct uct_ha_flows *flows, struct uct_ha_road *road,
                                                      unsigned slot, const void *source, const struct ha_wc *wc,
-                                                     struct uct_ha_place *place, struct ha_recv **chain)
+                                                     struct uct_ha_place *place, struct uct_ha_chain *chain)
 {
     struct uct_ha_flow *flow = uct_ha_flow_of(road);
     uint32_t            imm  = wc->imm;

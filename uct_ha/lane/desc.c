@@ -92,7 +92,7 @@ struct uct_ha_desc *uct_ha_desc_alloc_slow(struct uct_ha_desc_pool *pool)
     if (chunk == NULL) {
         return NULL;
     }
-    for (unsigned i = 0; i < chunk->descs; i++) {
+    for (unsigned i = chunk->descs; i-- > 0;) { /* the first one is taken first */
         uct_ha_desc_free(pool, desc_of(pool, chunk, i));
     }
     return uct_ha_desc_alloc(pool);
@@ -116,18 +116,19 @@ void uct_ha_desc_return_list(struct uct_ha_desc_pool *pool, struct uct_ha_desc *
     }
 }
 
-/* From `from`, as long as there are any; what is not wanted goes back. Returns how many. */
+/* From `from`, in its order, as long as there are any; what is not wanted goes back. Returns how many. */
 static unsigned take(struct uct_ha_desc_pool *pool, struct uct_ha_desc *from, unsigned count, struct uct_ha_desc **list)
 {
-    struct uct_ha_desc *desc, *none = NULL;
+    struct uct_ha_desc *first = from, **end = &first, *none = NULL;
     unsigned            taken = 0;
 
-    while (taken < count && (desc = from) != NULL) {
-        from       = desc->next;
-        desc->next = *list;
-        *list      = desc;
+    while (taken < count && from != NULL) {
+        end  = &from->next;
+        from = from->next;
         taken++;
     }
+    *end  = *list;
+    *list = first;
     if (from != NULL &&
         !__atomic_compare_exchange_n(&pool->returned, &none, from, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
         uct_ha_desc_return_list(pool, from); /* others came first */
@@ -145,7 +146,7 @@ int uct_ha_desc_stock(struct uct_ha_desc_pool *pool, unsigned count, struct uct_
         if (chunk == NULL) {
             return count > 0 ? -ENOMEM : 0;
         }
-        for (unsigned i = 0; i < chunk->descs; i++) {
+        for (unsigned i = chunk->descs; i-- > 0;) {
             uct_ha_desc_return(pool, desc_of(pool, chunk, i));
         }
     }

@@ -192,10 +192,11 @@ static struct uct_ha_lane *allocate(struct uct_ha_road *road, int slot, uint32_t
         free(lane);
         return NULL;
     }
-    lane->lanes        = lanes;
-    lane->road         = road;
-    lane->room         = &lanes->room[slot];
-    lane->shared       = lanes->shared[slot].srq != NULL ? &lanes->shared[slot] : NULL;
+    lane->lanes  = lanes;
+    lane->road   = road;
+    lane->room   = &lanes->room[slot];
+    lane->shared = lanes->shared[slot].srq != NULL ? &lanes->shared[slot] : NULL;
+    uct_ha_chain_init(&lane->own_chain);
     lane->chain        = lane->shared != NULL ? &lane->shared->chain : &lane->own_chain;
     lane->slot         = (uint8_t)slot;
     lane->gen          = gen;

@@ -12,6 +12,7 @@
 #include "base/job.h"
 #include "base/wake.h"
 #include "core/ha_pair.h"
+#include "lane/chain.h"
 #include "lane/desc.h"
 #include "lane/room.h"
 
@@ -38,7 +39,7 @@ struct uct_ha_shared {
     struct uct_ha_place  *places;
     unsigned              slot;
     struct uct_ha_road ***page;    /* roads, by the numbers of their queue pairs */
-    struct ha_recv       *chain;   /* consumed, to be posted together */
+    struct uct_ha_chain   chain;   /* consumed, to be posted together */
     uint32_t              chained; /* so many, or a few less: some are being looked at */
     uint32_t              chain_max;
     uint32_t              count, soft, most; /* places; how many there may be now, and ever */

@@ -11,7 +11,7 @@ enum { QUIET, MARKED, PAGED };
 static void mark_locked(struct uct_ha_shared *shared)
 {
     uct_ha_shared_flush(shared);
-    if (shared->chain != NULL) {
+    if (shared->chain.first != NULL) {
         return; /* the queue takes none: nothing is lacking */
     }
     for (uint32_t i = 0; i < shared->count; i++) {
@@ -62,10 +62,10 @@ static unsigned replace_lost_locked(struct uct_ha_shared *shared, int idle)
         struct ha_recv *recv = &shared->places[i].recv;
 
         if (recv->next == &out) {
-            recv->next = idle ? NULL : shared->chain;
+            recv->next = NULL;
             lost++;
             if (!idle) {
-                shared->chain = recv;
+                uct_ha_chain_add(&shared->chain, recv);
             }
         }
     }
@@ -114,7 +114,6 @@ void uct_ha_shared_drop(struct uct_ha_place *place)
 {
     struct uct_ha_shared *shared = place->shared;
 
-    place->recv.next = shared->chain;
-    shared->chain    = &place->recv;
+    uct_ha_chain_add(&shared->chain, &place->recv);
     uct_ha_shared_consumed(shared);
 }

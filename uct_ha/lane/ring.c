@@ -140,13 +140,11 @@ int uct_ha_ring_post(struct uct_ha_lane *lane)
 void uct_ha_ring_repost(struct uct_ha_road *road)
 {
     for (int s = 0; s < road->slots; s++) {
-        struct uct_ha_lane *lane = is_own(road, s) ? road->lane[s] : NULL; /* shared: do not touch it */
+        struct uct_ha_lane *lane  = is_own(road, s) ? road->lane[s] : NULL; /* shared: do not touch it */
+        struct ha_recv     *chain = lane != NULL ? uct_ha_chain_take(&lane->own_chain) : NULL;
 
-        if (lane != NULL && lane->own_chain != NULL) {
-            if (!uct_ha_lane_is_fenced(lane)) {
-                (void)ha_rc_post_recv(lane->rc, lane->own_chain); /* fails only on a dead lane */
-            }
-            lane->own_chain = NULL;
+        if (chain != NULL && !uct_ha_lane_is_fenced(lane)) {
+            (void)ha_rc_post_recv(lane->rc, chain); /* fails only on a dead lane */
         }
     }
 }

@@ -40,10 +40,9 @@ static inline struct uct_ha_place *uct_ha_ring_place(const struct uct_ha_lane *l
 }
 
 /* One buffer has been consumed: it waits in the lane's chain. */
-static inline void uct_ha_ring_free(struct uct_ha_place *place, struct ha_recv **chain)
+static inline void uct_ha_ring_free(struct uct_ha_place *place, struct uct_ha_chain *chain)
 {
-    place->recv.next = *chain;
-    *chain           = &place->recv;
+    uct_ha_chain_add(chain, &place->recv);
 }
 
 /* Messages that will not be delivered any more: their receives, if they are shared, are of use to other lanes. */

@@ -83,8 +83,8 @@ struct uct_ha_lane {
     /* data part: progress alone, no lock */
     uint32_t             receives; /* that may complete; of a ring: posted, being consumed, or in the chain */
     struct uct_ha_place *place0;   /* the first of its receives, its own or shared */
-    struct ha_recv     **chain;    /* consumed, to be posted together; the latest one first: */
-    struct ha_recv      *own_chain;
+    struct uct_ha_chain *chain;    /* consumed, to be posted together; where receives are not shared: */
+    struct uct_ha_chain  own_chain;
     uint32_t             places;               /* in the completion queue, once parked */
     struct uct_ha_ring   left;                 /* once parked and without a connection: its receives */
     uint8_t              proof;                /* kind that this side gives, enum ha_proof */

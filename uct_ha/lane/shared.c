@@ -51,6 +51,7 @@ void uct_ha_shared_open(struct uct_ha_lanes *lanes, int slot)
 
     shared->lanes = lanes;
     shared->slot  = (unsigned)slot;
+    uct_ha_chain_init(&shared->chain);
     if (len == 0 || lanes->proof[slot] != HA_PROOF_PSN) {
         return;
     }
@@ -73,7 +74,7 @@ static void give_back(struct uct_ha_lanes *lanes, struct uct_ha_shared *shared)
     }
     UCT_HA_STATS_ADD(rx_bytes, -bytes(lanes, shared->count));
     shared->count = 0;
-    shared->chain = NULL;
+    uct_ha_chain_init(&shared->chain);
 }
 
 void uct_ha_shared_close(struct uct_ha_lanes *lanes, int slot)
@@ -132,8 +133,8 @@ void uct_ha_shared_leave(struct uct_ha_lanes *lanes, int slot)
     leaving->job.run   = leave_run;
     shared->srq        = NULL;
     shared->places     = NULL;
-    shared->chain      = NULL;
     shared->count      = 0;
+    uct_ha_chain_init(&shared->chain);
     uct_ha_job_post(UCT_HA_JOB_DESTROY, lanes->rail_no[slot], &leaving->job);
 }
 
@@ -223,26 +224,17 @@ static struct ha_recv *make(struct uct_ha_lanes *lanes, int slot, uint32_t count
 static void post(struct uct_ha_shared *shared, struct ha_recv *first)
 {
     struct ha_recv *rest = first == NULL ? NULL : ha_srq_post(shared->srq, first);
-    struct ha_recv *last = rest;
 
-    if (ucs_likely(rest == NULL)) {
-        return;
+    if (ucs_unlikely(rest != NULL)) {
+        uct_ha_chain_put_back(&shared->chain, rest);
     }
-    while (last->next != NULL) {
-        last = last->next;
-    }
-    last->next    = shared->chain;
-    shared->chain = rest;
 }
 
 void uct_ha_shared_flush(struct uct_ha_shared *shared)
 {
-    struct ha_recv *chain = shared->chain;
-
     __atomic_store_n(&shared->posted, shared->posted + shared->chained, __ATOMIC_RELAXED);
     shared->chained = 0;
-    shared->chain   = NULL;
-    post(shared, chain);
+    post(shared, uct_ha_chain_take(&shared->chain));
 }
 
 /* ---- more, when the device says that few are left ---- */
@@ -380,7 +372,7 @@ int uct_ha_shared_is_scarce_locked(struct uct_ha_shared *shared)
 /* A card that refuses receives is asked again soon, but not for ever: what it has refused waits in the chain. */
 static int is_refused(struct uct_ha_shared *shared)
 {
-    shared->refused = shared->chain == NULL ? 0 : (uint8_t)(shared->refused + 1);
+    shared->refused = shared->chain.first == NULL ? 0 : (uint8_t)(shared->refused + 1);
     return shared->refused % (REFUSALS + 1) != 0;
 }
 
