@@ -20,12 +20,13 @@
 #include "fake_verbs.h"
 #include "uct_ha.h"
 
-#define EPS_MAX    16
-#define EPS_ROOM   512 /* for tests that want many; no zero-copy messages beyond EPS_MAX */
-#define AM_ID      5
-#define AM_SLOTS   128
-#define AM_SLOT    1024
-#define PATIENCE_S glue_patience() /* only a hang takes so long: 60 s, or $GLUE_PATIENCE */
+#define EPS_MAX       16
+#define EPS_ROOM      512 /* for tests that want many; no zero-copy messages beyond EPS_MAX */
+#define AM_ID         5
+#define GLUE_HEADROOM 88 /* bytes before a message that the user wants */
+#define AM_SLOTS      128
+#define AM_SLOT       1024
+#define PATIENCE_S    glue_patience() /* only a hang takes so long: 60 s, or $GLUE_PATIENCE */
 
 enum { A0, A1, B0, B1 }; /* rails as the fake counts them */
 

@@ -25,6 +25,7 @@ int glue_triggers(void);
 int glue_hundreds(void);
 int glue_shared(void);
 int glue_repost(void);
+int glue_keep(void);
 int glue_hang(void);
 int glue_proof(void);
 int glue_ends(void);

@@ -57,12 +57,12 @@ RECEIVING = [
          "imm >> UCT_HA_IMM_CREDIT_SHIFT);\n    (void)place;\n}")]),
     ("chain-told-early", "the peer hears of messages whose receives wait in a chain",
      "test_only_posted_receives_are_told", [
-        ("    if (ucs_unlikely(++flow->road.rx_owed >= flow->road.rx_chain)) {\n",
-         "    flow->go.rx_consumed++;\n    if (++flow->road.rx_owed >= flow->road.rx_chain) {\n"
-         "        flow->go.rx_consumed = (uint16_t)(flow->go.rx_consumed - flow->road.rx_owed);\n")]),
+        ("    if (ucs_unlikely(--flow->road.rx_left == 0)) {\n",
+         "    flow->go.rx_consumed++;\n    if (--flow->road.rx_left == 0) {\n"
+         "        flow->go.rx_consumed = (uint16_t)(flow->go.rx_consumed - flow->road.rx_round);\n")]),
     ("chain-dies-with-lane", "what a lane that ended had in its chain is never told", "test_chains_of_lanes_that_ended", [
         ("    lane->road  = road;\n    lane->room  = &lanes->room[slot];",
-         "    lane->road    = road;\n    road->rx_owed = 0;\n    lane->room    = &lanes->room[slot];")]),
+         "    lane->road    = road;\n    road->rx_left = road->rx_round;\n    lane->room    = &lanes->room[slot];")]),
     ("chain-backwards", "what was consumed last is posted first", "test_shared_in_turn", [
         ("    *chain->end = recv;\n    chain->end  = &recv->next;\n",
          "    recv->next   = chain->first;\n    chain->first = recv;\n"
@@ -83,6 +83,19 @@ RECEIVING = [
     ("rx-held-backwards", "held messages are not delivered", "test_many_cuts", [
         ("    uct_ha_rx_resume(flow);\n    uct_ha_tx_retire(flow);",
          "    uct_ha_tx_retire(flow);")]),
+    # ---- messages that the user keeps ----
+    ("keep-in-place", "a message that is kept stays where the next one comes to", "test_keep", [
+        ("    uct_ha_place_fill(place, lanes->spare[slot], lanes, (int)slot);\n", "")]),
+    ("keep-short-ones", "short messages are offered, too", "test_keep_no_short_ones", [
+        ("    if (length > UCT_HA_RX_SHORT && ", "    if (length > 64 && ")]),
+    ("keep-without-end", "the user may keep any number of messages", "test_keep_no_more_than", [
+        ("pool->kept < pool->kept_max ?", "pool->kept <= UINT32_MAX - 1 ?")]),
+    ("keep-offer-costs", "a buffer is lost with each offer that is declined", "test_keep", [
+        ("(ucs_likely(flows->lanes->spare[slot] != NULL) ||", "(0 ||")]),
+    ("keep-never-back", "what the user gives back counts as kept", "test_keep", [
+        ("    pool->kept--;\n", "")]),
+    ("keep-no-headroom", "who takes it back is entered where the user's part begins", "test_keep", [
+        ("    uct_recv_desc(data - pool->headroom) = &pool->taker;", "    uct_recv_desc(data) = &pool->taker;")]),
     # ---- receives that lanes share ----
     ("shared-number-at-once", "the number of a queue pair that is gone leads to the next one of that number at once",
      "test_shared_number_comes_again", [

@@ -154,8 +154,10 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
      "shared receive queues. 0: each connection has receives of its own.",
      IFACE_FIELD(srq_len), UCS_CONFIG_TYPE_UINT},
 
-    {"RX_MEM", "64m", "Receive memory beyond which an interface lets no connection's queue grow.", IFACE_FIELD(rx_mem),
-     UCS_CONFIG_TYPE_MEMUNITS},
+    {"RX_MEM", "64m",
+     "Receive memory beyond which an interface lets no connection's queue grow. A program may keep as much besides,\n"
+     "of messages that come before they are asked for; further ones are copied.",
+     IFACE_FIELD(rx_mem), UCS_CONFIG_TYPE_MEMUNITS},
 
     {"CTL_QUEUE_LEN", "256", "Control packets that one rail may have in flight.", IFACE_FIELD(ctl_queue_len),
      UCS_CONFIG_TYPE_UINT},

@@ -108,7 +108,7 @@ struct uct_ha_flow {
 
 _Static_assert(offsetof(struct uct_ha_flow, tx) == UCT_HA_LINE &&
                    offsetof(struct uct_ha_flow, rx_open) % UCT_HA_LINE == 0 &&
-                   offsetof(struct uct_ha_flow, road.rx_owed) < offsetof(struct uct_ha_flow, rx_open) + UCT_HA_LINE,
+                   offsetof(struct uct_ha_flow, road.rx_left) < offsetof(struct uct_ha_flow, rx_open) + UCT_HA_LINE,
                "each of these is in one line");
 
 static inline struct uct_ha_flow *uct_ha_flow_of(struct uct_ha_road *road)

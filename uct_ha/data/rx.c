@@ -12,12 +12,25 @@ void uct_ha_rx_repost(struct uct_ha_flow *flow)
     if (ucs_unlikely(flow->flows->lanes->rings)) {
         uct_ha_ring_repost(&flow->road);
     }
-    flow->go.rx_consumed = (uint16_t)(flow->go.rx_consumed + flow->road.rx_owed);
-    flow->road.rx_owed   = 0;
+    flow->go.rx_consumed = (uint16_t)(flow->go.rx_consumed + flow->road.rx_round - flow->road.rx_left);
+    flow->road.rx_round = flow->road.rx_left = flow->road.rx_chain;
     if (ucs_unlikely((uint16_t)(flow->go.rx_consumed - flow->go.rx_told) >= flow->road.rx_window / 2)) {
         flow->go.rx_consumed = (uint16_t)(flow->go.rx_consumed + uct_ha_ring_grow(&flow->road));
         uct_ha_tx_credit(flow);
     }
+}
+
+int uct_ha_rx_may_keep(struct uct_ha_lanes *lanes, unsigned slot)
+{
+    lanes->spare[slot] = uct_ha_desc_spare(&lanes->pool, lanes->rail_no[slot]);
+    return lanes->spare[slot] != NULL;
+}
+
+void uct_ha_rx_kept(struct uct_ha_lanes *lanes, unsigned slot, struct uct_ha_place *place)
+{
+    uct_ha_place_fill(place, lanes->spare[slot], lanes, (int)slot);
+    lanes->spare[slot] = NULL;
+    lanes->pool.kept++;
 }
 
 /* A message without a credit of its own took a receive that was meant for just that. */
@@ -38,16 +51,14 @@ static void release(struct uct_ha_lane *lane, struct uct_ha_place *place, uint32
 
 static void deliver(struct uct_ha_lane *lane, struct uct_ha_place *place, uint32_t length, uint32_t imm)
 {
-    struct uct_ha_flow  *flow  = uct_ha_flow_of(lane->road);
-    struct uct_ha_flows *flows = flow->flows;
-    uint8_t             *data  = place->desc->data;
+    struct uct_ha_flow *flow = uct_ha_flow_of(lane->road);
 
     uct_ha_rx_credits(flow, imm >> UCT_HA_IMM_CREDIT_SHIFT);
     if (!(imm & UCT_HA_IMM_CREDIT_ONLY)) {
         if (imm & (UCT_HA_IMM_AMO_REQUEST | UCT_HA_IMM_AMO_REPLY)) {
-            uct_ha_amo_take(flow, imm, data, length);
-        } else if (!flows->discard) {
-            (void)uct_ha_iface_invoke_am(flows->base, imm & UCT_HA_IMM_AM_MASK, data, length, 0);
+            uct_ha_amo_take(flow, imm, (uint8_t *)(uintptr_t)place->sge.addr, length);
+        } else if (!flow->flows->discard) {
+            uct_ha_rx_am(flow->flows, lane->slot, place, length, imm);
         }
     }
     release(lane, place, imm);
@@ -66,7 +77,7 @@ static void hold(struct uct_ha_lane *lane, struct uct_ha_place *place, const str
     struct uct_ha_held *held = &lane->held[lane->held_tail++ % lane->lanes->rx_depth];
 
     if (lane->shared != NULL) {
-        lane->shared->chained--; /* it is consumed when it is delivered, not now */
+        lane->shared->chain_left++; /* it is consumed when it is delivered, not now */
     }
     place->recv.next = &uct_ha_place_is_held;
     held->buffer     = (uint32_t)(place - lane->place0);

@@ -11,6 +11,8 @@
 #include "data/flow.h"
 #include "lane/ring.h"
 
+#define UCT_HA_RX_SHORT 256 /* bytes: what the user has to copy if he wants to keep it */
+
 /* All but an active message whose turn it is: failures, credits, PUTs, atomics, and what is
  * held or refused. */
 void uct_ha_rx_other(struct uct_ha_lane *lane, const struct ha_wc *wc, struct uct_ha_place *place);
@@ -31,8 +33,33 @@ static inline void uct_ha_rx_credits(struct uct_ha_flow *flow, uint32_t total)
 static inline void uct_ha_rx_release(struct uct_ha_flow *flow, struct uct_ha_place *place, struct uct_ha_chain *chain)
 {
     uct_ha_ring_free(place, chain);
-    if (ucs_unlikely(++flow->road.rx_owed >= flow->road.rx_chain)) {
+    if (ucs_unlikely(--flow->road.rx_left == 0)) {
         uct_ha_rx_repost(flow);
+    }
+}
+
+/* Nothing is reserved to take the place of a message that the user keeps: is there anything? */
+int uct_ha_rx_may_keep(struct uct_ha_lanes *lanes, unsigned slot);
+
+/* He keeps it. */
+void uct_ha_rx_kept(struct uct_ha_lanes *lanes, unsigned slot, struct uct_ha_place *place);
+
+/* The user gets a message, and may keep it: another buffer takes its place. A short one is copied more cheaply than a
+ * buffer is replaced, which it would hold. */
+static UCS_F_ALWAYS_INLINE void uct_ha_rx_am(const struct uct_ha_flows *flows, unsigned slot,
+                                             struct uct_ha_place *place, uint32_t length, uint32_t imm)
+{
+    uint8_t *data  = (uint8_t *)(uintptr_t)place->sge.addr;
+    unsigned flags = 0;
+
+    if (length > UCT_HA_RX_SHORT &&
+        (ucs_likely(flows->lanes->spare[slot] != NULL) || uct_ha_rx_may_keep(flows->lanes, slot))) {
+        uct_ha_desc_offer(&flows->lanes->pool, data);
+        flags = UCT_CB_PARAM_FLAG_DESC;
+    }
+    if (ucs_unlikely(uct_ha_iface_invoke_am(flows->base, imm & UCT_HA_IMM_AM_MASK, data, length, flags) ==
+                     UCS_INPROGRESS)) {
+        uct_ha_rx_kept(flows->lanes, slot, place);
     }
 }
 
@@ -51,8 +78,7 @@ static UCS_F_ALWAYS_INLINE void uct_ha_rx_completion(const struct uct_ha_flows *
     }
     uct_ha_road_receive(road, slot);
     uct_ha_rx_credits(flow, imm >> UCT_HA_IMM_CREDIT_SHIFT);
-    (void)uct_ha_iface_invoke_am(flows->base, imm & UCT_HA_IMM_AM_MASK, (void *)(uintptr_t)place->sge.addr,
-                                 wc->byte_len, 0);
+    uct_ha_rx_am(flows, slot, place, wc->byte_len, imm);
     uct_ha_rx_release(flow, place, chain);
 }
 

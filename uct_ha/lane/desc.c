@@ -18,7 +18,28 @@ struct uct_ha_chunk {
 
 static size_t desc_stride(const struct uct_ha_desc_pool *pool)
 {
-    return (sizeof(struct uct_ha_desc) + pool->seg_size + 63) & ~(size_t)63;
+    return (sizeof(struct uct_ha_desc) + pool->lead + pool->seg_size + 63) & ~(size_t)63;
+}
+
+/* The user has kept it, and needs it no more: `at` is where his part begins. In progress' turn, as all that he does. */
+static void take_back(uct_recv_desc_t *taker, void *at)
+{
+    struct uct_ha_desc_pool *pool = ucs_container_of(taker, struct uct_ha_desc_pool, taker);
+    uint8_t                 *data = (uint8_t *)at + pool->headroom - pool->lead;
+
+    pool->kept--;
+    uct_ha_desc_free(pool, (struct uct_ha_desc *)(void *)(data - offsetof(struct uct_ha_desc, data)));
+}
+
+void uct_ha_desc_init(struct uct_ha_desc_pool *pool, const struct uct_ha_duo *duo, size_t seg_size, size_t headroom,
+                      size_t most)
+{
+    pool->duo      = duo;
+    pool->seg_size = seg_size;
+    pool->headroom = headroom;
+    pool->lead     = (headroom + sizeof(uct_recv_desc_t *) + 63) & ~(size_t)63;
+    pool->taker.cb = take_back;
+    pool->kept_max = (uint32_t)ucs_min(most / desc_stride(pool), UINT32_MAX);
 }
 
 static void chunk_destroy(struct uct_ha_chunk *chunk)
@@ -78,6 +99,17 @@ void uct_ha_desc_return(struct uct_ha_desc_pool *pool, struct uct_ha_desc *desc)
     desc->next = __atomic_load_n(&pool->returned, __ATOMIC_RELAXED);
     while (!__atomic_compare_exchange_n(&pool->returned, &desc->next, desc, 1, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
     }
+}
+
+struct uct_ha_desc *uct_ha_desc_spare(struct uct_ha_desc_pool *pool, unsigned rail_no)
+{
+    struct uct_ha_desc *spare = pool->kept < pool->kept_max ? uct_ha_desc_alloc(pool) : NULL;
+
+    if (spare != NULL && !uct_ha_reg_is_on(spare->mem, rail_no)) {
+        uct_ha_desc_free(pool, spare);
+        return NULL;
+    }
+    return spare;
 }
 
 struct uct_ha_desc *uct_ha_desc_alloc_slow(struct uct_ha_desc_pool *pool)

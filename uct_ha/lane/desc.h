@@ -14,6 +14,8 @@ struct uct_ha_desc {
     uint8_t             data[] __attribute__((aligned(64)));
 };
 
+/* What is received begins behind `lead`: the user may keep it, and wants `headroom` bytes before it for that, and UCX a
+ * word before these, which leads to `taker`. */
 struct uct_ha_desc_pool {
     const struct uct_ha_duo *duo;      /* where they are registered */
     size_t                   seg_size; /* bytes of each */
@@ -21,7 +23,14 @@ struct uct_ha_desc_pool {
     struct uct_ha_desc      *returned;   /* atomic; by job threads */
     struct uct_ha_chunk     *chunks;     /* atomic */
     unsigned                 num_chunks; /* atomic */
+    size_t                   headroom, lead;
+    uct_recv_desc_t          taker;
+    uint32_t                 kept, kept_max; /* by the user */
 };
+
+/* `most`: bytes that the user may keep. */
+void uct_ha_desc_init(struct uct_ha_desc_pool *pool, const struct uct_ha_duo *duo, size_t seg_size, size_t headroom,
+                      size_t most);
 
 /* A buffer of seg_size bytes, or NULL when memory is short. */
 struct uct_ha_desc *uct_ha_desc_alloc_slow(struct uct_ha_desc_pool *pool);
@@ -41,6 +50,20 @@ static inline void uct_ha_desc_free(struct uct_ha_desc_pool *pool, struct uct_ha
 {
     desc->next = pool->free;
     pool->free = desc;
+}
+
+static inline uint8_t *uct_ha_desc_received(const struct uct_ha_desc_pool *pool, struct uct_ha_desc *desc)
+{
+    return desc->data + pool->lead;
+}
+
+/* One that takes the place, on that rail, of one that the user keeps; NULL: he may not keep any. */
+struct uct_ha_desc *uct_ha_desc_spare(struct uct_ha_desc_pool *pool, unsigned rail_no);
+
+/* The user is offered to keep what was received at `data`. */
+static inline void uct_ha_desc_offer(struct uct_ha_desc_pool *pool, uint8_t *data)
+{
+    uct_recv_desc(data - pool->headroom) = &pool->taker;
 }
 
 /* From another thread than progress; uct_ha_desc_alloc_slow() finds it. */

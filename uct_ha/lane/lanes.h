@@ -38,11 +38,11 @@ struct uct_ha_shared {
     struct ha_srq        *srq; /* NULL: there is none */
     struct uct_ha_place  *places;
     unsigned              slot;
-    struct uct_ha_road ***page;    /* roads, by the numbers of their queue pairs */
-    struct uct_ha_chain   chain;   /* consumed, to be posted together */
-    uint32_t              chained; /* so many, or a few less: some are being looked at */
-    uint32_t              chain_max;
-    uint32_t              count, soft, most; /* places; how many there may be now, and ever */
+    struct uct_ha_road ***page;                   /* roads, by the numbers of their queue pairs */
+    struct uct_ha_chain   chain;                  /* consumed, to be posted together */
+    uint32_t              chain_max, chain_round; /* it is posted when so many are in it; this time */
+    uint32_t              chain_left;             /* of these so many, or a few more, are not: some are looked at */
+    uint32_t              count, soft, most;      /* places; how many there may be now, and ever */
     uint32_t              wanted;
     uint32_t              posted;  /* again, at least: runs freely; atomic */
     uint32_t              marked;  /* ... when those that were out were marked, to find lost ones */
@@ -79,7 +79,8 @@ struct uct_ha_lanes {
     struct uct_ha_room      room[HA_SLOTS];
     struct uct_ha_shared    shared[HA_SLOTS];
     struct uct_ha_desc_pool pool;
-    struct uct_ha_lane    **table; /* by the low bits of the id; NULL before the first lane */
+    struct uct_ha_desc     *spare[HA_SLOTS]; /* takes the place of a message that the user keeps */
+    struct uct_ha_lane    **table;           /* by the low bits of the id; NULL before the first lane */
     uint32_t                table_len, table_mask, next_id;
     size_t                  rx_grown;   /* bytes of all windows beyond their first size */
     uint8_t                 rings;      /* some lane has receives of its own, or had */
@@ -107,7 +108,7 @@ static inline void uct_ha_place_fill(struct uct_ha_place *place, struct uct_ha_d
                                      const struct uct_ha_lanes *lanes, int slot)
 {
     place->desc         = desc;
-    place->sge.addr     = (uintptr_t)desc->data;
+    place->sge.addr     = (uintptr_t)uct_ha_desc_received(&lanes->pool, desc);
     place->sge.length   = (uint32_t)lanes->pool.seg_size;
     place->sge.lkey     = desc->mem->lkey[lanes->rail_no[slot]];
     place->recv.sge     = &place->sge;

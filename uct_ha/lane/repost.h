@@ -24,7 +24,7 @@ void uct_ha_shared_repost(struct uct_ha_shared *shared);
 /* One more has been consumed, and is in the chain, or will be: is it time? */
 static inline void uct_ha_shared_consumed(struct uct_ha_shared *shared)
 {
-    if (ucs_unlikely(++shared->chained >= shared->chain_max)) {
+    if (ucs_unlikely(--shared->chain_left == 0)) {
         uct_ha_shared_repost(shared);
     }
 }

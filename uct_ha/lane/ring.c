@@ -88,6 +88,9 @@ static void join(struct uct_ha_road *road, int slot)
 static void set_chain(struct uct_ha_road *road)
 {
     road->rx_chain = (uint16_t)ucs_max(ucs_min(road->rx_window / 4, CHAIN_MAX), 1);
+    if (road->rx_round == 0) {
+        road->rx_round = road->rx_left = road->rx_chain;
+    }
 }
 
 int uct_ha_ring_fill(struct uct_ha_road *road, int slot, struct uct_ha_desc **list)

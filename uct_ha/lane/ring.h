@@ -10,7 +10,7 @@
  *
  * What was consumed is posted again in chains, by one doorbell: no longer than a quarter
  * of the window, and the peer hears only of messages whose receives are posted again
- * (road->rx_owed says how many are not). So a peer that has used up its credits has been
+ * (road->rx_round less rx_left are not). So a peer that has used up its credits has been
  * told of half a window at least, or is owed that and gets a message of its own.
  *
  * The window is how many messages the peer may be ahead of us. A connection

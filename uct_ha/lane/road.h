@@ -22,9 +22,9 @@ struct uct_ha_conn; /* the owner of a road, unknown here */
  * once: so three may be under way. */
 #define UCT_HA_RX_RESERVE HA_DEPTHS_RESERVE
 
-/* Completion tags: kind in the top byte, lane id below, index in the low word. Of a receive that lanes share: where its
- * place is, and the highest bit. */
-enum uct_ha_wr_kind { UCT_HA_WR_SEND, UCT_HA_WR_RECV, UCT_HA_WR_MARK, UCT_HA_WR_MARKER };
+/* Completion tags: kind in the top four bits, lane id below, index in the low word. Of a receive that lanes share:
+ * where its place is; addresses do not have the highest bit, which all others have. */
+enum uct_ha_wr_kind { UCT_HA_WR_SEND = 8, UCT_HA_WR_RECV, UCT_HA_WR_MARK, UCT_HA_WR_MARKER };
 
 struct uct_ha_held { /* a received message that may not be delivered yet */
     uint32_t buffer, length, imm;
@@ -46,11 +46,12 @@ struct uct_ha_road {
     uint32_t             received[HA_SLOTS]; /* of the lane in each slot, that succeeded: progress counts, atomic */
     struct uct_ha_lanes *lanes;
     struct uct_ha_conn  *conn;
-    struct uct_ha_lane  *lane[HA_SLOTS];       /* written under the lock, read by progress */
-    uint16_t             rx_window, rx_grants; /* the peer may be so far ahead; half windows since it grew */
-    uint16_t             rx_chain, rx_owed;    /* consumed messages are told by so many; consumed and not yet told */
-    uint16_t            *sends;                /* of the lane in each slot: posted, completion not polled yet */
-    struct uct_ha_lane  *next[HA_SLOTS];       /* a job builds it; under the lock */
+    struct uct_ha_lane  *lane[HA_SLOTS];      /* written under the lock, read by progress */
+    uint16_t             rx_left, rx_round;   /* consumed messages are told when none is left; of so many */
+    uint16_t             rx_chain, rx_window; /* ... the next time; the peer may be so far ahead */
+    uint16_t             rx_grants;           /* half windows since it grew */
+    uint16_t            *sends;               /* of the lane in each slot: posted, completion not polled yet */
+    struct uct_ha_lane  *next[HA_SLOTS];      /* a job builds it; under the lock */
     struct uct_ha_ring   ring[HA_SLOTS];
     struct uct_ha_ledger ledger[HA_SLOTS];
     uint32_t             id;       /* of the connection, to be named by */
@@ -150,21 +151,19 @@ static inline uint64_t uct_ha_wr_id(enum uct_ha_wr_kind kind, uint32_t lane, uin
     return (uint64_t)kind << 60 | (uint64_t)(lane & 0x0fffffffu) << 32 | index;
 }
 
-#define UCT_HA_WR_SHARED (1ull << 63) /* addresses have no such bit */
-
 static inline uint64_t uct_ha_wr_id_shared(const struct uct_ha_place *place)
 {
-    return UCT_HA_WR_SHARED | (uintptr_t)place;
+    return (uintptr_t)place;
 }
 
 static inline int uct_ha_wr_is_shared(uint64_t wr_id)
 {
-    return (wr_id & UCT_HA_WR_SHARED) != 0;
+    return wr_id >> 63 == 0;
 }
 
 static inline struct uct_ha_place *uct_ha_wr_place(uint64_t wr_id)
 {
-    return (struct uct_ha_place *)(uintptr_t)(wr_id & ~UCT_HA_WR_SHARED);
+    return (struct uct_ha_place *)(uintptr_t)wr_id;
 }
 
 /* The lane whose receive this is: NULL for everything else, and when it is gone. Where there are

@@ -162,6 +162,9 @@ void uct_ha_shared_want(struct uct_ha_shared *shared, int32_t more)
 {
     shared->wanted += (uint32_t)more;
     shared->chain_max = chain_for(ucs_min(shared->wanted, shared->soft));
+    if (shared->chain_round == 0) {
+        shared->chain_round = shared->chain_left = shared->chain_max;
+    }
 }
 
 uint32_t uct_ha_shared_lacks(const struct uct_ha_shared *shared, uint32_t more)
@@ -232,8 +235,8 @@ static void post(struct uct_ha_shared *shared, struct ha_recv *first)
 
 void uct_ha_shared_flush(struct uct_ha_shared *shared)
 {
-    __atomic_store_n(&shared->posted, shared->posted + shared->chained, __ATOMIC_RELAXED);
-    shared->chained = 0;
+    __atomic_store_n(&shared->posted, shared->posted + shared->chain_round - shared->chain_left, __ATOMIC_RELAXED);
+    shared->chain_round = shared->chain_left = shared->chain_max;
     post(shared, uct_ha_chain_take(&shared->chain));
 }
 

@@ -261,7 +261,8 @@ static UCS_CLASS_INIT_FUNC(uct_ha_iface_t, uct_md_h tl_md, uct_worker_h worker, 
     if (status != UCS_OK) {
         return status;
     }
-    return uct_ha_iface_setup(self, &uct_ha_md(tl_md)->duo);
+    return uct_ha_iface_setup(self, &uct_ha_md(tl_md)->duo,
+                              (params->field_mask & UCT_IFACE_PARAM_FIELD_RX_HEADROOM) ? params->rx_headroom : 0);
 }
 
 UCT_HA_CLASS_DEFINE(uct_ha_iface_t, uct_base_iface_t);

@@ -258,15 +258,14 @@ static struct ha_secret new_secret(void)
 }
 
 /* Who knows whom: each room its own part, and those below. */
-static void introduce(struct uct_ha_iface *iface, const struct uct_ha_duo *duo)
+static void introduce(struct uct_ha_iface *iface, const struct uct_ha_duo *duo, size_t headroom)
 {
     struct uct_ha_lanes *lanes = &iface->lanes;
 
-    lanes->config        = &iface->config;
-    lanes->slots         = duo->rail[1] != NULL ? HA_SLOTS : 1;
-    lanes->alone         = duo->alone;
-    lanes->pool.duo      = duo;
-    lanes->pool.seg_size = iface->config.seg_size;
+    lanes->config = &iface->config;
+    lanes->slots  = duo->rail[1] != NULL ? HA_SLOTS : 1;
+    lanes->alone  = duo->alone;
+    uct_ha_desc_init(&lanes->pool, duo, iface->config.seg_size, headroom, iface->config.rx_mem);
     for (int s = 0; s < HA_SLOTS; s++) {
         lanes->rail[s]    = duo->rail[s];
         lanes->rail_no[s] = duo->rail_no[s];
@@ -282,11 +281,11 @@ static void introduce(struct uct_ha_iface *iface, const struct uct_ha_duo *duo)
     uct_ha_flows_init(&iface->flows);
 }
 
-ucs_status_t uct_ha_iface_setup(struct uct_ha_iface *iface, const struct uct_ha_duo *duo)
+ucs_status_t uct_ha_iface_setup(struct uct_ha_iface *iface, const struct uct_ha_duo *duo, size_t headroom)
 {
     ucs_status_t status;
 
-    introduce(iface, duo);
+    introduce(iface, duo, headroom);
     if (iface->config.require && iface->lanes.slots < HA_SLOTS) {
         ucs_error("ha_rc [HA-331]: UCX_HA_RC_REQUIRE=y, and %s has no standby (ha_info shows why): it is not used",
                   ha_rail_name(duo->rail[0]));

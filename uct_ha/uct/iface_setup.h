@@ -11,8 +11,8 @@
 #include "uct/iface.h"
 
 /* Everything behind the base class, on the rails of a domain: config is filled in, the rest is
- * zero. A failed setup leaves nothing behind. */
-ucs_status_t uct_ha_iface_setup(struct uct_ha_iface *iface, const struct uct_ha_duo *duo);
+ * zero. `headroom`: bytes before a received message that its user wants. A failed setup leaves nothing behind. */
+ucs_status_t uct_ha_iface_setup(struct uct_ha_iface *iface, const struct uct_ha_duo *duo, size_t headroom);
 void         uct_ha_iface_teardown(struct uct_ha_iface *iface);
 
 #endif
