@@ -112,7 +112,7 @@ static void test_keep(void **state)
         assert_int_equal(keeps, KEPT_MAX);
         assert_int_equal(pool_of(1)->kept, KEPT_MAX);
         chunks = pool_of(1)->num_chunks;
-        send_long(300); /* offered, and not kept */
+        send_long(1000); /* offered, and not kept */
         assert_in_range(pool_of(1)->num_chunks, chunks, chunks + 1);
         am_exchange(0, 200);
         fake_port(A0, 0);
