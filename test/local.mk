@@ -281,6 +281,7 @@ test_glue_test_glue_SOURCES = $(glue_sources) \
 	%D%/glue/test_glue_report.c \
 	%D%/glue/test_glue_room.c \
 	%D%/glue/test_glue_cold.c \
+	%D%/glue/test_glue_gets.c \
 	%D%/glue/test_glue_keep.c \
 	%D%/glue/test_glue_repost.c \
 	%D%/glue/test_glue_shared.c \

@@ -154,6 +154,15 @@ MUTANTS = [
     # ---- sending ----
     ("fill-sge-wrong-slot", "an operation goes out with the key of the other rail", "test_cut_here", [
         ("piece->length, piece->mem->lkey[rail_no]);", "piece->length, piece->mem->lkey[rail_no & ~1u]);")]),
+    ("gets-never-back", "what GETs have brought counts as under way", "test_get_bytes", [
+        ("    uct_ha_flow_got(flow, txop);\n    if (more != NULL", "    if (more != NULL")]),
+    ("gets-free", "GETs of one piece are not counted", "test_get_bytes", [
+        ("        flow->flows->gets_left -= out.length;\n", "")]),
+    ("gets-of-bounce-free", "GETs to a bounce buffer are not counted", "test_get_bytes", [
+        ("    flow->flows->gets_left -= (int64_t)length;\n", "")]),
+    ("gets-busy", "who waits for GETs is told to try again", "test_get_bytes", [
+        ("        !uct_ha_flow_fenced_atomics(flow) && flow->flows->gets_left > 0) {",
+         "        !uct_ha_flow_fenced_atomics(flow)) {")]),
     ("rkey-wrong-slot", "an operation goes out with the remote key of the other rail", "test_cut_here", [
         ("uct_ha_rkey_at(&out->txop->rkey, slot);", "uct_ha_rkey_at(&out->txop->rkey, 0 * slot);")]),
     ("imm-told-without-total", "messages do not tell how many were consumed", "test_messages_both_ways", [

@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "topo/ha_zone.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <strings.h>
 
@@ -139,6 +140,10 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
 
     {"TX_QUEUE_LEN", "256", "Send operations that one lane may have in flight.", IFACE_FIELD(tx_queue_len),
      UCS_CONFIG_TYPE_UINT},
+
+    {"TX_NUM_GET_BYTES", "inf",
+     "Bytes that the GETs of an interface which are under way may bring; the last one to begin may go beyond.",
+     IFACE_FIELD(get_bytes), UCS_CONFIG_TYPE_MEMUNITS},
 
     {"RX_QUEUE_LEN", "128", "Messages that one connection takes ahead of its receiver (its credits), at most.",
      IFACE_FIELD(rx_queue_len), UCS_CONFIG_TYPE_UINT},
@@ -366,9 +371,16 @@ ucs_status_t uct_ha_md_config_check(const struct uct_ha_md_config *config)
     return UCS_OK;
 }
 
+/* "inf" is the largest number. */
+static long as_long(size_t bytes)
+{
+    return (long)ucs_min(bytes, (size_t)LONG_MAX);
+}
+
 static int queues_are_bad(const struct uct_ha_iface_config *config)
 {
     return (check_range("TX_QUEUE_LEN", config->tx_queue_len, 16, 16384) != UCS_OK) ||
+           (check_range("TX_NUM_GET_BYTES", as_long(config->get_bytes), 1, LONG_MAX) != UCS_OK) ||
            (check_range("RX_QUEUE_LEN", config->rx_queue_len, 16, 16384) != UCS_OK) ||
            (check_range("RX_QUEUE_INIT", config->rx_queue_init, 4, 16384) != UCS_OK) ||
            (check_range("CTL_QUEUE_LEN", config->ctl_queue_len, 16, 16384) != UCS_OK) ||

@@ -64,6 +64,7 @@ struct uct_ha_iface_config {
     unsigned rx_queue_init;
     unsigned srq_len;
     size_t   rx_mem;
+    size_t   get_bytes;
     unsigned ctl_queue_len;
     size_t   seg_size;
     unsigned max_inline;

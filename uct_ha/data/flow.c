@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-void uct_ha_flows_init(struct uct_ha_flows *flows)
+void uct_ha_flows_init(struct uct_ha_flows *flows, size_t get_bytes)
 {
+    flows->gets_left = (int64_t)ucs_min(get_bytes, (size_t)INT64_MAX);
     ucs_list_head_init(&flows->pending);
     ucs_list_head_init(&flows->backlog);
     ucs_list_head_init(&flows->silent);

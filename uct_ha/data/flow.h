@@ -32,6 +32,7 @@ struct uct_ha_flows {
     uint8_t              discard;      /* closing: deliver nothing any more */
     uint32_t             count;        /* of flows */
     uint32_t             outstanding;  /* operations in all logs */
+    int64_t              gets_left; /* bytes that GETs may bring besides those under way; the last one may be longer */
     uint32_t             fence_seq;
     ucs_list_link_t      pending, backlog, silent;
     struct uct_ha_flow  *dispatching; /* its pending queue may send */
@@ -116,6 +117,14 @@ static inline struct uct_ha_flow *uct_ha_flow_of(struct uct_ha_road *road)
     return ucs_container_of(road, struct uct_ha_flow, road);
 }
 
+/* An operation has ended: if it is a GET, another one may begin. */
+static inline void uct_ha_flow_got(struct uct_ha_flow *flow, const struct uct_ha_txop *txop)
+{
+    if (txop->op == HA_READ) {
+        flow->flows->gets_left += txop->core.length;
+    }
+}
+
 /* Whatever is answered differently now is asked again before the next operation. */
 static inline void uct_ha_flow_close_go(struct uct_ha_flow *flow)
 {
@@ -177,7 +186,7 @@ ucs_status_t uct_ha_flow_create(struct uct_ha_flows *flows, struct uct_ha_peer *
 void         uct_ha_flow_destroy(struct uct_ha_flow *flow);
 
 /* Before the first one, and after the last. */
-void uct_ha_flows_init(struct uct_ha_flows *flows);
+void uct_ha_flows_init(struct uct_ha_flows *flows, size_t get_bytes);
 void uct_ha_flows_cleanup(struct uct_ha_flows *flows);
 
 /* Which lanes send and deliver now; the control lock is held. */

@@ -32,6 +32,7 @@ static inline void conclude(struct uct_ha_flow *flow, const struct uct_ha_txop *
     struct uct_ha_desc       *desc    = txop->desc;
     int                       stained = txop->flags & UCT_HA_TXOP_STAINED;
 
+    uct_ha_flow_got(flow, txop);
     if (more != NULL && more->unpack != NULL && status == UCS_OK) {
         more->unpack(more->unpack_arg, desc->data, txop->core.length);
     }

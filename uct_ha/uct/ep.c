@@ -292,7 +292,7 @@ ucs_status_t uct_ha_ep_pending_add(uct_ep_h tl_ep, uct_pending_req_t *req, unsig
 
     flow->amo_refused = 0; /* it was about this one */
     if (uct_ha_tx_check(flow, 1) != UCS_ERR_NO_RESOURCE && uct_ha_flow_atomics(flow) < UCT_HA_AMO_WINDOW &&
-        !uct_ha_flow_fenced_atomics(flow)) {
+        !uct_ha_flow_fenced_atomics(flow) && flow->flows->gets_left > 0) {
         return UCS_ERR_BUSY; /* try again: there is room now, or an error to see */
     }
     priv->ep    = tl_ep;

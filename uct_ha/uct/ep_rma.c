@@ -105,6 +105,13 @@ ssize_t uct_ha_ep_put_bcopy(uct_ep_h tl_ep, uct_pack_callback_t pack, void *arg,
     return put_bcopy(flow, 1, pack, arg, remote_addr, rkey, uct_ha_desc_alloc(uct_ha_flow_pool(flow)));
 }
 
+/* GETs under way bring as much as they may. */
+static ucs_status_t no_gets(struct uct_ha_flow *flow)
+{
+    flow->amo_refused = 0;
+    return UCS_ERR_NO_RESOURCE;
+}
+
 /* Both directions of zero copy: the user's memory is used until `comp`. Where it may go the short way: almost always
  * one piece, and not a long one. */
 static UCS_F_ALWAYS_INLINE void zcopy_one(struct uct_ha_flow *flow, enum ha_op_kind kind, const uct_iov_t *iov,
@@ -113,6 +120,9 @@ static UCS_F_ALWAYS_INLINE void zcopy_one(struct uct_ha_flow *flow, enum ha_op_k
     struct uct_ha_out out = describe(kind, 0, iov->length, remote_addr, rkey);
 
     uct_ha_tx_begin_out(flow, &out, UCT_HA_PIECES);
+    if (kind == HA_OP_READ) {
+        flow->flows->gets_left -= out.length;
+    }
     out.txop->more->comp = comp;
     uct_ha_piece_set(&out.txop->more->piece[0], iov->buffer, out.length, uct_ha_mem(iov->memh));
     uct_ha_go_light(flow, &out, 1);
@@ -137,6 +147,9 @@ static UCS_F_NOINLINE ucs_status_t ask_zcopy(struct uct_ha_flow *flow, enum ha_o
     if (ucs_unlikely(status != UCS_OK)) {
         return status;
     }
+    if (ucs_unlikely(!put && flow->flows->gets_left <= 0)) {
+        return no_gets(flow);
+    }
     if (ucs_unlikely(length > flow->road.lanes->max_zcopy ||
                      !uct_ha_iov_is_valid(iov, iovcnt, flow->road.lanes->max_sge))) {
         return UCS_ERR_INVALID_PARAM;
@@ -148,6 +161,7 @@ static UCS_F_NOINLINE ucs_status_t ask_zcopy(struct uct_ha_flow *flow, enum ha_o
         __atomic_store_n(&flow->tx.longest, (uint32_t)length, __ATOMIC_RELAXED);
     }
     begin_put(flow, go || !put, &out, UCT_HA_PIECES);
+    flow->flows->gets_left -= put ? 0 : (int64_t)length;
     out.txop->more->comp = comp;
     out.txop->pieces     = (uint8_t)uct_ha_iov_fill(out.txop, 0, iov, iovcnt, length);
     uct_ha_go_pieces(flow, go, &out, out.txop->pieces);
@@ -171,7 +185,7 @@ ucs_status_t uct_ha_ep_get_zcopy(uct_ep_h tl_ep, const uct_iov_t *iov, size_t io
 {
     struct uct_ha_flow *flow = uct_ha_ep_flow(tl_ep);
 
-    if (ucs_unlikely(!is_one(flow, iov, iovcnt))) {
+    if (ucs_unlikely(!is_one(flow, iov, iovcnt) || flow->flows->gets_left <= 0)) {
         return ask_zcopy(flow, HA_OP_READ, iov, iovcnt, remote_addr, rkey, comp);
     }
     zcopy_one(flow, HA_OP_READ, iov, remote_addr, rkey, comp);
@@ -190,6 +204,9 @@ ucs_status_t uct_ha_ep_get_bcopy(uct_ep_h tl_ep, uct_unpack_callback_t unpack, v
     if (ucs_unlikely(status != UCS_OK)) {
         return status;
     }
+    if (ucs_unlikely(flow->flows->gets_left <= 0)) {
+        return no_gets(flow);
+    }
     if (ucs_unlikely(length > flow->road.lanes->pool.seg_size)) {
         return UCS_ERR_INVALID_PARAM;
     }
@@ -198,6 +215,7 @@ ucs_status_t uct_ha_ep_get_bcopy(uct_ep_h tl_ep, uct_unpack_callback_t unpack, v
         return UCS_ERR_NO_MEMORY;
     }
     uct_ha_tx_begin_out(flow, &out, UCT_HA_PIECES);
+    flow->flows->gets_left -= (int64_t)length;
     out.txop->more->comp       = comp;
     out.txop->more->unpack     = unpack;
     out.txop->more->unpack_arg = arg;

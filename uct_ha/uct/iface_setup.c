@@ -278,7 +278,7 @@ static void introduce(struct uct_ha_iface *iface, const struct uct_ha_duo *duo, 
     iface->ctl.lanes    = lanes;
     iface->flows.base   = &iface->super;
     iface->flows.lanes  = lanes;
-    uct_ha_flows_init(&iface->flows);
+    uct_ha_flows_init(&iface->flows, iface->config.get_bytes);
 }
 
 ucs_status_t uct_ha_iface_setup(struct uct_ha_iface *iface, const struct uct_ha_duo *duo, size_t headroom)
