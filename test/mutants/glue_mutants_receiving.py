@@ -89,7 +89,9 @@ RECEIVING = [
     ("keep-short-ones", "short messages are offered, too", "test_keep_no_short_ones", [
         ("    if (length > UCT_HA_RX_SHORT && ", "    if (length > 64 && ")]),
     ("keep-without-end", "the user may keep any number of messages", "test_keep_no_more_than", [
-        ("pool->kept < pool->kept_max ?", "pool->kept <= UINT32_MAX - 1 ?")]),
+        ("    if (pool->kept >= pool->kept_max) {", "    if (pool->kept_max == 0) {")]),
+    ("keep-asks-each-time", "memory that is not to be had is asked for with each message", "test_keep_without_memory", [
+        ("        pool->is_short = 1; /* not", "        pool->is_short = 0; /* not")]),
     ("keep-offer-costs", "a buffer is lost with each offer that is declined", "test_keep", [
         ("(ucs_likely(flows->lanes->spare[slot] != NULL) ||", "(0 ||")]),
     ("keep-never-back", "what the user gives back counts as kept", "test_keep", [

@@ -103,11 +103,17 @@ void uct_ha_desc_return(struct uct_ha_desc_pool *pool, struct uct_ha_desc *desc)
 
 struct uct_ha_desc *uct_ha_desc_spare(struct uct_ha_desc_pool *pool, unsigned rail_no)
 {
-    struct uct_ha_desc *spare = pool->kept < pool->kept_max ? uct_ha_desc_alloc(pool) : NULL;
+    struct uct_ha_desc *spare;
 
-    if (spare != NULL && !uct_ha_reg_is_on(spare->mem, rail_no)) {
-        uct_ha_desc_free(pool, spare);
+    if (pool->kept >= pool->kept_max) {
         return NULL;
+    }
+    spare = pool->is_short ? uct_ha_desc_at_hand(pool) : uct_ha_desc_alloc(pool);
+    if (spare == NULL) {
+        pool->is_short = 1; /* not with each message anew: what is not kept is copied */
+    } else if (!uct_ha_reg_is_on(spare->mem, rail_no)) {
+        uct_ha_desc_free(pool, spare);
+        spare = NULL;
     }
     return spare;
 }

@@ -26,6 +26,7 @@ struct uct_ha_desc_pool {
     size_t                   headroom, lead;
     uct_recv_desc_t          taker;
     uint32_t                 kept, kept_max; /* by the user */
+    uint8_t                  is_short;       /* no memory could be registered for what he keeps */
 };
 
 /* `most`: bytes that the user may keep. */
