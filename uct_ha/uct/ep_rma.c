@@ -192,28 +192,12 @@ ucs_status_t uct_ha_ep_get_zcopy(uct_ep_h tl_ep, const uct_iov_t *iov, size_t io
     return UCS_INPROGRESS;
 }
 
-ucs_status_t uct_ha_ep_get_bcopy(uct_ep_h tl_ep, uct_unpack_callback_t unpack, void *arg, size_t length,
-                                 uint64_t remote_addr, uct_rkey_t rkey, uct_completion_t *comp)
+static UCS_F_ALWAYS_INLINE ucs_status_t get_bcopy(struct uct_ha_flow *flow, int go, uct_unpack_callback_t unpack,
+                                                  void *arg, size_t length, uint64_t remote_addr, uct_rkey_t rkey,
+                                                  uct_completion_t *comp, struct uct_ha_desc *desc)
 {
-    struct uct_ha_flow *flow = uct_ha_ep_flow(tl_ep);
-    ucs_status_t        status;
-    int                 go = uct_ha_go_rma(flow, 0, &status);
-    struct uct_ha_desc *desc;
-    struct uct_ha_out   out = describe(HA_OP_READ, 0, length, remote_addr, rkey);
+    struct uct_ha_out out = describe(HA_OP_READ, 0, length, remote_addr, rkey);
 
-    if (ucs_unlikely(status != UCS_OK)) {
-        return status;
-    }
-    if (ucs_unlikely(flow->flows->gets_left <= 0)) {
-        return no_gets(flow);
-    }
-    if (ucs_unlikely(length > flow->road.lanes->pool.seg_size)) {
-        return UCS_ERR_INVALID_PARAM;
-    }
-    desc = uct_ha_desc_alloc(uct_ha_flow_pool(flow));
-    if (ucs_unlikely(desc == NULL)) {
-        return UCS_ERR_NO_MEMORY;
-    }
     uct_ha_tx_begin_out(flow, &out, UCT_HA_PIECES);
     flow->flows->gets_left -= (int64_t)length;
     out.txop->more->comp       = comp;
@@ -222,4 +206,39 @@ ucs_status_t uct_ha_ep_get_bcopy(uct_ep_h tl_ep, uct_unpack_callback_t unpack, v
     uct_ha_txop_use(out.txop, desc, length);
     uct_ha_go_desc(flow, go, &out, desc);
     return UCS_INPROGRESS;
+}
+
+static UCS_F_NOINLINE ucs_status_t ask_get_bcopy(struct uct_ha_flow *flow, uct_unpack_callback_t unpack, void *arg,
+                                                 size_t length, uint64_t remote_addr, uct_rkey_t rkey,
+                                                 uct_completion_t *comp)
+{
+    ucs_status_t        status;
+    int                 go = uct_ha_go_rma(flow, 0, &status);
+    struct uct_ha_desc *desc;
+
+    if (ucs_unlikely(status != UCS_OK)) {
+        return status;
+    }
+    if (ucs_unlikely(flow->flows->gets_left <= 0)) {
+        return no_gets(flow);
+    }
+    if (ucs_unlikely(length > uct_ha_flow_pool(flow)->seg_size)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    desc = uct_ha_desc_alloc(uct_ha_flow_pool(flow));
+    return ucs_unlikely(desc == NULL) ? UCS_ERR_NO_MEMORY
+                                      : get_bcopy(flow, go, unpack, arg, length, remote_addr, rkey, comp, desc);
+}
+
+ucs_status_t uct_ha_ep_get_bcopy(uct_ep_h tl_ep, uct_unpack_callback_t unpack, void *arg, size_t length,
+                                 uint64_t remote_addr, uct_rkey_t rkey, uct_completion_t *comp)
+{
+    struct uct_ha_flow      *flow = uct_ha_ep_flow(tl_ep);
+    struct uct_ha_desc_pool *pool = uct_ha_flow_pool(flow);
+
+    if (ucs_unlikely(!uct_ha_go_is_open(flow, 0) || pool->free == NULL || length > pool->seg_size ||
+                     flow->flows->gets_left <= 0)) {
+        return ask_get_bcopy(flow, unpack, arg, length, remote_addr, rkey, comp);
+    }
+    return get_bcopy(flow, 1, unpack, arg, length, remote_addr, rkey, comp, uct_ha_desc_alloc(pool));
 }
