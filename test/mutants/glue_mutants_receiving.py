@@ -86,6 +86,10 @@ RECEIVING = [
     # ---- messages that the user keeps ----
     ("keep-in-place", "a message that is kept stays where the next one comes to", "test_keep", [
         ("    uct_ha_place_fill(place, lanes->spare[slot], lanes, (int)slot);\n", "")]),
+    ("keep-none-held", "a message that was held is not offered", "test_keep_held", [
+        ("            uct_ha_rx_am(flow->flows, lane->slot, place, length, imm);\n",
+         "            (void)uct_ha_iface_invoke_am(flow->flows->base, imm & UCT_HA_IMM_AM_MASK,\n"
+         "                                         (void *)(uintptr_t)place->sge.addr, length, 0);\n")]),
     ("keep-short-ones", "short messages are offered, too", "test_keep_no_short_ones", [
         ("    if (length > UCT_HA_RX_SHORT && ", "    if (length > 64 && ")]),
     ("keep-without-end", "the user may keep any number of messages", "test_keep_no_more_than", [
