@@ -196,6 +196,7 @@ struct sc_card {
     uint64_t           polls_of_use; /* what they were when something was found */
     uint32_t           epoch, trouble[SC_DEVICES_MAX * SC_PORTS_MAX]; /* told so far */
     int                stop, has_thread;
+    uint64_t           linger_ns; /* how long the thread waits for more before it sleeps */
     pthread_t          thread;
     pid_t              pid;
 };

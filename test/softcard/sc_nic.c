@@ -180,6 +180,22 @@ static int work(struct watch *watch)
     return (int)ticking;
 }
 
+/* Before it sleeps, the thread of a card that is to be prompt looks for what arrives, without being rung for. */
+static void linger(void)
+{
+    uint64_t begun = sc_now(), now = begun, worked = begun;
+
+    while (now - worked < sc.linger_ns && now - begun < TICK_NS && !__atomic_load_n(&sc.stop, __ATOMIC_ACQUIRE)) {
+        if (__atomic_load_n(&sc.inbox->ready, __ATOMIC_ACQUIRE) != 0) {
+            sc_lock(&sc.lock);
+            sc_nic_look();
+            sc_unlock(&sc.lock);
+            worked = now;
+        }
+        now = sc_now();
+    }
+}
+
 static void *nic(void *arg)
 {
     const struct timespec tick  = {0, TICK_NS};
@@ -192,6 +208,7 @@ static void *nic(void *arg)
         __atomic_store_n(&sc.me->asleep, 0, __ATOMIC_SEQ_CST);
         timed = work(&watch);
         if (!watch.fast) {
+            linger();
             __atomic_store_n(&sc.me->asleep, 1, __ATOMIC_SEQ_CST);
             if (__atomic_load_n(&sc.inbox->ready, __ATOMIC_SEQ_CST) != 0) {
                 continue;
@@ -204,13 +221,14 @@ static void *nic(void *arg)
 
 static int start_thread(void)
 {
-    const char *wanted = getenv("SOFTCARD_THREAD");
+    const char *wanted = getenv("SOFTCARD_THREAD"), *linger = getenv("SOFTCARD_LINGER");
     sigset_t    all, before;
     int         status;
 
     if (wanted != NULL && strcmp(wanted, "0") == 0) {
         return 0;
     }
+    sc.linger_ns = linger != NULL ? strtoul(linger, NULL, 10) * 1000 : 0;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     status        = pthread_create(&sc.thread, NULL, nic, NULL);
