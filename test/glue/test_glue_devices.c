@@ -49,7 +49,7 @@ static void test_shallow_queues_carry(void **state)
 {
     (void)state;
     open_world_without(0, "");
-    fake_limits(A1)->max_qp_wr = 17;
+    fake_limits(A1)->max_qp_wr = 16;
     side_open(0, "");
     ep_open(0, 0);
     ep_open(1, 0);
@@ -62,7 +62,7 @@ static void test_shallow_queues_carry(void **state)
 
 static void test_too_shallow_queues_are_refused(void **state)
 {
-    static const uint32_t depths[] = {0, 3, 16};
+    static const uint32_t depths[] = {0, 3, 15};
 
     (void)state;
     open_world_without(0, "");

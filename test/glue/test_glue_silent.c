@@ -206,6 +206,37 @@ static void test_streams_of_silence(void **state)
     assert_true(fake_counts().silent - silent >= 4 * PLACES / 2); /* three of four, but for those that waited */
 }
 
+/* The send queue has no place for a drain marker: it takes that of a send which came back, when there is one. If none
+ * comes, the lane ends without. */
+static void test_full_queue_is_cut(void **state)
+{
+    enum { COMES, REFUSED, LOST, CASES };
+
+    (void)state;
+    for (int i = COMES; i < CASES; i++) {
+        unsigned puts = 0;
+
+        redundant_open(944 + (unsigned)i, "HEARTBEAT=50ms DEAD_PEER=10s TX_QUEUE_LEN=16 PROOF=psn");
+        flush_all();
+        fake_set(B0, FAKE_LOSE_ACK_OUT, 1000);
+        while (rma_put_one(0, 0, SHORT, NULL) == UCS_OK) {
+            puts++;
+        }
+        assert_int_equal(puts, 16);
+        pump_ms(2);
+        fake_set(A0, FAKE_LOSE_FLUSHES, i == LOST ? FAKE_FLUSHES_NO_SENDS : FAKE_FLUSHES_ALL);
+        fake_fail(FAKE_CALL_POST_SEND, A0, -ENOMEM, i == REFUSED ? 3 : 0);
+        fake_port(A0, 0);
+        pump_until(stats().failovers == 2);
+        flush_all();
+        rma_check(0); /* each once */
+        assert_int_equal(stats().retired, 16);
+        assert_int_equal(stats().ep_errors, 0);
+        world_close();
+        (void)glue_setup(NULL);
+    }
+}
+
 /* A count tells nothing of a PUT behind the last message: there each operation tells. */
 static void test_counting_peers_are_told_each(void **state)
 {
@@ -250,6 +281,7 @@ static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_silence_is_no_alarm),
     GLUE_TEST(test_silent_loss_is_noticed),
     GLUE_TEST(test_streams_of_silence),
+    GLUE_TEST(test_full_queue_is_cut),
     GLUE_TEST(test_counting_peers_are_told_each),
     GLUE_TEST(test_silent_across),
 };

@@ -28,10 +28,11 @@ static unsigned logs_of(const struct uct_ha_road *road)
     return road->marks ? 2 : 1;
 }
 
-/* ... and the drain marker. */
+/* The drain marker has no place of its own (drivers would make twice as many of one more than a power of
+ * two): it goes into that of a send that came back. */
 static unsigned sends_of(const struct uct_ha_road *road)
 {
-    return road->lanes->log_len * logs_of(road) + 1;
+    return road->lanes->log_len * logs_of(road);
 }
 
 /* Ids name a place in the table and how often it was used, so that a late

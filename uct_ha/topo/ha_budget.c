@@ -48,7 +48,7 @@ struct ha_budget_need ha_budget_need(uint64_t tx_queue_len, uint64_t rx_queue_le
     uint64_t              receives = add(least(rx_queue_init, rx_queue_len), HA_DEPTHS_RESERVE);
 
     need.cqe_shared = round_up_pow2(tx_queue_len);
-    need.send_wr    = add(need.cqe_shared, 1);
+    need.send_wr    = need.cqe_shared;
     need.recv_wr    = add(rx_queue_len, HA_DEPTHS_RESERVE);
     need.cqe        = add(receives, LANE_EXTRA);
     need.bytes      = multiply(multiply(receives, seg_size), rails);

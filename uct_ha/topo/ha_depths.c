@@ -25,7 +25,7 @@ int ha_depths(uint32_t tx_queue_len, uint32_t rx_queue_len, uint32_t rx_queue_in
     if (max_qp_wr < HA_DEPTHS_WR_MIN) {
         return -ENOSPC;
     }
-    depths->sends   = power_of_two(clamp(tx_queue_len, HA_DEPTHS_SENDS_MIN, UINT32_MAX), max_qp_wr - 1);
+    depths->sends   = power_of_two(clamp(tx_queue_len, HA_DEPTHS_SENDS_MIN, UINT32_MAX), max_qp_wr);
     depths->window  = clamp(rx_queue_len, HA_DEPTHS_RECVS_MIN, max_qp_wr - HA_DEPTHS_RESERVE);
     depths->credits = clamp(rx_queue_init, HA_DEPTHS_RECVS_MIN, depths->window);
     depths->credits = power_of_two(depths->credits, depths->credits);

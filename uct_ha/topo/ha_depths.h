@@ -9,11 +9,11 @@
 
 #define HA_DEPTHS_SENDS_MIN 16u /* as TX_QUEUE_LEN, RX_QUEUE_INIT allow */
 #define HA_DEPTHS_RECVS_MIN 4u
-#define HA_DEPTHS_RESERVE   4u                         /* receives for messages that carry only credits */
-#define HA_DEPTHS_WR_MIN    (HA_DEPTHS_SENDS_MIN + 1u) /* no queue pair may be shallower */
+#define HA_DEPTHS_RESERVE   4u                  /* receives for messages that carry only credits */
+#define HA_DEPTHS_WR_MIN    HA_DEPTHS_SENDS_MIN /* no queue pair may be shallower */
 
 struct ha_depths {
-    uint32_t sends;   /* operations under way: a power of two; the queue has one more */
+    uint32_t sends;   /* operations under way: a power of two */
     uint32_t credits; /* messages that the peer may send ahead, of a new connection (a power of two)... */
     uint32_t window;  /* ... and at most, of a busy one */
     uint32_t recvs;   /* the receive queue: the window and the reserve */

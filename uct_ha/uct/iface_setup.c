@@ -27,7 +27,7 @@
 static ucs_status_t probe_caps(struct uct_ha_iface *iface, int slot)
 {
     struct ha_rc_caps caps = {
-        .send_depth = iface->lanes.log_len + 1,
+        .send_depth = iface->lanes.log_len,
         .recv_depth = iface->lanes.rx_depth,
         .max_sge    = iface->lanes.max_sge,
         .max_inline = iface->lanes.max_inline,
