@@ -96,6 +96,21 @@ void fake_cq_push(struct ha_cq *cq, const struct ha_wc *wc)
     }
 }
 
+/* As in a driver, the places of a send queue are free when a completion behind them has been polled. */
+static void free_places(struct ha_cq *cq, struct ha_wc *wc)
+{
+    if (wc->qpn != 0) {
+        return; /* a receive */
+    }
+    for (struct ha_rc *rc = fake.rcs; rc != NULL; rc = rc->next) {
+        if (rc->qpn == wc->src_qpn && rc->cq == cq) {
+            rc->freed = wc->imm;
+            break;
+        }
+    }
+    wc->imm = 0;
+}
+
 int ha_cq_poll(struct ha_cq *cq, struct ha_wc *wc, int max)
 {
     int count = 0;
@@ -104,7 +119,8 @@ int ha_cq_poll(struct ha_cq *cq, struct ha_wc *wc, int max)
     fake_step();
     cq->rail->polls++;
     while (count < max && cq->head != cq->tail) {
-        wc[count++] = cq->ring[cq->head++ % cq->depth];
+        wc[count] = cq->ring[cq->head++ % cq->depth];
+        free_places(cq, &wc[count++]);
         cq->promised--;
     }
     pthread_mutex_unlock(&fake.lock);

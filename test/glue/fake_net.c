@@ -37,7 +37,7 @@ static void complete_send(struct ha_rc *rc, enum ha_wc_status status)
 
     int silent = status == HA_WC_OK && !(wqe_at(rc, rc->head)->send.flags & HA_SEND_TELL);
 
-    rc->head++;
+    wc.imm = ++rc->head; /* the places that its poll frees, fake_cq.c */
     if (status == HA_WC_FLUSHED && (rc->rail->knob[FAKE_LOSE_FLUSHES] & FAKE_FLUSHES_NO_SENDS)) {
         fake_cq_lose(rc->cq);
     } else if (silent) {

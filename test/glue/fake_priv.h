@@ -135,6 +135,7 @@ struct ha_rc {
     /* requester: indices run freely */
     struct fake_wqe *sq;
     unsigned         head, send, tail; /* oldest, being sent, next free */
+    unsigned         freed;            /* places up to here may be used again */
     uint32_t         send_pkt;         /* of `send`: next packet */
     uint32_t         next_psn;         /* for the next one posted */
     unsigned         retries, rnr_retries;

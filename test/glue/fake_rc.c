@@ -261,7 +261,7 @@ int ha_rc_post_send(struct ha_rc *rc, struct ha_send *send)
                         ((send->flags & HA_SEND_INLINE) && length_of(send) > rc->caps.max_inline))) {
         status = -EINVAL;
     }
-    if (status == 0 && rc->tail - rc->head == rc->caps.send_depth) {
+    if (status == 0 && rc->tail - rc->freed == rc->caps.send_depth) {
         status = -ENOMEM;
     }
     if (status == 0) {
