@@ -231,6 +231,7 @@ static void test_full_queue_is_cut(void **state)
         rma_check(0);                                          /* each once */
         assert_true(lost || now_ns() - start < 4000000000ull); /* not given up after half of DEAD_PEER */
         assert_int_equal(stats().retired, 16);
+        assert_true((fake_counts().unheard > 0) == lost);
         assert_int_equal(stats().ep_errors, 0);
         world_close();
         (void)glue_setup(NULL);

@@ -221,14 +221,14 @@ static void *nic(void *arg)
 
 static int start_thread(void)
 {
-    const char *wanted = getenv("SOFTCARD_THREAD"), *linger = getenv("SOFTCARD_LINGER");
+    const char *wanted = getenv("SOFTCARD_THREAD"), *lingers = getenv("SOFTCARD_LINGER");
     sigset_t    all, before;
     int         status;
 
     if (wanted != NULL && strcmp(wanted, "0") == 0) {
         return 0;
     }
-    sc.linger_ns = linger != NULL ? strtoul(linger, NULL, 10) * 1000 : 0;
+    sc.linger_ns = lingers != NULL ? strtoul(lingers, NULL, 10) * 1000 : 0;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     status        = pthread_create(&sc.thread, NULL, nic, NULL);
