@@ -144,6 +144,32 @@ static void test_missing_answer_keeps_nobody_awake(void **state)
     assert_int_equal(stats().failovers, 0);
 }
 
+/* Heartbeats and the look at who is awake take one wake-up of the thread, not one each. */
+static void test_rounds_come_together(void **state)
+{
+    struct uct_ha_iface *iface;
+    unsigned             apart = 0;
+
+    (void)state;
+    world_open(320, "HEARTBEAT=100ms");
+    ep_open(0, 0);
+    ep_open(1, 0);
+    am_exchange(0, 4);
+    wait_standbys(2);
+    iface = uct_ha_iface(world.side[0].iface);
+    pthread_mutex_lock(&iface->lanes.wake.lock);
+    iface->ctl.check_at += 30000000; /* as when something has happened in between */
+    pthread_mutex_unlock(&iface->lanes.wake.lock);
+    pump_ms(500);
+    for (int i = 0; i < 200; i++) {
+        pump_ms(2);
+        pthread_mutex_lock(&iface->lanes.wake.lock);
+        apart += iface->ctl.check_at != iface->ctl.heartbeat_at;
+        pthread_mutex_unlock(&iface->lanes.wake.lock);
+    }
+    assert_in_range(apart, 0, 20);
+}
+
 /* The rail answers and nobody tells of an error, but nothing ends: the RTO finds it, once. */
 static void test_stuck_lane(void **state)
 {
@@ -404,6 +430,7 @@ int glue_detect(void)
         GLUE_TEST(test_stuck_lane),
         GLUE_TEST(test_idle_connections_sleep),
         GLUE_TEST(test_missing_answer_keeps_nobody_awake),
+        GLUE_TEST(test_rounds_come_together),
         GLUE_TEST(test_stuck_lane_is_left_once),
         GLUE_TEST(test_card_that_hangs),
         GLUE_TEST(test_long_operation),

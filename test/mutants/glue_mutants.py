@@ -403,6 +403,8 @@ MUTANTS = [
     ("missing-answer-wakes", "who waits for an answer is looked at all the time", "test_missing_answer_keeps_nobody_awake", [
         ("    uct_ha_path_check(peer, now);\n    return due;",
          "    uct_ha_path_check(peer, now);\n    return due || peer->rail[0].waiting;")]),
+    ("rounds-apart", "the thread wakes up once for heartbeats and once for who is awake", "test_rounds_come_together", [
+        ("        ctl->check_at = ctl->heartbeat_at;\n", "")]),
     ("way-ages-unborn", "the life of a way begins before it is found", "test_slow_way_after_silence", [
         ("            rail->fresh_at = uct_ha_now() + ctl->fresh_ns;\n", "")]),
     # ---- the ring of operations ----

@@ -180,6 +180,16 @@ static void check_conn(struct uct_ha_conn *conn, uint64_t now)
     }
 }
 
+/* Rounds of both kinds that come at nearly the same time come at the same: the thread wakes up once for them. */
+static void keep_together(struct uct_ha_ctl *ctl)
+{
+    uint64_t near = ucs_min(CHECK_NS, ctl->pairs->heartbeat) / 2;
+
+    if (ctl->check_at + near >= ctl->heartbeat_at && ctl->check_at <= ctl->heartbeat_at + near) {
+        ctl->check_at = ctl->heartbeat_at;
+    }
+}
+
 static void tick(struct uct_ha_ctl *ctl)
 {
     struct uct_ha_due *due;
@@ -202,6 +212,9 @@ static void tick(struct uct_ha_ctl *ctl)
     }
     if (now >= ctl->check_at) {
         ctl->check_at = check_round(ctl, now);
+    }
+    if (ctl->pairs->heartbeat != 0) {
+        keep_together(ctl);
     }
 }
 
