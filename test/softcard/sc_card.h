@@ -90,15 +90,17 @@ struct sc_srq {
 };
 
 struct sc_sqe {
-    uint64_t        wr_id, raddr, operand, swap, length;
-    uint32_t        rkey, imm, psn, packets;
-    uint8_t         op, imm_given, send_flags, num_sge;
-    uint8_t         finished; /* READ and atomic: the answer is here */
-    uint8_t         status;   /* enum ibv_wc_status, found out before it was sent */
-    uint8_t         wc_opcode;
-    struct ibv_sge *sge;     /* behind it, */
-    uint8_t        *inlined; /* and this behind those; NULL: by sge */
+    uint64_t       wr_id, raddr, operand, swap, length;
+    uint32_t       rkey, imm, psn, packets;
+    uint8_t        op, imm_given, send_flags, num_sge;
+    uint8_t        finished; /* READ and atomic: the answer is here */
+    uint8_t        status;   /* enum ibv_wc_status, found out before it was sent */
+    uint8_t        wc_opcode;
+    uint8_t        inlined; /* its bytes are where its pieces would be: as cards have it, and as near */
+    struct ibv_sge sge[];
 };
+
+_Static_assert(sizeof(struct sc_sqe) == 64, "a line of its own, and one for pieces or bytes");
 
 /* What the responder still has to say, oldest first. */
 struct sc_answer {

@@ -44,12 +44,11 @@ static void copy_words(uint8_t *to, const uint8_t *from, size_t length)
 /* Bytes of the card's own from now on: the caller may change his. */
 static int take_inline(struct sc_qp *qp, struct sc_sqe *sqe, const struct ibv_send_wr *wr)
 {
-    uint8_t *to = (uint8_t *)(sqe->sge + qp->init.cap.max_send_sge);
+    uint8_t *to = (uint8_t *)sqe->sge;
 
     if (sqe->length > qp->init.cap.max_inline_data || sqe->op > SC_OP_WRITE) {
         return EINVAL;
     }
-    sqe->inlined = to;
     for (int i = 0; i < wr->num_sge; i++) {
         copy_words(to, (const void *)(uintptr_t)wr->sg_list[i].addr, wr->sg_list[i].length);
         to += wr->sg_list[i].length;
@@ -81,11 +80,12 @@ static int fill(struct sc_qp *qp, struct sc_sqe *sqe, const struct ibv_send_wr *
     sqe->num_sge    = (uint8_t)wr->num_sge;
     sqe->finished   = 0;
     sqe->status     = IBV_WC_SUCCESS;
-    sqe->inlined    = NULL;
+    sqe->inlined    = (wr->send_flags & IBV_SEND_INLINE) != 0;
     sqe->length     = 0;
-    sqe->sge        = (struct ibv_sge *)(sqe + 1);
     for (int i = 0; i < wr->num_sge; i++) {
-        sqe->sge[i] = wr->sg_list[i];
+        if (!sqe->inlined) {
+            sqe->sge[i] = wr->sg_list[i];
+        }
         sqe->length += wr->sg_list[i].length;
     }
     take_remote(sqe, wr);
@@ -94,7 +94,7 @@ static int fill(struct sc_qp *qp, struct sc_sqe *sqe, const struct ibv_send_wr *
     if (is_atomic(sqe->op) && (sqe->length != 8 || (qp->kind->odd_atomic && sqe->raddr % 8 != 0))) {
         return EINVAL;
     }
-    return wr->send_flags & IBV_SEND_INLINE ? take_inline(qp, sqe, wr) : 0;
+    return sqe->inlined ? take_inline(qp, sqe, wr) : 0;
 }
 
 /* Under the lock. */

@@ -8,7 +8,9 @@
 
 #include "sc_card.h"
 
-#define LEAD ((sizeof(struct sc_said) + 15) / 16 * 16) /* of the memory, before the queue pair */
+#define LINE        64
+#define LINES(size) (((size) + LINE - 1) / LINE * LINE)
+#define LEAD        LINES(sizeof(struct sc_said)) /* of the memory, before the queue pair */
 
 void sc_qp_event(struct sc_qp *qp, enum ibv_event_type type)
 {
@@ -114,8 +116,9 @@ static struct sc_qp *alloc_qp(const struct ibv_qp_init_attr *attr)
     unsigned          depth  = cap.max_send_wr > 0 ? cap.max_send_wr : 1;
     unsigned          sges   = cap.max_send_sge > 0 ? cap.max_send_sge : 1;
     unsigned          inl    = cap.max_inline_data > 64 ? cap.max_inline_data : 64;
-    size_t            stride = sizeof(struct sc_sqe) + sges * sizeof(struct ibv_sge) + (inl + 7) / 8 * 8;
-    char             *memory = malloc(LEAD + sizeof(struct sc_qp) + sc_pow2(depth) * stride);
+    size_t            pieces = sges * sizeof(struct ibv_sge);
+    size_t            stride = LINES(sizeof(struct sc_sqe) + (pieces > inl ? pieces : inl));
+    char             *memory = aligned_alloc(LINE, LEAD + LINES(sizeof(struct sc_qp)) + sc_pow2(depth) * stride);
     struct sc_qp     *qp     = (struct sc_qp *)(void *)(memory + LEAD);
 
     if (memory == NULL) {
@@ -123,7 +126,7 @@ static struct sc_qp *alloc_qp(const struct ibv_qp_init_attr *attr)
     }
     memset(qp, 0, sizeof(*qp));
     qp->said                     = (struct sc_said *)(void *)((char *)qp - sizeof(*qp->said));
-    qp->sq                       = (uint8_t *)(qp + 1);
+    qp->sq                       = (uint8_t *)qp + LINES(sizeof(*qp));
     qp->sq_depth                 = depth;
     qp->sq_size                  = sc_pow2(depth);
     qp->sq_stride                = (unsigned)stride;

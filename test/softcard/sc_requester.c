@@ -268,8 +268,8 @@ static const void *piece(struct sc_qp *qp, struct sc_sqe *sqe, uint64_t offset, 
 {
     const void *at;
 
-    if (sqe->inlined != NULL) {
-        return sqe->inlined + offset;
+    if (sqe->inlined) {
+        return (const uint8_t *)sqe->sge + offset;
     }
     if (bytes == 0) {
         return buffer;
