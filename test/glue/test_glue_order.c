@@ -178,12 +178,38 @@ static void test_interface_fence_behind_an_atomic(void **state)
     fence_behind_an_atomic(404, fence_interface);
 }
 
+/* A fence of the interface holds for whatever comes first. Here that is no operation of the user's but what a flush
+ * sends to hear of silent ones: the atomics before the fence are held to be waited for all the same. */
+static void test_fence_behind_an_atomic_and_a_flush(void **state)
+{
+    struct side *side = &world.side[0];
+
+    (void)state;
+    redundant_open(405, "");
+    *word_of(1) = 5;
+    assert_int_equal(uct_ep_atomic64_post(side->ep[0], UCT_ATOMIC_OP_ADD, 2, (uintptr_t)word_of(1), side->rkey.rkey),
+                     UCS_OK);
+    assert_int_equal(am_send(0, 0, SHORT, 8, NULL), UCS_OK);
+    assert_int_equal(fence_interface(), UCS_OK);
+    assert_int_equal(uct_ep_flush(side->ep[0], 0, NULL), UCS_INPROGRESS);
+    assert_int_equal(put_word(100), UCS_ERR_NO_RESOURCE);
+    progress_alone(0, 50);
+    assert_int_equal(put_word(100), UCS_ERR_NO_RESOURCE);
+    assert_int_equal(*word_of(1), 5);
+    pump_until(*word_of(1) == 7);
+    flush_all();
+    assert_int_equal(put_word(100), UCS_OK);
+    flush_all();
+    assert_int_equal(*word_of(1), 100);
+}
+
 static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_fence_across),
     GLUE_TEST(test_interface_fence_across),
     GLUE_TEST(test_flush_awaits_atomics),
     GLUE_TEST(test_fence_behind_an_atomic),
     GLUE_TEST(test_interface_fence_behind_an_atomic),
+    GLUE_TEST(test_fence_behind_an_atomic_and_a_flush),
 };
 
 int glue_order(void)

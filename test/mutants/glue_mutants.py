@@ -189,6 +189,9 @@ MUTANTS = [
     ("fence-forgets-atomics-later", "a message behind the fence makes it forget the atomics before it",
      "test_fence_behind_an_atomic", [
         ("        flow->amo_fence  = flow->amo_issued;\n", "")]),
+    ("fence-taken-by-a-tail", "the short way is open behind a fence that a flush has taken",
+     "test_fence_behind_an_atomic_and_a_flush", [
+        ("        uct_ha_flow_close_go(flow); /* who may go now depends on these atomics */\n", "")]),
     ("buffers-all-small", "thousands of bounce buffers are on as many pages", "test_many_buffers", [
         (">= FEW &&", ">= 4000000000u &&")]),
     ("buffers-all-or-none", "a huge page that cannot be registered is the end of it", "test_many_buffers", [

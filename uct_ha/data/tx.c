@@ -207,6 +207,7 @@ static void append(struct uct_ha_flow *flow, enum ha_op_kind kind, unsigned flag
         flow->fence_next    = 0;
         flow->go.fence_seen = flows->fence_seq;
         flow->amo_fence     = flow->amo_issued;
+        uct_ha_flow_close_go(flow); /* who may go now depends on these atomics */
         flags |= HA_OP_FLAG_FENCE;
     }
     if (kind == HA_OP_WRITE && ucs_unlikely(flow->put_counts)) {
