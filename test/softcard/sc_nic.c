@@ -3,7 +3,7 @@
 /*
  * The card's own life: joining the fabric, the thread that does what nobody else does, and time.
  *
- * While somebody polls, he takes what arrives, and the thread only looks at the clock, a thousand
+ * While somebody polls, or posts, he takes what arrives, and the thread only looks at the clock, a thousand
  * times a second; nobody needs to wake it. When polling stops, the thread does the work and sleeps
  * between, and senders ring.
  */
@@ -154,10 +154,16 @@ struct watch {
     int      fast; /* somebody polls all the time, and will see at once what arrives */
 };
 
+/* Who posts will poll: of sends that say nothing of their success, hundreds at a time. */
+static uint64_t polls_and_posts(void)
+{
+    return __atomic_load_n(&sc.polls, __ATOMIC_RELAXED) + __atomic_load_n(&softcard_counts.sends, __ATOMIC_RELAXED);
+}
+
 /* What the thread does each time it wakes. Returns whether it must wake again by itself. */
 static int work(struct watch *watch)
 {
-    uint64_t polls = __atomic_load_n(&sc.polls, __ATOMIC_RELAXED), now = sc_now(), passed = now - watch->ticked;
+    uint64_t polls = polls_and_posts(), now = sc_now(), passed = now - watch->ticked;
     uint32_t epoch, ticking;
 
     sc_lock(&sc.lock);
