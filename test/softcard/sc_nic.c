@@ -154,19 +154,20 @@ struct watch {
     int      fast; /* somebody polls all the time, and will see at once what arrives */
 };
 
-/* Who posts will poll: of sends that say nothing of their success, hundreds at a time. */
+/* Who posts will poll: of sends that say nothing of their success, hundreds at a time. Under the lock. */
 static uint64_t polls_and_posts(void)
 {
-    return __atomic_load_n(&sc.polls, __ATOMIC_RELAXED) + __atomic_load_n(&softcard_counts.sends, __ATOMIC_RELAXED);
+    return __atomic_load_n(&sc.polls, __ATOMIC_RELAXED) + softcard_counts.sends;
 }
 
 /* What the thread does each time it wakes. Returns whether it must wake again by itself. */
 static int work(struct watch *watch)
 {
-    uint64_t polls = polls_and_posts(), now = sc_now(), passed = now - watch->ticked;
+    uint64_t now = sc_now(), passed = now - watch->ticked, polls;
     uint32_t epoch, ticking;
 
     sc_lock(&sc.lock);
+    polls = polls_and_posts();
     sc_nic_look();
     if (passed >= TICK_NS / 2) {
         sc_nic_tick(now);
