@@ -179,7 +179,7 @@ static void test_interface_fence_behind_an_atomic(void **state)
 }
 
 /* A fence of the interface holds for whatever comes first. Here that is no operation of the user's but what a flush
- * sends to hear of silent ones: the atomics before the fence are held to be waited for all the same. */
+ * sends to hear of silent ones: what follows waits for the atomics before the fence all the same. */
 static void test_fence_behind_an_atomic_and_a_flush(void **state)
 {
     struct side *side = &world.side[0];
