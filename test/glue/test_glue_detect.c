@@ -144,11 +144,33 @@ static void test_missing_answer_keeps_nobody_awake(void **state)
     assert_int_equal(stats().failovers, 0);
 }
 
+/* As when something has happened in between. */
+static void rounds_disturb(struct uct_ha_iface *iface, int64_t by)
+{
+    pthread_mutex_lock(&iface->lanes.wake.lock);
+    iface->ctl.check_at += (uint64_t)by;
+    pthread_mutex_unlock(&iface->lanes.wake.lock);
+    pump_ms(500);
+}
+
+/* Of 200 looks. */
+static unsigned rounds_apart(struct uct_ha_iface *iface)
+{
+    unsigned apart = 0;
+
+    for (int i = 0; i < 200; i++) {
+        pump_ms(2);
+        pthread_mutex_lock(&iface->lanes.wake.lock);
+        apart += iface->ctl.check_at != iface->ctl.heartbeat_at;
+        pthread_mutex_unlock(&iface->lanes.wake.lock);
+    }
+    return apart;
+}
+
 /* Heartbeats and the look at who is awake take one wake-up of the thread, not one each. */
 static void test_rounds_come_together(void **state)
 {
     struct uct_ha_iface *iface;
-    unsigned             apart = 0;
 
     (void)state;
     world_open(320, "HEARTBEAT=100ms");
@@ -157,17 +179,10 @@ static void test_rounds_come_together(void **state)
     am_exchange(0, 4);
     wait_standbys(2);
     iface = uct_ha_iface(world.side[0].iface);
-    pthread_mutex_lock(&iface->lanes.wake.lock);
-    iface->ctl.check_at += 30000000; /* as when something has happened in between */
-    pthread_mutex_unlock(&iface->lanes.wake.lock);
-    pump_ms(500);
-    for (int i = 0; i < 200; i++) {
-        pump_ms(2);
-        pthread_mutex_lock(&iface->lanes.wake.lock);
-        apart += iface->ctl.check_at != iface->ctl.heartbeat_at;
-        pthread_mutex_unlock(&iface->lanes.wake.lock);
-    }
-    assert_in_range(apart, 0, 20);
+    rounds_disturb(iface, 30000000);
+    assert_in_range(rounds_apart(iface), 0, 20);
+    rounds_disturb(iface, -30000000);
+    assert_in_range(rounds_apart(iface), 0, 20);
 }
 
 /* The rail answers and nobody tells of an error, but nothing ends: the RTO finds it, once. */

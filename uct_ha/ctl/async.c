@@ -180,12 +180,13 @@ static void check_conn(struct uct_ha_conn *conn, uint64_t now)
     }
 }
 
-/* Rounds of both kinds that come at nearly the same time come at the same: the thread wakes up once for them. */
+/* A check that would come soon after a heartbeat comes with it, and never later than it would have: the thread wakes up
+ * once for both. */
 static void keep_together(struct uct_ha_ctl *ctl)
 {
-    uint64_t near = ucs_min(CHECK_NS, ctl->pairs->heartbeat) / 2;
+    uint64_t near = ucs_min(CHECK_NS, ctl->pairs->heartbeat);
 
-    if (ctl->check_at + near >= ctl->heartbeat_at && ctl->check_at <= ctl->heartbeat_at + near) {
+    if (ctl->check_at > ctl->heartbeat_at && ctl->check_at <= ctl->heartbeat_at + near) {
         ctl->check_at = ctl->heartbeat_at;
     }
 }
