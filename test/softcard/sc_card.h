@@ -190,12 +190,14 @@ struct sc_card {
     struct sc_qp      *qp[SC_QP_MAX];
     struct sc_mr      *mr[SC_MR_MAX];
     struct sc_qp      *busy, *ack_list;
-    uint64_t           tick_at;      /* not before */
-    struct sc_late    *late;         /* the one due first comes first */
-    unsigned           blocked;      /* queue pairs that wait for room in a ring */
-    uint32_t           ticking;      /* the thread looks at the time anyway */
-    uint64_t           polls;        /* of queues that were empty: somebody looks himself */
-    uint64_t           polls_of_use; /* what they were when something was found */
+    uint64_t           tick_at;         /* not before */
+    struct sc_late    *late;            /* the one due first comes first */
+    unsigned           blocked;         /* queue pairs that wait for room in a ring */
+    uint32_t           ticking;         /* the thread looks at the time anyway */
+    uint64_t           polls;           /* of queues that were empty: somebody looks himself */
+    uint64_t           polls_of_use;    /* what they were when something was found */
+    uint64_t           look_at;         /* not before; 0: at any time */
+    uint64_t           packets_at_post; /* what had come when something was sent last */
     uint32_t           epoch, trouble[SC_DEVICES_MAX * SC_PORTS_MAX]; /* told so far */
     int                stop, has_thread;
     uint64_t           linger_ns; /* how long the thread waits for more before it sleeps */

@@ -72,12 +72,17 @@ static int has_room(struct sc_peer *peer, struct sc_ring *ring, uint64_t size)
     return SC_RING_BYTES - (ring->tail - peer->head_seen) >= size;
 }
 
-/* After something was put into our ring in its inbox, or taken out of its ring in ours. */
+/* After something was put into our ring in its inbox, or taken out of its ring in ours. What is set already is left
+ * alone, and its owner the line that it is in: he takes it before he looks at the rings. */
 static void tell(unsigned place, struct sc_inbox *inbox)
 {
     struct sc_member *member = &sc.fabric->member[place];
+    uint64_t          ours   = 1ull << sc.place;
 
-    __atomic_fetch_or(&inbox->ready, 1ull << sc.place, __ATOMIC_SEQ_CST); /* and then `asleep`, in this order */
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if ((__atomic_load_n(&inbox->ready, __ATOMIC_RELAXED) & ours) == 0) {
+        __atomic_fetch_or(&inbox->ready, ours, __ATOMIC_SEQ_CST); /* and then `asleep`, in this order */
+    }
     if (__atomic_load_n(&member->asleep, __ATOMIC_SEQ_CST) &&
         __atomic_exchange_n(&member->asleep, 0, __ATOMIC_SEQ_CST)) {
         sc_member_ring(member);

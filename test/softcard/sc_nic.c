@@ -24,6 +24,8 @@
 #define PATIENCE     4000 /* polls for nothing, some 100 us: he for whom we wait may need this processor */
 #define YIELD_EACH   64
 #define TICK_BY_POLL 256 /* without a thread: this many polls */
+#define STREAM       16  /* packets since it last sent something: it only receives */
+#define LOOK_NS      500
 
 struct sc_card sc = {.place = -1};
 
@@ -95,6 +97,28 @@ void sc_nic_look(void)
     }
 }
 
+/* To look costs who sends a line of the cache, and one that is asked for all the time would be most of what a stream of
+ * messages costs: who only receives looks twice in a microsecond, as no real card tells of each message sooner. */
+static int is_early(void)
+{
+    uint64_t look_at = __atomic_load_n(&sc.look_at, __ATOMIC_RELAXED);
+
+    if (look_at == 0) {
+        return 0;
+    }
+    if (sc_now() < look_at) {
+        return 1;
+    }
+    __atomic_store_n(&sc.look_at, 0, __ATOMIC_RELAXED);
+    return 0;
+}
+
+static int has_work(void)
+{
+    return __atomic_load_n(&sc.inbox->ready, __ATOMIC_RELAXED) != 0 ||
+           __atomic_load_n(&sc.blocked, __ATOMIC_RELAXED) > 0;
+}
+
 void sc_nic_poll(void)
 {
     uint64_t polls = __atomic_load_n(&sc.polls, __ATOMIC_RELAXED) + 1;
@@ -108,10 +132,11 @@ void sc_nic_poll(void)
         sc_nic_tick(sc_now());
         sc_unlock(&sc.lock);
     }
-    if ((__atomic_load_n(&sc.inbox->ready, __ATOMIC_RELAXED) != 0 ||
-         __atomic_load_n(&sc.blocked, __ATOMIC_RELAXED) > 0) &&
-        sc_try_lock(&sc.lock)) {
+    if (!is_early() && has_work() && sc_try_lock(&sc.lock)) {
+        int streams = softcard_counts.packets - sc.packets_at_post > STREAM;
+
         sc_nic_look();
+        __atomic_store_n(&sc.look_at, streams ? sc_now() + LOOK_NS : 0, __ATOMIC_RELAXED);
         sc_unlock(&sc.lock);
     }
 }

@@ -125,6 +125,7 @@ int sc_post_one(struct sc_qp *qp, const struct ibv_send_wr *wr)
         }
         qp->sq_tail++;
         softcard_counts.sends++;
+        sc.packets_at_post = softcard_counts.packets;
         softcard_counts.signaled += (wr->send_flags & IBV_SEND_SIGNALED) != 0;
     }
     return status;
