@@ -7,6 +7,11 @@
 
 #include "glue_tests.h"
 
+#include "lane/ring.h"
+#include "uct/ep.h"
+
+#include <stdlib.h>
+
 static unsigned side_0_fills_the_window(void)
 {
     unsigned sent = 0;
@@ -92,6 +97,51 @@ static void test_chains_of_lanes_that_ended(void **state)
     assert_int_equal(fake_counts().rnr, 0);
 }
 
+/* A stream one way fills windows, which grow. Rings of their own do so beyond 128 only while the memory for it is an
+ * eighth of what is left: here 2 MiB are taken for the first 128. */
+static void test_long_windows_leave_memory(void **state)
+{
+    static const struct {
+        const char *settings;
+        uint16_t    window;
+    } cases[] = {
+        {"RX_QUEUE_INIT=8 RX_QUEUE_LEN=512 SEG_SIZE=8k SRQ_LEN=0 RX_MEM=64m", 512},
+        {"RX_QUEUE_INIT=8 RX_QUEUE_LEN=512 SEG_SIZE=8k SRQ_LEN=0 RX_MEM=5m", 128},
+        {"RX_QUEUE_INIT=8 RX_QUEUE_LEN=512 SEG_SIZE=8k RX_MEM=5m", 256},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        redundant_open(1230 + i, cases[i].settings);
+        flush_all();
+        am_post(0, 0, 5000);
+        pump_until(am_all_here());
+        assert_int_equal(uct_ha_ep_flow(world.side[1].ep[0])->road.rx_window, cases[i].window);
+        redundant_check();
+        world_close();
+        (void)glue_setup(NULL);
+    }
+}
+
+/* What waits for its turn when the window grows keeps its order. */
+static void test_held_messages_as_the_window_grows(void **state)
+{
+    struct uct_ha_lane lane = {.held_head = 5, .held_tail = 5};
+
+    (void)state;
+    assert_int_equal(uct_ha_ring_hold_more(&lane, 12), 0);
+    while (lane.held_tail != 17) {
+        lane.held[lane.held_tail % lane.held_len].imm = lane.held_tail;
+        lane.held_tail++;
+    }
+    assert_int_equal(uct_ha_ring_hold_more(&lane, 20), 0);
+    assert_int_equal(lane.held_len, 20);
+    for (uint32_t i = 5; i < 17; i++) {
+        assert_int_equal(lane.held[i % 20].imm, i);
+    }
+    free(lane.held);
+}
+
 /* ---- where progress looks -------------------------------------------------------------- */
 
 #define CALLS 3200
@@ -159,9 +209,13 @@ static void test_all_queues_during_a_failover(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    GLUE_TEST(test_receives_go_back_in_chains),   GLUE_TEST(test_only_posted_receives_are_told),
-    GLUE_TEST(test_chains_of_lanes_that_ended),   GLUE_TEST(test_standby_is_looked_at_rarely),
+    GLUE_TEST(test_receives_go_back_in_chains),
+    GLUE_TEST(test_only_posted_receives_are_told),
+    GLUE_TEST(test_chains_of_lanes_that_ended),
+    GLUE_TEST(test_long_windows_leave_memory),
+    GLUE_TEST(test_standby_is_looked_at_rarely),
     GLUE_TEST(test_all_queues_during_a_failover),
+    cmocka_unit_test(test_held_messages_as_the_window_grows),
 };
 
 int glue_receive(void)

@@ -197,6 +197,55 @@ static void test_ring_grows(void **state)
     redundant_check();
 }
 
+/* A limit of operations that nobody looks at while only messages go: left behind by 2^31 of them it would be ahead
+ * again, and the next PUT would ask for no room. */
+static void test_limits_keep_up(void **state)
+{
+    const struct uct_ha_flow *flow;
+
+    (void)state;
+    redundant_open(964, "RX_QUEUE_LEN=16");
+    rma_put(0, 0, 1);
+    flush_all();
+    flow = uct_ha_ep_flow(world.side[0].ep[0]);
+    for (int i = 0; i < 200; i++) {
+        am_exchange(0, 4);
+        assert_in_range(abs((int32_t)(flow->go.limit[0] - flow->tx.log.tail)), 0, flow->tx.log.mask + 1);
+        assert_in_range(abs((int32_t)(flow->go.limit[1] - flow->tx.log.tail)), 0, flow->tx.log.mask + 1);
+    }
+    redundant_check();
+}
+
+static unsigned late_sent;
+
+static ucs_status_t send_late(uct_pending_req_t *req)
+{
+    ucs_status_t status = am_send(0, 0, SHORT, 8, NULL);
+
+    (void)req;
+    late_sent += status == UCS_OK;
+    return status;
+}
+
+/* Messages have used up their credits, and one waits; a PUT needs none, and waits all the same. */
+static void test_puts_wait_behind_messages(void **state)
+{
+    static uct_pending_req_t late = {.func = send_late};
+
+    (void)state;
+    redundant_open(965, "RX_QUEUE_LEN=16");
+    rma_put(0, 0, 1);
+    flush_all();
+    late_sent = 0;
+    while (am_send(0, 0, SHORT, 8, NULL) == UCS_OK) {
+    }
+    assert_int_equal(uct_ep_pending_add(world.side[0].ep[0], &late, 0), UCS_OK);
+    assert_int_equal(rma_put_one(0, 0, SHORT, NULL), UCS_ERR_NO_RESOURCE);
+    pump_until(late_sent == 1);
+    assert_int_equal(rma_put_one(0, 0, SHORT, NULL), UCS_OK);
+    redundant_check();
+}
+
 int glue_room(void)
 {
     const struct CMUnitTest tests[] = {
@@ -206,6 +255,8 @@ int glue_room(void)
         GLUE_TEST(test_owner_is_woken),
         GLUE_TEST(test_good_bye_is_answered),
         GLUE_TEST(test_ring_grows),
+        GLUE_TEST(test_limits_keep_up),
+        GLUE_TEST(test_puts_wait_behind_messages),
     };
 
     return cmocka_run_group_tests_name("room", tests, NULL, NULL);

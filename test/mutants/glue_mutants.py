@@ -413,7 +413,13 @@ MUTANTS = [
     # ---- the ring of operations ----
     ("opens-before-the-waiting", "a limit that was reached lets new ones overtake those that wait for room",
      "test_pending_is_not_overtaken", [
-        ("    flow->opens_on       = ucs_list_is_empty(&flow->pending);", "    flow->opens_on       = 1;")]),
+        ("    return flow->flows->dispatching == flow && room > 0;", "    return room;")]),
+    ("limit-left-behind", "the limit of PUTs stays where it is while only messages go", "test_limits_keep_up", [
+        ("    flow->go.limit[0] = tail + (uct_ha_flow_fenced_atomics(flow) ? 0 : left);",
+         "    flow->go.limit[0] = message ? flow->go.limit[0] : tail + (uct_ha_flow_fenced_atomics(flow) ? 0 : left);")]),
+    ("waits-without-holding", "the short way stays open to new ones while others wait", "test_puts_wait_behind_messages", [
+        ("    ucs_list_add_tail(&flow->pending, &priv->list);\n    uct_ha_flow_hold_go(flow);\n",
+         "    ucs_list_add_tail(&flow->pending, &priv->list);\n")]),
     ("opens-what-was-closed", "the short way opens by its limits, whatever it was closed for", "test_credits_after_failover", [
         ("    flow->opens_on                        = 0;\n", "")]),
     ("ring-mixes-places", "what grows puts an operation at the place of another", "test_ring_grows", [

@@ -10,8 +10,8 @@ RECEIVING = [
         ("    } else if (ha_send_op_has_imm(txop->op)) {\n        tx->sent--;",
          "    } else if (0) {\n        tx->sent--;")]),
     ("amo-reply-not-held", "answers to atomics take no regard of credits", "test_answers_wait_for_credits", [
-        ("    return uct_ha_txlog_has_room(&flow->tx) && uct_ha_tx_has_credit(flow);",
-         "    return uct_ha_txlog_has_room(&flow->tx);")]),
+        ("    return uct_ha_tx_has_room(flow) && uct_ha_tx_has_credit(flow);",
+         "    return uct_ha_tx_has_room(flow);")]),
     ("credit-waits-too-long", "credits are not told again before the last message about them was acknowledged",
      "test_credits_while_acks_stay_out", [
         (" &&\n           ha_log_op(&flow->tx.log, index)->state == HA_OP_WAIT;",
@@ -49,6 +49,12 @@ RECEIVING = [
     ("spare-though-refused", "receives wait for a completion queue that the device will not make deeper",
      "test_places_of_shared_receives", [
         ("    unsigned depth = room->refused ? room->depth : depth_limit(room);", "    unsigned depth = depth_limit(room);")]),
+    ("held-mixes-places", "what makes room for more held messages loses their order", "test_held_messages_as_the_window_grows", [
+        ("        held[i % count] = lane->held[i % lane->held_len];", "        held[i % lane->held_len] = lane->held[i % lane->held_len];")]),
+    ("long-rings-take-all", "the first few rings of their own grow as long as there is memory", "test_long_windows_leave_memory", [
+        ("owns && window > LONG_WINDOW ? left / LONG_PART : left", "left")]),
+    ("long-rings-if-shared", "windows of shared receives grow no further than rings of their own", "test_long_windows_leave_memory", [
+        ("owns && window > LONG_WINDOW ? left / LONG_PART : left", "window > LONG_WINDOW ? left / LONG_PART : left")]),
     ("window-takes-memory", "a window that takes no buffers is held back for memory", "test_shared_windows_grow", [
         ("        buffers += is_own(road, s) ? more : uct_ha_shared_lacks(&lanes->shared[s], more);",
          "        buffers += more;")]),

@@ -145,7 +145,7 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
      "Bytes that the GETs of an interface which are under way may bring; the last one to begin may go beyond.",
      IFACE_FIELD(get_bytes), UCS_CONFIG_TYPE_MEMUNITS},
 
-    {"RX_QUEUE_LEN", "128", "Messages that one connection takes ahead of its receiver (its credits), at most.",
+    {"RX_QUEUE_LEN", "512", "Messages that one connection takes ahead of its receiver (its credits), at most.",
      IFACE_FIELD(rx_queue_len), UCS_CONFIG_TYPE_UINT},
 
     {"RX_QUEUE_INIT", "8",

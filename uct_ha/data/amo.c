@@ -137,7 +137,7 @@ static int check(struct uct_ha_flow *flow, const struct uct_ha_amo_request *requ
 
 static int room_to_reply(struct uct_ha_flow *flow)
 {
-    return uct_ha_txlog_has_room(&flow->tx) && uct_ha_tx_has_credit(flow);
+    return uct_ha_tx_has_room(flow) && uct_ha_tx_has_credit(flow);
 }
 
 void uct_ha_amo_resume(struct uct_ha_flow *flow)
@@ -147,7 +147,8 @@ void uct_ha_amo_resume(struct uct_ha_flow *flow)
     while (uct_ha_amo_owes(flow) && !flow->tx.dead && room_to_reply(flow)) {
         struct uct_ha_amo_reply reply = amo->owed[amo->owed_head++ % UCT_HA_AMO_WINDOW];
 
-        send_message(flow, uct_ha_go_open(flow, 1), UCT_HA_IMM_AMO_REPLY, &reply, sizeof(reply));
+        send_message(flow, uct_ha_go_is_open(flow, 1) || uct_ha_go_open(flow, 1), UCT_HA_IMM_AMO_REPLY, &reply,
+                     sizeof(reply));
     }
 }
 

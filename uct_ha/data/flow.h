@@ -125,11 +125,17 @@ static inline void uct_ha_flow_got(struct uct_ha_flow *flow, const struct uct_ha
     }
 }
 
+/* The limits are looked at again before the next operation. */
+static inline void uct_ha_flow_hold_go(struct uct_ha_flow *flow)
+{
+    flow->go.limit[0] = flow->go.limit[1] = flow->tx.log.tail;
+}
+
 /* Whatever is answered differently now is asked again before the next operation. */
 static inline void uct_ha_flow_close_go(struct uct_ha_flow *flow)
 {
-    flow->go.limit[0] = flow->go.limit[1] = flow->tx.log.tail;
-    flow->opens_on                        = 0;
+    uct_ha_flow_hold_go(flow);
+    flow->opens_on = 0;
 }
 
 /* Of operations that nobody waits for, one in so many tells: a full ring hears twice. */

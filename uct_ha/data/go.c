@@ -19,11 +19,9 @@ static uint32_t light(const struct uct_ha_flow *flow, const struct uct_ha_lane *
     return HA_PSN_WINDOW / 4 / flow->tx.length * lane->log_mtu;
 }
 
-/* Operations that may enter the log now; none while others wait for their turn, but one when that is theirs. */
-static uint32_t room(struct uct_ha_flow *flow)
+/* Of this room, while others wait for their turn: none, but one operation when the turn is theirs. */
+static uint32_t in_turn(struct uct_ha_flow *flow, uint32_t room)
 {
-    uint32_t room = uct_ha_txlog_has_room(&flow->tx) ? ha_log_room(&flow->tx.log) : 0;
-
     if (ucs_likely(ucs_list_is_empty(&flow->pending))) {
         return room;
     }
@@ -53,24 +51,19 @@ static int is_far_ahead(const struct uct_ha_flow *flow, unsigned slot)
     return ha_log_ahead(&flow->tx.log, (int)slot) >= HA_PSN_WINDOW / 4;
 }
 
-/* It was not closed, but a limit was reached: there may be room by now, or credits. All else is as it was, and not
- * looked at. */
-static int open_on(struct uct_ha_flow *flow)
+/* Both each time: a limit that nobody has set for 2^31 operations would be ahead again. */
+static int open_limits(struct uct_ha_flow *flow, int message)
 {
-    uint32_t left = ha_log_room(&flow->tx.log);
+    uint32_t tail = flow->tx.log.tail, left = in_turn(flow, ha_log_room(&flow->tx.log));
 
-    if (!flow->opens_on || left == 0 || is_far_ahead(flow, flow->go.slot)) {
-        return 0;
-    }
-    flow->go.limit[1] = flow->tx.log.tail + ucs_min(left, credits(flow));
-    return uct_ha_go_is_open(flow, 1);
+    flow->go.limit[0] = tail + (uct_ha_flow_fenced_atomics(flow) ? 0 : left);
+    flow->go.limit[1] = tail + ucs_min(left, credits(flow));
+    return uct_ha_go_is_open(flow, message);
 }
 
 static int open_anew(struct uct_ha_flow *flow, int message)
 {
-    struct uct_ha_lane  *lane = lane_of(flow);
-    const struct ha_log *log  = &flow->tx.log;
-    uint32_t             left = room(flow);
+    struct uct_ha_lane *lane = lane_of(flow);
 
     uct_ha_flow_close_go(flow);
     if (lane == NULL || light(flow, lane) < lane->log_mtu || is_far_ahead(flow, lane->slot)) {
@@ -88,19 +81,26 @@ static int open_anew(struct uct_ha_flow *flow, int message)
     flow->go.zcopy_shift = zcopy_shift(flow);
     flow->go.told_mask   = told_mask(uct_ha_flow_tell_every(flow, lane));
     flow->go.max_inline  = (uint8_t)flow->road.lanes->max_inline;
-    flow->opens_on       = ucs_list_is_empty(&flow->pending); /* else each waits for its turn */
+    flow->opens_on       = 1;
     if (!flow->silent_listed) {
         uct_ha_flow_list_silent(flow);
     }
     ha_log_run_on(&flow->tx.log, lane->slot);
-    flow->go.limit[0] = log->tail + (uct_ha_flow_fenced_atomics(flow) ? 0 : left);
-    flow->go.limit[1] = log->tail + ucs_min(left, credits(flow));
-    return uct_ha_go_is_open(flow, message);
+    return open_limits(flow, message);
 }
 
+/* Not closed, but a limit was reached, or a fence has to be taken: only what the limits come from is looked at, there
+ * may be room by now, or credits. A full log may grow, and then more is different. */
 int uct_ha_go_open(struct uct_ha_flow *flow, int message)
 {
-    return (message && open_on(flow)) || open_anew(flow, message);
+    if (ucs_unlikely(!uct_ha_tx_has_room(flow))) {
+        uct_ha_flow_hold_go(flow);
+        return 0;
+    }
+    if (flow->opens_on && !uct_ha_flow_fence_waits(flow) && !is_far_ahead(flow, flow->go.slot)) {
+        return open_limits(flow, message);
+    }
+    return open_anew(flow, message);
 }
 
 void uct_ha_go_far(struct uct_ha_flow *flow, int go, enum ha_op_kind kind, unsigned flags)

@@ -20,12 +20,12 @@ static int dispatch_one(struct uct_ha_flows *flows, struct uct_ha_flow *flow)
     flows->dispatching = flow;
     status             = req->func(req);
     flows->dispatching = NULL;
+    uct_ha_flow_hold_go(flow); /* the turn is over, whether it was taken or not */
     if (status == UCS_OK || (amo && status != UCS_ERR_NO_RESOURCE)) {
         return 1; /* UCP has ended an atomic that failed, although it returns the error */
     }
     /* Not finished: it stays first. Its private area was ours all the time. */
     ucs_list_add_head(&flow->pending, &priv->list);
-    uct_ha_flow_close_go(flow);
     return status == UCS_INPROGRESS;
 }
 

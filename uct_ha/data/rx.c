@@ -74,7 +74,7 @@ static void take_put(struct uct_ha_lane *lane, struct uct_ha_place *place, uint3
 
 static void hold(struct uct_ha_lane *lane, struct uct_ha_place *place, const struct ha_wc *wc)
 {
-    struct uct_ha_held *held = &lane->held[lane->held_tail++ % lane->lanes->rx_depth];
+    struct uct_ha_held *held = &lane->held[lane->held_tail++ % lane->held_len];
 
     if (lane->shared != NULL) {
         lane->shared->chain_left++; /* it is consumed when it is delivered, not now */
@@ -93,7 +93,7 @@ void uct_ha_rx_resume(struct uct_ha_flow *flow)
 
     while (flow->rx_slot != HA_NO_SLOT && (lane = flow->road.lane[flow->rx_slot]) != NULL &&
            lane->held_head != lane->held_tail) {
-        held   = lane->held[lane->held_head++ % flow->road.lanes->rx_depth];
+        held   = lane->held[lane->held_head++ % lane->held_len];
         shared = lane->shared;
         deliver(lane, uct_ha_ring_place(lane, held.buffer), held.length, held.imm);
         if (shared != NULL) {

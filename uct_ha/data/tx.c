@@ -189,6 +189,15 @@ ucs_status_t uct_ha_tx_post(struct uct_ha_flow *flow)
     return UCS_ERR_NO_RESOURCE;
 }
 
+int uct_ha_tx_grow(struct uct_ha_flow *flow)
+{
+    if (uct_ha_txlog_grow(&flow->tx) != 0) {
+        return 0;
+    }
+    uct_ha_flow_close_go(flow); /* fewer tell of their success */
+    return 1;
+}
+
 void uct_ha_tx_backlog(struct uct_ha_flow *flow)
 {
     uct_ha_flow_close_go(flow);
@@ -248,7 +257,7 @@ void uct_ha_tx_tail(struct uct_ha_flow *flow)
 {
     struct uct_ha_txop *txop;
 
-    if (!ha_log_is_silent(&flow->tx.log) || flow->tx.dead || !uct_ha_txlog_has_room(&flow->tx)) {
+    if (!ha_log_is_silent(&flow->tx.log) || flow->tx.dead || !uct_ha_tx_has_room(flow)) {
         return;
     }
     txop              = uct_ha_tx_begin(flow, HA_WRITE, UCT_HA_BYTES, 0, 0);
@@ -306,7 +315,7 @@ void uct_ha_tx_credit(struct uct_ha_flow *flow)
     if (flow->tx.dead || flow->go.rx_told == flow->go.rx_consumed || credit_waits(flow)) {
         return; /* some message has told it meanwhile, or will */
     }
-    if (!uct_ha_txlog_has_room(&flow->tx)) {
+    if (!uct_ha_tx_has_room(flow)) {
         flow->credit_due = 1;
         uct_ha_tx_backlog(flow);
         return;

@@ -20,6 +20,14 @@
 /* The connection has ended: its status. The user is told from progress, once. */
 ucs_status_t uct_ha_tx_refuse(struct uct_ha_flow *flow);
 
+/* It is full. Is a longer one to be had? */
+int uct_ha_tx_grow(struct uct_ha_flow *flow);
+
+static inline int uct_ha_tx_has_room(struct uct_ha_flow *flow)
+{
+    return ucs_likely(ha_log_room(&flow->tx.log) > 0) || uct_ha_tx_grow(flow);
+}
+
 /* A window that has grown makes the difference negative. */
 static inline int uct_ha_tx_has_credit(const struct uct_ha_flow *flow)
 {
@@ -38,7 +46,7 @@ static inline uint32_t uct_ha_tx_imm(struct uct_ha_flow *flow, unsigned imm)
  * of a dead connection. `message`: it needs a credit. */
 static inline ucs_status_t uct_ha_tx_check(struct uct_ha_flow *flow, int message)
 {
-    if (ucs_unlikely(!uct_ha_txlog_has_room(&flow->tx) || flow->tx.dead || (message && !uct_ha_tx_has_credit(flow)) ||
+    if (ucs_unlikely(!uct_ha_tx_has_room(flow) || flow->tx.dead || (message && !uct_ha_tx_has_credit(flow)) ||
                      (!ucs_list_is_empty(&flow->pending) && flow->flows->dispatching != flow))) {
         flow->amo_refused = 0;
         return flow->tx.dead ? uct_ha_tx_refuse(flow) : UCS_ERR_NO_RESOURCE;

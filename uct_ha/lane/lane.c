@@ -189,7 +189,7 @@ static struct uct_ha_lane *allocate(struct uct_ha_road *road, int slot, uint32_t
     struct uct_ha_lanes *lanes = road->lanes;
     struct uct_ha_lane  *lane  = uct_ha_line_alloc(sizeof(*lane));
 
-    if (lane == NULL || (lane->held = calloc(lanes->rx_depth, sizeof(*lane->held))) == NULL) {
+    if (lane == NULL || uct_ha_ring_hold_more(lane, road->rx_window + UCT_HA_RX_RESERVE) != 0) {
         free(lane);
         return NULL;
     }

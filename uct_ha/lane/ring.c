@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#define LONG_WINDOW    128 /* beyond that a ring of its own takes no more than this part of what is left: */
+#define LONG_PART      8
 #define GRANTS_TO_GROW 4  /* half windows that were filled before it is doubled, if that takes memory */
 #define CHAIN_MAX      32 /* a doorbell for so many is not seen any more */
 
@@ -225,13 +227,62 @@ static size_t cost_of(const struct uct_ha_road *road, unsigned more)
     return buffers * lanes->pool.seg_size;
 }
 
+int uct_ha_ring_hold_more(struct uct_ha_lane *lane, uint32_t count)
+{
+    struct uct_ha_held *held = calloc(count, sizeof(*held));
+
+    if (held == NULL) {
+        return -ENOMEM;
+    }
+    for (uint32_t i = lane->held_head; i != lane->held_tail; i++) {
+        held[i % count] = lane->held[i % lane->held_len];
+    }
+    free(lane->held);
+    lane->held     = held;
+    lane->held_len = count;
+    return 0;
+}
+
+/* The lanes that there are, and those that are being built; later ones begin with the window that is set here. */
+static int set_window(struct uct_ha_road *road, unsigned window)
+{
+    int status = 0;
+
+    pthread_mutex_lock(&road->lanes->wake.lock);
+    for (int s = 0; s < road->slots && status == 0; s++) {
+        if (road->lane[s] != NULL) {
+            status = uct_ha_ring_hold_more(road->lane[s], window + UCT_HA_RX_RESERVE);
+        }
+        if (road->next[s] != NULL && status == 0) {
+            status = uct_ha_ring_hold_more(road->next[s], window + UCT_HA_RX_RESERVE);
+        }
+    }
+    if (status == 0) {
+        road->rx_window = (uint16_t)window;
+    }
+    pthread_mutex_unlock(&road->lanes->wake.lock);
+    return status;
+}
+
+/* Few with long rings of their own must not take what many need to have rings of some length. */
+static int may_take(const struct uct_ha_road *road, unsigned window, size_t cost)
+{
+    size_t most = road->lanes->config->rx_mem, left = most - ucs_min(road->lanes->rx_grown, most);
+    int    owns = 0;
+
+    for (int s = 0; s < road->slots; s++) {
+        owns |= is_own(road, s);
+    }
+    return cost <= (owns && window > LONG_WINDOW ? left / LONG_PART : left);
+}
+
 /* Both lanes, so that a failover finds as many receives as the peer may send. */
 static unsigned larger_window(struct uct_ha_road *road, unsigned window, size_t cost)
 {
     struct uct_ha_lanes *lanes = road->lanes;
     unsigned             more  = window - road->rx_window;
 
-    if (cost > lanes->config->rx_mem || lanes->rx_grown + cost > lanes->config->rx_mem) {
+    if (!may_take(road, window, cost)) {
         return 0;
     }
     for (int s = 0; s < road->slots; s++) {
@@ -239,9 +290,11 @@ static unsigned larger_window(struct uct_ha_road *road, unsigned window, size_t 
             return 0;
         }
     }
+    if (set_window(road, window) != 0) {
+        return 0;
+    }
     lanes->rx_grown += cost;
     road->rx_grown += cost;
-    road->rx_window = (uint16_t)window;
     set_chain(road);
     return more;
 }
@@ -265,8 +318,7 @@ unsigned uct_ha_ring_grow(struct uct_ha_road *road)
 void uct_ha_ring_drop_held(struct uct_ha_lane *lane)
 {
     while (lane->shared != NULL && lane->held_head != lane->held_tail) {
-        uct_ha_ring_free(uct_ha_ring_place(lane, lane->held[lane->held_head++ % lane->lanes->rx_depth].buffer),
-                         lane->chain);
+        uct_ha_ring_free(uct_ha_ring_place(lane, lane->held[lane->held_head++ % lane->held_len].buffer), lane->chain);
     }
 }
 

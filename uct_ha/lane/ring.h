@@ -16,8 +16,13 @@
  * The window is how many messages the peer may be ahead of us. A connection
  * begins with a small one (RX_QUEUE_INIT); it doubles each time the peer was
  * seen to fill it over and over, up to RX_QUEUE_LEN, as long as the buffers that the interface has
- * taken for that stay below RX_MEM; where that takes none, because those that lanes share are enough, at once. The peer
- * learns of a larger window as if messages had been consumed. It never shrinks while the connection lives.
+ * taken for that stay below RX_MEM; where that takes none, because those that lanes share are enough, at once. A ring
+ * of its own grows beyond 128 only by an eighth of what is left at most: the first few would leave nothing to the
+ * others. The peer learns of a larger window as if messages had been consumed. It never shrinks while the connection
+ * lives.
+ *
+ * Messages that come before their turn are remembered in the lane (lane->held), which has room for a window and the
+ * reserve, whatever it shares.
  *
  * Progress only.
  */
@@ -44,6 +49,9 @@ static inline void uct_ha_ring_free(struct uct_ha_place *place, struct uct_ha_ch
 {
     uct_ha_chain_add(chain, &place->recv);
 }
+
+/* Room for so many messages that come before their turn; those that are there stay. 0 or -ENOMEM. */
+int uct_ha_ring_hold_more(struct uct_ha_lane *lane, uint32_t count);
 
 /* Messages that will not be delivered any more: their receives, if they are shared, are of use to other lanes. */
 void uct_ha_ring_drop_held(struct uct_ha_lane *lane);

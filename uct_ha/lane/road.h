@@ -91,12 +91,13 @@ struct uct_ha_lane {
     uint8_t              proof;                /* kind that this side gives, enum ha_proof */
     uint32_t             paged;                /* received, when lost ones were looked for */
     uint32_t             held_head, held_tail; /* received, not delivered yet */
-    struct uct_ha_held  *held;                 /* ring of rx_depth */
-    uint8_t              closing;              /* close_k is known: tell when so many are delivered */
-    uint8_t              final;                /* what it received was declared: no more is taken from it */
-    uint8_t              entered;              /* its queue pair is known to the shared receives */
-    uint8_t              marker;               /* drain marker posted */
-    uint8_t              drained;              /* ... and come back, or not needed */
+    struct uct_ha_held  *held;                 /* a ring of held_len: what the peer may send, see lane/ring.h */
+    uint32_t             held_len;
+    uint8_t              closing; /* close_k is known: tell when so many are delivered */
+    uint8_t              final;   /* what it received was declared: no more is taken from it */
+    uint8_t              entered; /* its queue pair is known to the shared receives */
+    uint8_t              marker;  /* drain marker posted */
+    uint8_t              drained; /* ... and come back, or not needed */
     uint8_t              flushed; /* nothing executes on it any more, as the device has shown; atomic, any thread */
     uint8_t              ended;   /* ... and every receive that it has completed was polled: no more messages come */
     uint32_t             close_k;

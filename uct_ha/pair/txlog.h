@@ -200,12 +200,6 @@ void uct_ha_txlog_close(struct uct_ha_txlog *tx);
  * elsewhere then, at the same indices. */
 int uct_ha_txlog_grow(struct uct_ha_txlog *tx);
 
-/* Room for one more? */
-static inline int uct_ha_txlog_has_room(struct uct_ha_txlog *tx)
-{
-    return ucs_likely(ha_log_room(&tx->log) > 0) || uct_ha_txlog_grow(tx) == 0;
-}
-
 /* Entry `index` was the program's own fault: this operation ends with an error, the rest goes
  * on. But one without a completion, a buffered message for example, would vanish without a
  * word: then `fatal` is set, for the endpoint to end. */

@@ -299,7 +299,7 @@ ucs_status_t uct_ha_ep_pending_add(uct_ep_h tl_ep, uct_pending_req_t *req, unsig
     priv->flags = flags;
     priv->amo   = amo;
     ucs_list_add_tail(&flow->pending, &priv->list);
-    uct_ha_flow_close_go(flow);
+    uct_ha_flow_hold_go(flow);
     uct_ha_pending_queue(flow);
     return UCS_OK;
 }
