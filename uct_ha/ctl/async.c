@@ -186,7 +186,7 @@ static void keep_together(struct uct_ha_ctl *ctl)
 {
     uint64_t near = ucs_min(CHECK_NS, ctl->pairs->heartbeat);
 
-    if (ctl->check_at > ctl->heartbeat_at && ctl->check_at <= ctl->heartbeat_at + near) {
+    if (ctl->check_at > ctl->heartbeat_at && ctl->check_at < ctl->heartbeat_at + near) {
         ctl->check_at = ctl->heartbeat_at;
     }
 }
