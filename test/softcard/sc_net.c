@@ -79,8 +79,7 @@ static void tell(unsigned place, struct sc_inbox *inbox)
     struct sc_member *member = &sc.fabric->member[place];
     uint64_t          ours   = 1ull << sc.place;
 
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    if ((__atomic_load_n(&inbox->ready, __ATOMIC_RELAXED) & ours) == 0) {
+    if ((__atomic_load_n(&inbox->ready, __ATOMIC_SEQ_CST) & ours) == 0) {
         __atomic_fetch_or(&inbox->ready, ours, __ATOMIC_SEQ_CST); /* and then `asleep`, in this order */
     }
     if (__atomic_load_n(&member->asleep, __ATOMIC_SEQ_CST) &&
@@ -124,7 +123,7 @@ static int put(struct sc_qp *from, unsigned place, const struct sc_packet *packe
     if (packet->bytes > 0) {
         memcpy(at + sizeof(*packet), payload, packet->bytes);
     }
-    __atomic_store_n(&ring->tail, ring->tail + skip + size, __ATOMIC_RELEASE);
+    __atomic_store_n(&ring->tail, ring->tail + skip + size, __ATOMIC_SEQ_CST); /* before `ready` is looked at */
     tell(place, peer->inbox);
     return 1;
 }
@@ -238,7 +237,7 @@ static void drain_ring(unsigned place, struct sc_ring *ring)
 {
     uint64_t tail;
 
-    while (ring->head != (tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE))) {
+    while (ring->head != (tail = __atomic_load_n(&ring->tail, __ATOMIC_SEQ_CST))) {
         while (ring->head != tail) {
             uint64_t                at     = ring->head % SC_RING_BYTES;
             const struct sc_packet *packet = (const void *)&ring->data[at];
