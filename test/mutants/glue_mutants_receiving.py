@@ -51,6 +51,8 @@ RECEIVING = [
         ("    unsigned depth = room->refused ? room->depth : depth_limit(room);", "    unsigned depth = depth_limit(room);")]),
     ("held-mixes-places", "what makes room for more held messages loses their order", "test_held_messages_as_the_window_grows", [
         ("        held[i % count] = lane->held[i % lane->held_len];", "        held[i % lane->held_len] = lane->held[i % lane->held_len];")]),
+    ("held-not-more", "a lane that there is has no room for what a larger window lets come early", "test_many_cuts", [
+        ("            status = uct_ha_ring_hold_more(road->lane[s], window + UCT_HA_RX_RESERVE);", "            status = 0;")]),
     ("long-rings-take-all", "the first few rings of their own grow as long as there is memory", "test_long_windows_leave_memory", [
         ("owns && window > LONG_WINDOW ? left / LONG_PART : left", "left")]),
     ("long-rings-if-shared", "windows of shared receives grow no further than rings of their own", "test_long_windows_leave_memory", [

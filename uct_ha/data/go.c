@@ -89,8 +89,8 @@ static int open_anew(struct uct_ha_flow *flow, int message)
     return open_limits(flow, message);
 }
 
-/* Not closed, but a limit was reached, or a fence has to be taken: only what the limits come from is looked at, there
- * may be room by now, or credits. A full log may grow, and then more is different. */
+/* Of one that was not closed, and has no fence to take, only what the limits come from is looked at: there may be room
+ * by now, or credits. A log that grows closes it, for more is different then. */
 int uct_ha_go_open(struct uct_ha_flow *flow, int message)
 {
     if (ucs_unlikely(!uct_ha_tx_has_room(flow))) {
