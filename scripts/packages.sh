@@ -9,7 +9,7 @@ build_packages=(autoconf automake libtool make gcc libc6-dev pkg-config xz-utils
     libjansson-dev libhiredis-dev libcurl4-openssl-dev libmicrohttpd-dev libssl-dev)
 
 # What only tests need. Debian starts the two servers as services when it installs them.
-test_packages=(libcmocka-dev python3-mpi4py clang shellcheck valgrind ibverbs-utils perftest redis-server etcd-server)
+test_packages=(libcmocka-dev python3-mpi4py ccache clang shellcheck valgrind ibverbs-utils perftest redis-server etcd-server)
 
 # What makes roots of other suites (scripts/in_suite, test/packages/try).
 suite_packages=(mmdebstrap)

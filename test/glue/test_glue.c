@@ -7,6 +7,7 @@
  *   GLUE_PATIENCE=20        seconds that a test waits for what must happen, 60 if not given
  *   GLUE_FAILOVERS=10000    how many in test_nothing_is_left_behind, 2000 if not given
  *   GLUE_JOBS=4             groups of tests at once, each in a process of its own: they mostly wait; 1 if not given
+ *   GLUE_PART=1/2           only every second group, from the first on; 2/2 are the others
  *   GLUE_PERSONALITY=irdma the kind of card that tests have which do not choose one, see fake_verbs.h
  *   UCX_LOG_LEVEL=warn      shows what the product says; many tests provoke errors
  */
@@ -33,8 +34,10 @@ static void prepare(char **argv)
     }
 }
 
+typedef int (*group_fn_t)(void);
+
 /* Each has a state of its own. */
-static int (*const groups[])(void) = {
+static const group_fn_t groups[] = {
     glue_basic,   glue_rma,     glue_atomics,   glue_setup_faults, glue_failover, glue_memory, glue_order, glue_credits,
     glue_receive, glue_barrier, glue_many,      glue_hundreds,     glue_shared,   glue_repost, glue_keep,  glue_proof,
     glue_card,    glue_hang,    glue_detect,    glue_ends,         glue_leave,    glue_paths,  glue_peers, glue_forged,
@@ -50,7 +53,7 @@ struct child {
 };
 
 /* In a process of its own, which says nothing before it has ended: two at once would mix their lines. */
-static void begin(struct child *child, size_t group)
+static void begin(struct child *child, group_fn_t group)
 {
     child->said = tmpfile();
     fflush(stdout);
@@ -62,7 +65,7 @@ static void begin(struct child *child, size_t group)
     if (child->pid == 0) {
         dup2(fileno(child->said), STDOUT_FILENO);
         dup2(fileno(child->said), STDERR_FILENO);
-        exit(groups[group]() != 0);
+        exit(group() != 0);
     }
 }
 
@@ -96,13 +99,13 @@ static int end_one(struct child *children, unsigned jobs)
     return status != 0;
 }
 
-static int run_beside(unsigned jobs)
+static int run_beside(const group_fn_t *wanted, size_t count, unsigned jobs)
 {
     struct child children[JOBS_MAX] = {0};
     unsigned     running            = 0;
     int          failed             = 0;
 
-    for (size_t group = 0; group < GROUPS; group++) {
+    for (size_t group = 0; group < count; group++) {
         unsigned i = 0;
 
         if (running == jobs) {
@@ -112,13 +115,31 @@ static int run_beside(unsigned jobs)
         while (children[i].pid != 0) {
             i++;
         }
-        begin(&children[i], group);
+        begin(&children[i], wanted[group]);
         running++;
     }
     for (; running > 0; running--) {
         failed |= end_one(children, jobs);
     }
     return failed;
+}
+
+/* Makes `wanted` those that are wanted, and says how many they are: 0 if GLUE_PART is no part. */
+static size_t choose(group_fn_t *wanted)
+{
+    const char *part  = getenv("GLUE_PART");
+    unsigned    first = 1, each = 1;
+    size_t      count = 0;
+    char        more;
+
+    if (part != NULL && (sscanf(part, "%u/%u%c", &first, &each, &more) != 2 || first == 0 || first > each)) {
+        fprintf(stderr, "test_glue: GLUE_PART '%s' is not one of so many, such as 1/2\n", part);
+        return 0;
+    }
+    for (size_t group = first - 1; group < GROUPS; group += each) {
+        wanted[count++] = groups[group];
+    }
+    return count;
 }
 
 static unsigned wanted_jobs(void)
@@ -131,17 +152,23 @@ static unsigned wanted_jobs(void)
 
 int main(int argc, char **argv)
 {
-    int failed = 0;
+    group_fn_t wanted[GROUPS];
+    size_t     count;
+    int        failed = 0;
 
     prepare(argv);
     if (argc > 1) {
         cmocka_set_test_filter(argv[1]);
     }
-    if (wanted_jobs() > 1) {
-        return run_beside(wanted_jobs());
+    count = choose(wanted);
+    if (count == 0) {
+        return 2;
     }
-    for (size_t group = 0; group < GROUPS; group++) {
-        failed |= groups[group]();
+    if (wanted_jobs() > 1) {
+        return run_beside(wanted, count, wanted_jobs());
+    }
+    for (size_t group = 0; group < count; group++) {
+        failed |= wanted[group]();
     }
     return failed != 0;
 }
