@@ -216,18 +216,20 @@ static void test_limits_keep_up(void **state)
     redundant_check();
 }
 
-static unsigned late_sent;
+static unsigned late_sent, late_tried;
 
 static ucs_status_t send_late(uct_pending_req_t *req)
 {
     ucs_status_t status = am_send(0, 0, SHORT, 8, NULL);
 
     (void)req;
+    late_tried++;
     late_sent += status == UCS_OK;
     return status;
 }
 
-/* Messages have used up their credits, and one waits; a PUT needs none, and waits all the same. */
+/* Messages have used up their credits, and one waits; a PUT needs none, and waits all the same, also after that one's
+ * turn, which it could not take. */
 static void test_puts_wait_behind_messages(void **state)
 {
     static uct_pending_req_t late = {.func = send_late};
@@ -236,10 +238,15 @@ static void test_puts_wait_behind_messages(void **state)
     redundant_open(965, "RX_QUEUE_LEN=16");
     rma_put(0, 0, 1);
     flush_all();
-    late_sent = 0;
+    late_sent = late_tried = 0;
     while (am_send(0, 0, SHORT, 8, NULL) == UCS_OK) {
     }
     assert_int_equal(uct_ep_pending_add(world.side[0].ep[0], &late, 0), UCS_OK);
+    assert_int_equal(rma_put_one(0, 0, SHORT, NULL), UCS_ERR_NO_RESOURCE);
+    while (late_tried < 3) {
+        (void)uct_worker_progress(world.side[0].worker);
+    }
+    assert_int_equal(late_sent, 0);
     assert_int_equal(rma_put_one(0, 0, SHORT, NULL), UCS_ERR_NO_RESOURCE);
     pump_until(late_sent == 1);
     assert_int_equal(rma_put_one(0, 0, SHORT, NULL), UCS_OK);

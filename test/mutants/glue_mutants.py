@@ -420,6 +420,8 @@ MUTANTS = [
     ("waits-without-holding", "the short way stays open to new ones while others wait", "test_puts_wait_behind_messages", [
         ("    ucs_list_add_tail(&flow->pending, &priv->list);\n    uct_ha_flow_hold_go(flow);\n",
          "    ucs_list_add_tail(&flow->pending, &priv->list);\n")]),
+    ("turn-never-ends", "what was opened for one whose turn it is stays open after it", "test_puts_wait_behind_messages", [
+        ("    uct_ha_flow_hold_go(flow); /* the turn is over, whether it was taken or not */\n", "")]),
     ("opens-what-was-closed", "the short way opens by its limits, whatever it was closed for", "test_credits_after_failover", [
         ("    flow->opens_on                        = 0;\n", "")]),
     ("ring-mixes-places", "what grows puts an operation at the place of another", "test_ring_grows", [
