@@ -160,8 +160,9 @@ ucs_config_field_t uct_ha_iface_config_table[] = {
      IFACE_FIELD(srq_len), UCS_CONFIG_TYPE_UINT},
 
     {"RX_MEM", "64m",
-     "Receive memory beyond which an interface lets no connection's queue grow. A program may keep as much besides,\n"
-     "of messages that come before they are asked for; further ones are copied.",
+     "Receive memory beyond which an interface lets no connection's queue grow; beyond 128 receives one grows only by\n"
+     "an eighth of what is left of it. A program may keep as much besides, of messages that come before they are\n"
+     "asked for; further ones are copied.",
      IFACE_FIELD(rx_mem), UCS_CONFIG_TYPE_MEMUNITS},
 
     {"CTL_QUEUE_LEN", "256", "Control packets that one rail may have in flight.", IFACE_FIELD(ctl_queue_len),
