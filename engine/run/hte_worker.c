@@ -142,26 +142,33 @@ static void fall_asleep(struct hte_worker *worker)
 
 /* ---- the loop ---- */
 
-static void obey(struct hte_worker *worker)
+static struct hte_warm *take_warm(struct hte_worker *worker)
 {
-    struct hte_link_ring warms;
-    struct hte_warm     *warm;
+    struct hte_warm *warm = NULL;
 
-    hte_ring_init(&warms);
     pthread_mutex_lock(&worker->lock);
-    while (!hte_ring_is_empty(&worker->warms)) {
+    if (!hte_ring_is_empty(&worker->warms)) {
         warm = HTE_OBJECT_OF(worker->warms.next, struct hte_warm, link);
         hte_ring_remove(&warm->link);
-        hte_ring_append(&warms, &warm->link);
     }
     pthread_mutex_unlock(&worker->lock);
-    while (!hte_ring_is_empty(&warms)) {
-        warm = HTE_OBJECT_OF(warms.next, struct hte_warm, link);
-        hte_ring_remove(&warm->link);
+    return warm;
+}
+
+static void drop_warm(struct hte_warm *warm)
+{
+    hte_segment_put(warm->segment);
+    hte_view_put(warm->view);
+    free(warm);
+}
+
+static void obey(struct hte_worker *worker)
+{
+    struct hte_warm *warm;
+
+    while ((warm = take_warm(worker)) != NULL) {
         hte_conns_warm(&worker->poster.lane, warm->segment, warm->view);
-        hte_segment_put(warm->segment);
-        hte_view_put(warm->view);
-        free(warm);
+        drop_warm(warm);
     }
     hte_pieces_cancel(&worker->poster);
     hte_conns_cancel(&worker->poster.lane);
@@ -373,7 +380,11 @@ void hte_workers_join(struct hte_workers *workers)
 static void close_worker(struct hte_worker *worker)
 {
     struct hte_lane *lane = &worker->poster.lane;
+    struct hte_warm *warm;
 
+    while ((warm = take_warm(worker)) != NULL) {
+        drop_warm(warm); /* the thread ended before it looked at its orders */
+    }
     hte_conns_release(lane);
     hte_lane_close(lane);
     hte_conns_abandon(lane);

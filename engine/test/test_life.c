@@ -305,6 +305,27 @@ static void test_calls_after_shutdown(void **state)
     close_fixture(&f);
 }
 
+/* The order to connect comes while the only thread is in a callback, and the end before it looks at its orders: a
+ * sanitizer says whether they were freed. */
+static void test_destroy_with_order(void **state)
+{
+    static const struct hte_option    options[] = {{"threads", "1"}};
+    static const struct target_buffer buffer    = {.length = SIZE};
+    struct slow                       slow;
+    struct fixture                    f;
+    int                               error;
+
+    (void)state;
+    open_with(&f, options, 1, &buffer, 1);
+    (void)batch_in_callback(&f, &slow, -1);
+    error = hte_segment_warm(f.engine, f.segment, 0);
+    assert_true(error == HTE_OK || error == HTE_ERR_TIMEOUT);
+    assert_int_equal(atomic_load(&slow.ended), 0); /* nobody has looked at it */
+    close_fixture(&f);
+    assert_int_equal(atomic_load(&slow.ended), 1);
+    target_stop(&f.target);
+}
+
 /* ---- a peer that will never answer ---- */
 
 /* Plain shared memory does not notice that a peer is dead, and UCX keeps what it was told to do: a request, its flush,
@@ -386,6 +407,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_bad_eventfd),
         cmocka_unit_test(test_destroy_under_calls),
         cmocka_unit_test(test_calls_after_shutdown),
+        cmocka_unit_test(test_destroy_with_order),
         cmocka_unit_test(test_destroy_with_dead_peer),
     };
 
