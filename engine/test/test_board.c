@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The same-host path from below: whose memory it is when the pid has become another's, and who waits for whom. */
+#define _GNU_SOURCE
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -8,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +20,7 @@
 #include "local/hte_board.h"
 #include "local/hte_host.h"
 #include "wire/hte_near.h"
+#include "wire/hte_near_map.h"
 
 #define LENGTH 4096
 
@@ -413,16 +417,62 @@ static void test_seats(void **state)
     free(region);
 }
 
+/* ---- files ---- */
+
+/* Of memory in a file: what the owner says of it need not be so. */
+static void test_files(void **state)
+{
+    struct hte_desc_host   host   = {.pid = (uint64_t)getpid()};
+    int                    fd     = memfd_create("file", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    struct hte_desc_buffer buffer = {.slot = 1, .length = LENGTH, .file = (uint64_t)fd};
+    struct hte_link_ring   maps;
+    struct stat            stat;
+    char                  *mapped;
+
+    (void)state;
+    hte_ring_init(&maps);
+    assert_int_equal(ftruncate(fd, LENGTH), 0);
+    assert_int_equal(fstat(fd, &stat), 0);
+    buffer.file_inode = stat.st_ino;
+    buffer.id         = 1;
+    assert_null(hte_near_map_find(&maps, &host, &buffer)); /* it may shrink */
+    assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
+    buffer.id = 2;
+    mapped    = hte_near_map_find(&maps, &host, &buffer);
+    assert_non_null(mapped);
+    mapped[LENGTH - 1] = 'x';
+    assert_int_equal(pread(fd, &buffer.id, 1, LENGTH - 1), 1);
+    assert_int_equal((char)buffer.id, 'x');
+    buffer.id     = 3;
+    buffer.length = LENGTH + 1; /* more than there is */
+    assert_null(hte_near_map_find(&maps, &host, &buffer));
+    buffer.id          = 4;
+    buffer.length      = LENGTH;
+    buffer.file_offset = 1; /* likewise */
+    assert_null(hte_near_map_find(&maps, &host, &buffer));
+    buffer.id          = 5;
+    buffer.file_offset = 0;
+    ++buffer.file_inode; /* the number is another file's by now */
+    assert_null(hte_near_map_find(&maps, &host, &buffer));
+    while (!hte_ring_is_empty(&maps)) {
+        hte_near_unmap(HTE_OBJECT_OF(maps.next, struct hte_near_map, link));
+    }
+    close(fd);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_released), cmocka_unit_test(test_some_bad), cmocka_unit_test(test_strangers),
-        cmocka_unit_test(test_lies),     cmocka_unit_test(test_seats),
+        cmocka_unit_test(test_lies),     cmocka_unit_test(test_seats),    cmocka_unit_test(test_files),
     };
 
     program = argv[0];
     if (argc > 1 && strcmp(argv[1], "stranger") == 0) {
         be_stranger();
+    }
+    if (argc > 1) {
+        cmocka_set_test_filter(argv[1]);
     }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

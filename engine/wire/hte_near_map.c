@@ -80,8 +80,11 @@ static bool map(struct hte_near_map *map, const struct hte_desc_host *host, cons
                          (off_t)(buffer->file_offset - before));
     }
     close(file);
+    if (map->base == MAP_FAILED) {
+        return false;
+    }
     map->addr = map->base + before;
-    return map->base != MAP_FAILED;
+    return true;
 }
 
 static struct hte_near_map *make(struct hte_link_ring *maps, const struct hte_desc_host *host,
