@@ -222,7 +222,8 @@ hte_tests = %D%/test/test_core %D%/test/test_devices %D%/test/test_engine %D%/te
 	%D%/test/test_life %D%/test/test_orphans %D%/test/test_shares %D%/test/test_doors \
 	%D%/test/test_deaths %D%/test/test_board %D%/test/test_near %D%/test/test_packs %D%/test/test_lists \
 	%D%/test/test_at_once %D%/test/test_spoiled %D%/test/test_anew %D%/test/test_metrics \
-	%D%/test/test_fork %D%/test/test_config %D%/test/test_gpu
+	%D%/test/test_fork %D%/test/test_config %D%/test/test_gpu %D%/test/test_letters %D%/test/test_order \
+	%D%/test/test_taken
 check_PROGRAMS += $(hte_tests)
 TESTS          += $(hte_tests)
 
@@ -297,6 +298,18 @@ check_PROGRAMS += %D%/test/test_arrival
 %C%_test_test_doors_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/engine $(CMOCKA_CFLAGS) $(UCX_CFLAGS)
 %C%_test_test_doors_LDADD    = libhte.la libhte_meta.la $(JANSSON_LIBS) $(CMOCKA_LIBS) $(UCX_LIBS) -lpthread
 
+%C%_test_test_letters_SOURCES  = %D%/test/test_letters.c %D%/test/doors.c %D%/test/doors.h $(hte_fixture)
+%C%_test_test_letters_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/engine $(CMOCKA_CFLAGS) $(UCX_CFLAGS)
+%C%_test_test_letters_LDADD    = libhte.la $(CMOCKA_LIBS) $(UCX_LIBS) -lpthread
+
+%C%_test_test_order_SOURCES  = %D%/test/test_order.c %D%/test/doors.c %D%/test/doors.h $(hte_fixture)
+%C%_test_test_order_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/engine $(CMOCKA_CFLAGS) $(UCX_CFLAGS)
+%C%_test_test_order_LDADD    = libhte.la $(CMOCKA_LIBS) $(UCX_LIBS) -lpthread
+
+%C%_test_test_taken_SOURCES  = %D%/test/test_taken.c $(hte_fixture)
+%C%_test_test_taken_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+%C%_test_test_taken_LDADD    = libhte.la $(CMOCKA_LIBS) -lpthread
+
 %C%_test_test_gpu_SOURCES  = %D%/test/test_gpu.c %D%/test/gpu.c %D%/test/gpu.h $(hte_fixture)
 %C%_test_test_gpu_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(UCX_CFLAGS)
 %C%_test_test_gpu_LDADD    = libhte.la $(CMOCKA_LIBS) $(UCX_LIBS) -lpthread
@@ -330,5 +343,30 @@ noinst_PROGRAMS += %D%/test/million
 %C%_test_million_SOURCES  = %D%/test/million.c $(hte_fixture)
 %C%_test_million_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 %C%_test_million_LDADD    = libhte.la $(CMOCKA_LIBS) -lpthread
+
+# for test/mutants/run_engine_mutants, run by a step of ./check of its own
+engine-recipe:
+	@echo 'compile $(CC) $(DEFS) $(DEFAULT_INCLUDES) $(libhte_la_CPPFLAGS) $(libhte_meta_la_CPPFLAGS) $(CPPFLAGS) $(AM_CFLAGS) $(CFLAGS) -fPIC'
+	@echo 'link $(CC) -shared -Wl,-soname,libhte.so.0 $(AM_CFLAGS) $(CFLAGS) $(AM_LDFLAGS) $(LDFLAGS)'
+	@echo 'objects $(libhte_la_OBJECTS) $(libhte_core_la_OBJECTS) $(libhte_meta_la_OBJECTS)'
+	@echo 'libs $(UCX_LIBS) $(JANSSON_LIBS) $(LIBCRYPTO_LIBS) $(LIBCURL_LIBS) $(HIREDIS_LIBS) -lpthread $(LIBS)'
+
+test_core-recipe:
+	@echo 'compile $(CC) $(DEFS) $(DEFAULT_INCLUDES) $(libhte_la_CPPFLAGS) $(CMOCKA_CFLAGS) $(CPPFLAGS) $(AM_CFLAGS) $(CFLAGS)'
+	@echo 'link $(CC) $(AM_CFLAGS) $(CFLAGS) $(LDFLAGS)'
+	@echo 'objects $(engine_test_test_core_OBJECTS) $(libhte_core_la_OBJECTS)'
+	@echo 'libs $(CMOCKA_LIBS) $(LIBS)'
+
+test_board-recipe:
+	@echo 'compile $(CC) $(DEFS) $(DEFAULT_INCLUDES) $(engine_test_test_board_CPPFLAGS) $(CPPFLAGS) $(AM_CFLAGS) $(CFLAGS)'
+	@echo 'link $(CC) $(AM_CFLAGS) $(CFLAGS) $(LDFLAGS)'
+	@echo 'objects $(engine_test_test_board_OBJECTS)'
+	@echo 'libs $(CMOCKA_LIBS) -lpthread $(LIBS)'
+
+test_shares-recipe:
+	@echo 'compile $(CC) $(DEFS) $(DEFAULT_INCLUDES) $(engine_test_test_shares_CPPFLAGS) $(CPPFLAGS) $(AM_CFLAGS) $(CFLAGS)'
+	@echo 'link $(CC) $(AM_CFLAGS) $(CFLAGS) $(LDFLAGS)'
+	@echo 'objects $(engine_test_test_shares_OBJECTS)'
+	@echo 'libs .libs/libhte.so $(CMOCKA_LIBS) -lpthread $(LIBS)'
 endif
 endif

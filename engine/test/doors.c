@@ -81,6 +81,7 @@ EXPORT ucs_status_ptr_t ucp_ep_close_nbx(ucp_ep_h ep, const ucp_request_param_t 
 EXPORT ucs_status_t ucp_ep_rkey_unpack(ucp_ep_h ep, const void *buffer, ucp_rkey_h *rkey)
 {
     note_room(buffer);
+    ++door.keys_unpacked;
     return REAL(ucp_ep_rkey_unpack)(ep, buffer, rkey);
 }
 
@@ -98,6 +99,14 @@ EXPORT ucs_status_t ucp_rkey_pack(ucp_context_h context, ucp_mem_h memh, void **
 
 EXPORT ucs_status_ptr_t ucp_ep_flush_nbx(ucp_ep_h ep, const ucp_request_param_t *param)
 {
+    int i = door.n_held;
+
+    if (door.holds_flushes && i < DOOR_HELD_MAX) {
+        door.held[i].done = param->cb.send;
+        door.held[i].arg  = param->user_data;
+        ++door.n_held;
+        return &door.held[i]; /* a request that nobody looks into */
+    }
     if (door.is_fake) {
         return NULL;
     }
@@ -106,6 +115,21 @@ EXPORT ucs_status_ptr_t ucp_ep_flush_nbx(ucp_ep_h ep, const ucp_request_param_t 
         return UCS_STATUS_PTR(UCS_ERR_IO_ERROR);
     }
     return REAL(ucp_ep_flush_nbx)(ep, param);
+}
+
+EXPORT unsigned ucp_worker_progress(ucp_worker_h worker)
+{
+    static __typeof__(&ucp_worker_progress) _Atomic real;
+    int                                             i;
+
+    if (real == NULL) {
+        real = REAL(ucp_worker_progress);
+    }
+    while (door.n_let_go < door.let_go && door.n_let_go < door.n_held) {
+        i = door.n_let_go++;
+        door.held[i].done(NULL, UCS_OK, door.held[i].arg);
+    }
+    return real(worker);
 }
 
 EXPORT ucs_status_ptr_t ucp_am_send_nbx(ucp_ep_h ep, unsigned id, const void *header, size_t header_length,

@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <setjmp.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +13,8 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <cmocka.h>
 
 #include "engine/include/hte.h"
 
@@ -211,6 +215,9 @@ void target_main(int argc, char **argv)
     unsigned             i, count;
 
     if (argc < 8 || strcmp(argv[1], "target") != 0) {
+        if (argc == 2) {
+            cmocka_set_test_filter(argv[1]);
+        }
         return;
     }
     change_process();
@@ -227,7 +234,7 @@ void target_main(int argc, char **argv)
 
 /* ---- in the test's process ---- */
 
-static void fail(const char *what)
+static void die(const char *what)
 {
     fprintf(stderr, "target: %s\n", what);
     abort();
@@ -262,7 +269,7 @@ static void start(struct target *target, const struct target_buffer *buffers, un
     unsigned     i;
 
     if (pipe(orders) != 0 || pipe(answers) != 0) {
-        fail("pipe");
+        die("pipe");
     }
     fcntl(orders[1], F_SETFD, FD_CLOEXEC);
     fcntl(answers[0], F_SETFD, FD_CLOEXEC);
@@ -276,7 +283,7 @@ static void start(struct target *target, const struct target_buffer *buffers, un
     target->answers = answers[0];
     target->count   = count;
     if (get(target->answers, &hello, sizeof(hello)) != sizeof(hello)) {
-        fail("did not start");
+        die("did not start");
     }
     memcpy(target->name, hello.name, sizeof(target->name));
     for (i = 0; i < count; ++i) {
@@ -335,7 +342,7 @@ void target_stop(struct target *target)
 
     if (status != 0) {
         fprintf(stderr, "target: wait status 0x%x\n", (unsigned)status);
-        fail("did not end well");
+        die("did not end well");
     }
 }
 
@@ -343,7 +350,7 @@ static int64_t ask(struct target *target, const struct order *order, struct answ
 {
     if (write(target->orders, order, sizeof(*order)) != sizeof(*order) ||
         get(target->answers, answer, sizeof(*answer)) != sizeof(*answer)) {
-        fail("does not answer");
+        die("does not answer");
     }
     return answer->value;
 }

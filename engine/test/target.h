@@ -24,7 +24,8 @@ struct target {
     unsigned count;
 };
 
-/* First thing in main(): in the target's process it does not return. */
+/* First thing in main(): in the target's process it does not return. In the test's own, a single argument is the name
+ * of the test to run, or a pattern of names. */
 void target_main(int argc, char **argv);
 
 /* Buffers are one after the other in memory, without a gap. Peer to peer on 127.0.0.1. */

@@ -111,6 +111,32 @@ static void test_ordinary_memory(void **state)
     move_all();
 }
 
+/* A slice that is more than is moved at a time. */
+static void test_larger_than_one_move(void **state)
+{
+    static const struct hte_option    options[] = {{"threads", "1"}, {"slice_size", "128M"}, {"split_size", "128M"}};
+    static const struct target_buffer large     = {.length = 80 * M};
+    struct hte_memory                 memory    = {.addr = aligned_alloc(4096, 80 * M), .length = 80 * M};
+    struct hte_request                r;
+    struct fixture                    f;
+
+    (void)state;
+    open_with(&f, options, 3, &large, 1);
+    pattern_fill(memory.addr, 0, memory.length, 5);
+    OK(hte_memory_register(f.engine, &memory));
+    r       = request(&f, HTE_WRITE, 0, 0, memory.length);
+    r.local = memory.addr;
+    transfer_ok(&f, &r, 1);
+    assert_true(target_verify(&f.target, 0, 0, memory.length, 5));
+    memset(memory.addr, 0, memory.length);
+    r.opcode = HTE_READ;
+    transfer_ok(&f, &r, 1);
+    assert_true(pattern_verify(memory.addr, 0, memory.length, 5));
+    target_stop(&f.target);
+    close_fixture(&f);
+    free(memory.addr);
+}
+
 static void test_allocated_memory(void **state)
 {
     (void)state;
@@ -447,11 +473,17 @@ static void test_alloc(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ordinary_memory), cmocka_unit_test(test_allocated_memory),
-        cmocka_unit_test(test_stopped_target),  cmocka_unit_test(test_killed_target),
-        cmocka_unit_test(test_released_memory), cmocka_unit_test(test_unmapped_memory),
-        cmocka_unit_test(test_no_permission),   cmocka_unit_test(test_not_wanted),
-        cmocka_unit_test(test_require),         cmocka_unit_test(test_alloc),
+        cmocka_unit_test(test_ordinary_memory),
+        cmocka_unit_test(test_larger_than_one_move),
+        cmocka_unit_test(test_allocated_memory),
+        cmocka_unit_test(test_stopped_target),
+        cmocka_unit_test(test_killed_target),
+        cmocka_unit_test(test_released_memory),
+        cmocka_unit_test(test_unmapped_memory),
+        cmocka_unit_test(test_no_permission),
+        cmocka_unit_test(test_not_wanted),
+        cmocka_unit_test(test_require),
+        cmocka_unit_test(test_alloc),
     };
 
     target_main(argc, argv);
