@@ -303,7 +303,8 @@ glue-recipe:
 endif
 
 EXTRA_DIST += test/mutants/run_glue_mutants test/mutants/glue_mutants.py test/mutants/glue_mutants_receiving.py \
-	test/mutants/README.md
+	test/mutants/run_engine_mutants test/mutants/engine_mutants.py test/mutants/engine_mutants_peers.py \
+	test/mutants/mutant_run.py test/mutants/README.md
 
 # how test/mutants/mutant_library compiles a source of the transport
 library-recipe:
