@@ -282,6 +282,7 @@ test_glue_test_glue_SOURCES = $(glue_sources) \
 	%D%/glue/test_glue_room.c \
 	%D%/glue/test_glue_cold.c \
 	%D%/glue/test_glue_gets.c \
+	%D%/glue/test_glue_parts.c \
 	%D%/glue/test_glue_keep.c \
 	%D%/glue/test_glue_repost.c \
 	%D%/glue/test_glue_shared.c \
@@ -303,6 +304,7 @@ glue-recipe:
 endif
 
 EXTRA_DIST += test/mutants/run_glue_mutants test/mutants/glue_mutants.py test/mutants/glue_mutants_receiving.py \
+	test/mutants/glue_mutants_parts.py \
 	test/mutants/run_engine_mutants test/mutants/engine_mutants.py test/mutants/engine_mutants_peers.py \
 	test/mutants/mutant_run.py test/mutants/README.md
 

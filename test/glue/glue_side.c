@@ -446,11 +446,24 @@ static uint8_t *register_memory(struct side *side, size_t bytes, uct_mem_h *memh
     return memory;
 }
 
+static void make_key(int s, uct_mem_h memh, uct_rkey_bundle_t *key)
+{
+    uint8_t packed[64];
+
+    assert_int_equal(uct_md_mkey_pack(world.side[s].md, memh, packed), UCS_OK);
+    assert_int_equal(uct_rkey_unpack(find_component(), packed, key), UCS_OK);
+}
+
+uct_rkey_t memory_key(int s, uct_mem_h memh)
+{
+    uct_rkey_bundle_t key;
+
+    make_key(s, memh, &key); /* nothing of it is held */
+    return key.rkey;
+}
+
 void memory_open(size_t bytes)
 {
-    uct_component_h component = find_component();
-    uint8_t         packed[64];
-
     for (int s = 0; s < 2; s++) {
         struct side *side = &world.side[s];
 
@@ -458,8 +471,7 @@ void memory_open(size_t bytes)
         side->am_source = register_memory(side, EPS_MAX * AM_SLOTS * AM_SLOT, &side->am_memh);
     }
     for (int s = 0; s < 2; s++) {
-        assert_int_equal(uct_md_mkey_pack(world.side[!s].md, world.side[!s].memh, packed), UCS_OK);
-        assert_int_equal(uct_rkey_unpack(component, packed, &world.side[s].rkey), UCS_OK);
+        make_key(!s, world.side[!s].memh, &world.side[s].rkey);
     }
 }
 

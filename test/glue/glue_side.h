@@ -139,8 +139,9 @@ void         flush_all(void);
 void         flush_all_of(int s);
 
 /* Memory of `bytes` on both sides, registered, keys exchanged. */
-void memory_open(size_t bytes);
-void memory_close(void);
+void       memory_open(size_t bytes);
+void       memory_close(void);
+uct_rkey_t memory_key(int s, uct_mem_h memh); /* of a registration of side s, for the other one */
 
 /* Statistics of the product since world_open(). */
 struct uct_ha_stats stats(void);

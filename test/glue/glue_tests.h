@@ -27,6 +27,7 @@ int glue_shared(void);
 int glue_repost(void);
 int glue_keep(void);
 int glue_gets(void);
+int glue_parts(void);
 int glue_hang(void);
 int glue_proof(void);
 int glue_ends(void);

@@ -42,7 +42,7 @@ static const group_fn_t groups[] = {
     glue_receive, glue_barrier, glue_many,      glue_hundreds,     glue_shared,   glue_repost, glue_keep,  glue_proof,
     glue_card,    glue_hang,    glue_detect,    glue_ends,         glue_leave,    glue_paths,  glue_peers, glue_forged,
     glue_sealed,  glue_again,   glue_strangers, glue_zones,        glue_devices,  glue_cm,     glue_opts,  glue_report,
-    glue_silent,  glue_room,    glue_cold,      glue_personality,  glue_triggers, glue_gets,   glue_soak,
+    glue_silent,  glue_room,    glue_cold,      glue_personality,  glue_triggers, glue_gets,   glue_parts, glue_soak,
 };
 
 #define GROUPS (sizeof(groups) / sizeof(groups[0]))

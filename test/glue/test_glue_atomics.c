@@ -84,6 +84,27 @@ static unsigned check_adds(unsigned posts)
     return lost;
 }
 
+/* What cards do not execute. */
+static void test_hw_refuses(void **state)
+{
+    struct side *side = &world.side[0];
+    uint64_t     word;
+    uint32_t     half;
+
+    (void)state;
+    open_hw(113, "ATOMICS=hw", "ATOMICS=hw");
+    word = (uintptr_t)word_of(1);
+    assert_int_equal(uct_ep_atomic64_post(side->ep[0], UCT_ATOMIC_OP_AND, 1, word, side->rkey.rkey),
+                     UCS_ERR_UNSUPPORTED);
+    assert_int_equal(uct_ep_atomic32_fetch(side->ep[0], UCT_ATOMIC_OP_ADD, 1, &half, word, side->rkey.rkey, NULL),
+                     UCS_ERR_UNSUPPORTED);
+    assert_int_equal(uct_ep_atomic64_post(side->ep[0], UCT_ATOMIC_OP_ADD, 1, word + 4, side->rkey.rkey),
+                     UCS_ERR_INVALID_PARAM);
+    retry(add(0));
+    flush_all();
+    assert_int_equal(*word_of(1), 1);
+}
+
 static void test_hw_atomics(void **state)
 {
     uint64_t expected;
@@ -442,6 +463,7 @@ static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_purge_of_a_flush_behind_posts),
     GLUE_TEST(test_hw_wrong_key),
     GLUE_TEST(test_sw_wrong_key),
+    GLUE_TEST(test_hw_refuses),
     GLUE_TEST(test_hw_fence),
 };
 

@@ -135,11 +135,34 @@ static void test_old_totals_are_not_taken(void **state)
     redundant_check();
 }
 
+/* Credits that there was no room to tell are told when there is. */
+static void test_credits_wait_for_room(void **state)
+{
+    (void)state;
+    redundant_open(414, "RX_QUEUE_INIT=16 RX_QUEUE_LEN=16 TX_QUEUE_LEN=32 RTO=4s");
+    for (unsigned round = 0; round < 5; round++) {
+        fake_set(B0, FAKE_STALL, 1000);
+        while (rma_put_one(1, 0, SHORT, NULL) == UCS_OK) { /* its log is full */
+        }
+        for (unsigned idle = 0; idle < 2000; idle++) { /* all that the peer has granted */
+            idle = am_send(0, 0, SHORT, 8, NULL) == UCS_OK ? 0 : idle;
+            pump();
+        }
+        fake_set(B0, FAKE_STALL, 0);
+        pump_until(am_send(0, 0, SHORT, 8, NULL) == UCS_OK);
+        am_post(0, 0, 2 * WINDOW);
+        flush_all();
+        rma_check(1);
+    }
+    redundant_check();
+}
+
 static const struct CMUnitTest tests[] = {
     GLUE_TEST(test_refused_put_gives_its_credit_back),
     GLUE_TEST(test_answers_wait_for_credits),
     GLUE_TEST(test_credits_while_acks_stay_out),
     GLUE_TEST(test_old_totals_are_not_taken),
+    GLUE_TEST(test_credits_wait_for_room),
 };
 
 int glue_credits(void)

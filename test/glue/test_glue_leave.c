@@ -7,7 +7,9 @@
 #include <pthread.h>
 #include <string.h>
 
-static int left[2]; /* atomic: this side has closed its interface */
+static int      left[2];       /* atomic: this side has closed its interface */
+static uint32_t taken[2];      /* messages, before it began to */
+static uint32_t sent_until[2]; /* likewise */
 
 static void *close_in_the_middle(void *arg)
 {
@@ -18,6 +20,8 @@ static void *close_in_the_middle(void *arg)
         (void)uct_worker_progress(world.side[s].worker);
     }
     ep_close(s, 0);
+    taken[s]      = world.side[s].received[0];
+    sent_until[s] = world.side[s].sent[0];
     side_leave(s);
     __atomic_store_n(&left[s], 1, __ATOMIC_RELEASE);
     return NULL;
@@ -74,6 +78,8 @@ static void test_leave_while_peer_sends(void **state)
     } while (!__atomic_load_n(&left[1], __ATOMIC_ACQUIRE));
     pthread_join(thread, NULL);
     assert_true(sent > 0);
+    assert_int_equal(world.side[1].received[0], taken[1]);      /* nobody calls a program that leaves */
+    assert_int_equal(world.side[0].received[0], sent_until[1]); /* and what it had sent is here */
     start = now_ns();
     while (world.side[0].errors == 0) {
         (void)am_send(0, 0, BCOPY, 100, NULL);

@@ -45,6 +45,7 @@ static void test_sides_that_differ(void **state)
     side_close(1);
     limit_reads(A0, 4, 2);
     limit_reads(B0, 1, 8);
+    limit_reads(A1, 16, 2);
     side_open(0, "TIMEOUT=12 RETRY_COUNT=5 RNR_RETRY_COUNT=3 MIN_RNR_TIMER=20 TRAFFIC_CLASS=104");
     side_open(1, "TIMEOUT=10 RETRY_COUNT=3 RNR_RETRY_COUNT=5 MIN_RNR_TIMER=4 SL=2");
     rma_open();
@@ -71,6 +72,7 @@ static void test_sides_that_differ(void **state)
     assert_int_equal(b.sl, 2);
     assert_int_equal(b.traffic_class, 104);
     assert_int_equal(fake_last_path(A1).rd_init, 16);
+    assert_int_equal(fake_last_path(B1).rd_init, 2); /* it is answered no more */
     rma_put(0, 0, 20);
     flush_all();
     rma_check(0);

@@ -16,6 +16,7 @@ Not here, because nothing observable is broken by them:
   burst of state packets cut
 """
 
+from glue_mutants_parts import PARTS
 from glue_mutants_receiving import RECEIVING
 
 MUTANTS = [
@@ -467,4 +468,4 @@ MUTANTS = [
         ("    if (had_spare || !conn->counted_spare || slot", "    if (1 || had_spare || !conn->counted_spare || slot")]),
     ("cold-stays-away", "work of a cold one does not go back", "test_cold_ones_go_back", [
         ("    return conn->cold && (slot != HA_PREFERRED_SLOT || conn->pair.cfg.failback == 0) ?", "    return conn->cold ?")]),
-] + RECEIVING
+] + RECEIVING + PARTS
