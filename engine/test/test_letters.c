@@ -63,7 +63,7 @@ static void spoil_answer(struct hte_letter_head *head, struct hte_letter *letter
 static void open_spoiling(struct fixture *f, int answers)
 {
     static const struct hte_option options[] = {
-        {"threads", "1"}, {"same_host", "off"}, {"moves", "messages"}, {"slice_timeout_ms", "1000"}};
+        {"threads", "1"}, {"same_host", "off"}, {"moves", "messages"}, {"slice_timeout_ms", "2000"}};
     char how[16];
 
     snprintf(how, sizeof(how), "%d", answers);
@@ -274,7 +274,7 @@ static void test_not_sent(void **state)
                                                    {"same_host", "off"},
                                                    {"moves", "messages"},
                                                    {"UCX_TLS", "tcp"},
-                                                   {"slice_timeout_ms", "1000"}};
+                                                   {"slice_timeout_ms", "2000"}};
     static const struct target_buffer all       = {.length = SIZE};
     struct hte_request                r;
     struct fixture                    f;

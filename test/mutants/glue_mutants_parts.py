@@ -20,7 +20,8 @@ Not here, because nothing observable is broken by them, or only figures are:
   for again
   an interface that leaves before  the last of its conditions holds it back as long
   all is settled
-What ought to be here and is not: a shared receive that comes back from a lane that is gone (uct_ha_shared_drop())."""
+  a shared receive of a lane that  it is found, as those that a queue pair took along: lane/repost.h
+  is gone and is not given back"""
 
 PARTS = [
     # ---- what an operation is made of ----
