@@ -102,3 +102,11 @@ const char                                        *__tsan_default_suppressions(v
            "called_from_lib:libucp.so\n"
            "called_from_lib:libuct.so\n";
 }
+
+uint64_t posts_of(const struct fixture *f)
+{
+    struct hte_counters counters = {.size = sizeof(counters)};
+
+    OK(hte_counters(f->engine, &counters));
+    return counters.posts;
+}

@@ -42,4 +42,6 @@ struct hte_request request(const struct fixture *f, int opcode, size_t local, si
 struct hte_batch_status transfer(const struct fixture *f, const struct hte_request *requests, size_t count);
 void                    transfer_ok(const struct fixture *f, const struct hte_request *requests, size_t count);
 
+uint64_t posts_of(const struct fixture *f); /* of its engine, so far */
+
 #endif

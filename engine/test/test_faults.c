@@ -372,14 +372,6 @@ static void test_restarted_target(void **state)
     close_fixture(&f);
 }
 
-static uint64_t posts_of(const struct fixture *f)
-{
-    struct hte_counters counters = {.size = sizeof(counters)};
-
-    OK(hte_counters(f->engine, &counters));
-    return counters.posts;
-}
-
 /* A WRITE that UCX has sent makes room for the next, before the target has it; four windows of them, and no more. */
 static void test_window(void **state)
 {

@@ -143,7 +143,7 @@ static void note(struct hte_letter_head *head, struct hte_letter *letter)
     }
 }
 
-/* The memory of another registration: it was registered anew. */
+/* The memory of another registration: it was registered anew. Of DATA, the one of this number. */
 static void spoil_region(struct hte_letter_head *head, struct hte_letter *letter)
 {
     (void)letter;

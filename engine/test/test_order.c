@@ -80,14 +80,6 @@ static void test_priorities(void **state)
 
 /* ---- windows ---- */
 
-static uint64_t posts_of(const struct fixture *f)
-{
-    struct hte_counters counters = {.size = sizeof(counters)};
-
-    OK(hte_counters(f->engine, &counters));
-    return counters.posts;
-}
-
 /* The memory of a READ is with UCX until its bytes are there: that is what the window counts. */
 static void test_window_of_reads(void **state)
 {

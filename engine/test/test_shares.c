@@ -224,7 +224,6 @@ static void test_threads(void **state)
     go_on(HTE_READ, "3", "16", 2, SIZE);
 }
 
-/* Pieces that wait for room of their target are found and end. */
 /* What is posted to a target that hangs is given up later than what waits. */
 static void cancel_beside(unsigned n_hung)
 {
@@ -257,6 +256,7 @@ static void cancel_beside(unsigned n_hung)
     close_all(&t);
 }
 
+/* Pieces that wait for room of their target are found and end. */
 static void test_cancel(void **state)
 {
     (void)state;

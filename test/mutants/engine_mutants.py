@@ -7,7 +7,7 @@ test is a program of engine/test, and one of its tests or a pattern of them: it 
 
 Not here, because no test without hardware sees them, or nothing observable is broken by them:
   an engine that ends under a call  memory used after its end, or never freed, is for the address sanitizer
-  orphans                           requests that UCX keeps are of put and get in hardware
+  orphans, keys compared anew       requests that UCX keeps, and keys that matter, are of put and get in hardware
   who refuses before he answered    would need a firewall
   no bound on copies                windows are less, but for unusual settings
   canceled requests posted,         a cancel takes them out of the queue first; hte_enter() refuses a submit behind
@@ -17,7 +17,8 @@ Not here, because no test without hardware sees them, or nothing observable is b
   a queue that is not fair, a pack  slower
   of any size, a list checked anew
   each time, a submitter that wakes
-  nobody for what he leaves
+  nobody for what he leaves, or
+  comes before others
 """
 
 from engine_mutants_peers import PEERS
